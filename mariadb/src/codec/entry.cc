@@ -19,8 +19,8 @@ bool prefix_end(std::string *prefix) {
   return true;
 }
 
-void append_head(size_t length, bool is_here, std::string *to) {
-  size_t head = length * 2 + is_here;
+void append_head(size_t length, bool in_value, std::string *to) {
+  size_t head = length * 2 + in_value;
   for (; head >= 0x80; head >>= 7) to->push_back(char(head | 0x80));
   to->push_back(char(head));
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The value of an index entry, which names its row, and the arithmetic of key bounds.
+   The value of an index entry, which names its row, and the arithmetic of key bounds. Pure functions over bytes.
 
-     | head (varint): twice the length of the primary key, plus one if it is here | primary key, if here | covered fields |
+     | head (varint): twice the length of the primary key, plus one if that is in the value |
+     | primary key, if in the value | covered fields |
 
-   The primary key is here in entries of a unique index; in all others it is the end of the entry's key.
-   Pure functions over bytes. */
+   The value has the primary key in entries of a unique index; otherwise the primary key is the end of the entry's
+   key. */
 
 #ifndef FRONDB_CODEC_ENTRY_H
 #define FRONDB_CODEC_ENTRY_H
@@ -20,13 +21,13 @@ namespace fron {
 
 void append_big_endian(uint64_t number, std::string *to);
 
-/** The smallest key above all that begin with `prefix`; false if there is none. */
+/** Turns a prefix into the smallest key above all keys that begin with it. False if there is none. */
 bool prefix_end(std::string *prefix);
 
-/** Head of an entry's value: length of the primary key, and whether that is here. */
-void append_head(size_t length, bool is_here, std::string *to);
+/** Appends the head of an entry's value: the length of the primary key, and whether the value has it. */
+void append_head(size_t length, bool in_value, std::string *to);
 
-/** Takes an entry of an index apart. False if it is damaged. */
+/** Splits an entry of an index into the primary key and the bytes of covered fields. False if it is damaged. */
 bool split_entry(frondb_slice key, frondb_slice value, frondb_slice *primary,
                  std::string_view *covered);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Whether the indexes of a table agree with its rows, without a search for each: entries that rows ask
-   for and entries that are there are added up as numbers, whatever their order, and must come to the
-   same. One pass over each tree, at one snapshot. Includes no header of the server. */
+   Checks that the indexes of a table agree with its rows, without a search for each row: the hashes of the expected
+   entries and of the stored entries are added up in any order, and both sums must be equal. Takes one pass over each
+   tree, at one snapshot. Includes no header of the server. */
 
 #ifndef FRONDB_CODEC_ENTRY_SUM_H
 #define FRONDB_CODEC_ENTRY_SUM_H
@@ -12,7 +12,7 @@
 
 namespace fron {
 
-/** A sum of entries. Two of different entries are equal once in 2^64. */
+/** A sum over entries. The sums of two different sets are equal with a probability of 2^-64. */
 struct EntrySum {
   uint64_t count = 0;
   uint64_t sum = 0;

@@ -17,11 +17,11 @@ namespace {
 /** The number of the collation "binary". */
 constexpr uint BINARY_CHARSET = 63;
 
-/** Behind a group of weights: how what follows compares to spaces. */
+/** The mark after a group of weights: how the rest compares to spaces. */
 constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
 
-/** The server compares letters of big5 by their codes, but strnxfrm() weighs them by their strokes: all letters that
-    have none, as those of Greek and Cyrillic, weigh the same there. */
+/** The server compares letters of big5 by their codes, but strnxfrm() weighs them by their strokes: there all letters
+    without strokes, such as Greek and Cyrillic ones, have the same weight. */
 bool is_weighed_otherwise(CHARSET_INFO *cs) {
   return !(cs->state & MY_CS_BINSORT) && strcmp(cs->cs_name.str, "big5") == 0;
 }
@@ -40,7 +40,7 @@ void append_big5_weights(CHARSET_INFO *cs, std::string_view text, std::string *t
   }
 }
 
-/** Appends all weights of a text, at the levels that the flags say (all if they say none). */
+/** Appends all weights of a text at the levels in `flags`; at all levels if `flags` is 0. */
 void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::string *to) {
   if (is_weighed_otherwise(cs)) {
     append_big5_weights(cs, text, to);
@@ -49,7 +49,7 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
   constexpr uint ALL_WEIGHTS = UINT_MAX32;
   constexpr size_t WEIGHT_BYTES_MAX = 4;
   size_t at = to->size();
-  // A letter can become more weights than the server's own estimate has room for; then it fills the room.
+  // A letter can have more weights than the server's own estimate allows for; then the buffer becomes full.
   for (size_t room = cs->strnxfrmlen(text.size()) + WEIGHT_BYTES_MAX;; room *= 2) {
     to->resize(at + room);
     size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, ALL_WEIGHTS,
@@ -59,7 +59,7 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
   }
 }
 
-/** The weights of one space; 1 to 4 bytes. */
+/** The weights of one space: 1 to 4 bytes. */
 std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
   // A space as the character set writes it.
   uchar space[8];
@@ -69,7 +69,7 @@ std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
   return weights;
 }
 
-/** Bytes in which 0 ends; for what is compared to its last byte. */
+/** Appends bytes so that they end with 0 0; for values that are compared byte by byte to their end. */
 void append_escaped(std::string_view bytes, std::string *to) {
   for (char byte : bytes) {
     to->push_back(byte);
@@ -78,7 +78,7 @@ void append_escaped(std::string_view bytes, std::string *to) {
   to->append(2, 0);
 }
 
-/** -1, 0 or 1: how `rest` compares to spaces without end. */
+/** How `rest` compares to an infinite sequence of spaces: -1, 0 or 1. */
 int compare_to_spaces(std::string_view rest, std::string_view space) {
   for (size_t i = 0; i < rest.size(); i++) {
     uchar a = uchar(rest[i]), b = uchar(space[i % space.size()]);
@@ -89,7 +89,7 @@ int compare_to_spaces(std::string_view rest, std::string_view space) {
 
 size_t group_of(size_t space) { return space ? std::max(space, 8 / space * space) : 0; }
 
-/** Weights that compare as if spaces followed without end. */
+/** Appends weights so that they compare as if an infinite sequence of spaces followed. */
 void append_padded(std::string_view weights, std::string_view space, std::string *to) {
   size_t group = group_of(space.size());
   for (size_t at = 0;; at += group) {
@@ -106,21 +106,21 @@ void append_padded(std::string_view weights, std::string_view space, std::string
   }
 }
 
-/** Weights of one level or of the only one; `pads`: they compare as if spaces followed. */
+/** Appends the weights of one level; `pads`: they compare as if spaces followed. */
 void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, bool pads, std::string *to) {
   thread_local std::string weights;
   weights.clear();
   append_weights(cs, text, flags, &weights);
   std::string space = pads ? space_weights(cs, flags) : std::string();
-  // A level on which spaces weigh nothing has nothing to pad with.
+  // Where spaces have no weight there is nothing to pad with.
   if (space.empty())
     append_escaped(weights, to);
   else
     append_padded(weights, space, to);
 }
 
-/** What strnxfrm makes of a text with room for `chars` weights a level, where it makes one of a character; none
-    of some. */
+/** Appends the result of strnxfrm() with space for `chars` weights per level: at most one weight per character, none
+    for some characters. */
 void append_full_length(CHARSET_INFO *cs, std::string_view text, uint chars, std::string *to) {
   thread_local std::string weights;
   weights.resize(cs->strnxfrmlen(std::max<size_t>(text.size(), size_t(chars) * cs->mbmaxlen)));
@@ -141,9 +141,9 @@ void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool
   if (cs->levels_for_order <= 1) {
     append_level(cs, text, 0, pads, to);
   } else if (cs->uca) {
-    // Texts compare level by level, each to its own end; the collation says which levels it has. Of texts without
-    // padding only the first is without: a letter with an accent has more weights behind it than one without. The
-    // server forgets that for CHAR.
+    // Texts compare level by level, each level to its own end; the collation says which levels it has. In NO PAD
+    // collations only the first level is unpadded, since a letter with an accent has more weights on later levels than
+    // one without. For CHAR the server does not pad the later levels either.
     for (uint level = 0; cs->levels_for_order >> level; level++)
       if (cs->levels_for_order >> level & 1) append_level(cs, text, MY_STRXFRM_LEVEL1 << level, pads || (level > 0 && !is_char), to);
   } else {
@@ -162,11 +162,11 @@ KeyCodec::Part KeyCodec::part_of(const KEY_PART_INFO &info) {
   Kind kind = Kind::Fixed;
   switch (info.field->real_type()) {
     case MYSQL_TYPE_BIT:
-      // Its image is big-endian, and some of its bits are not where its field points.
+      // The key image is big-endian, and some bits of the field are not at its pointer.
       kind = Kind::Image;
       break;
     case MYSQL_TYPE_STRING:
-      // UUIDs and addresses claim to be strings, and know their order themselves.
+      // UUIDs and addresses have the type of strings and their own sort_string().
       kind = info.field->type_handler()->is_scalar_type() && dynamic_cast<Field_string *>(info.field)
                  ? Kind::Text
                  : Kind::Fixed;
@@ -196,7 +196,7 @@ KeyCodec::KeyCodec(const KEY *key) {
 }
 
 void KeyCodec::extend(const KEY *key, const KEY *primary) {
-  // An entry of a unique one has the primary key elsewhere, and the server does not extend it.
+  // An entry of a unique index has the primary key in its value, and the server does not extend its key.
   if (key->flags & HA_NOSAME) return;
   for (uint i = 0; i < primary->user_defined_key_parts; i++) {
     const KEY_PART_INFO &wanted = primary->key_part[i];
@@ -255,12 +255,12 @@ void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,
       std::string_view text(chars, part.length);
       if (part.has_length) text = {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
       CHARSET_INFO *cs = field->charset();
-      // CHAR(n) is n characters. Its image has room for the longest, and more spaces the shorter those are that it has;
-      // where spaces count, each is one too many.
+      // CHAR(n) has n characters, but its image has space for n of the longest ones, filled with spaces. Where trailing
+      // spaces count, the additional ones must go.
       if (!part.has_length && cs->state & MY_CS_NOPAD)
         text = text.substr(0, cs->charpos(text.data(), text.data() + text.size(), part.length / cs->mbmaxlen));
       if (!part.has_length && cs->number == BINARY_CHARSET)
-        to->append(text);  // BINARY(n): as long as all others, and its zeros count.
+        to->append(text);  // BINARY(n): all values have the same length, and zeros count.
       else
         append_string(cs, text, part.length / cs->mbmaxlen, !part.has_length, to);
       return;

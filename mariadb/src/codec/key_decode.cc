@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The way back from an encoded key (codec/key.h) to fields. Numbers, dates, decimals, bits and bytes come
-   back exactly; weights of a collation do not, and FLOAT and DOUBLE do not for the sake of -0. Behind a
-   part whose end cannot be found nothing is decoded. */
+   Decodes keys (codec/key.h) into fields. Numbers, dates, decimals, bits and bytes are decoded exactly. Weights of a
+   collation cannot be decoded, nor can FLOAT and DOUBLE, because of -0. Nothing is decoded after a part whose end
+   cannot be found. */
 
 #include "codec/key.h"
 
@@ -19,7 +19,7 @@ namespace fron {
 namespace {
 
 constexpr uint BINARY_CHARSET = 63;
-/** The mark behind the last group of weights. */
+/** The mark after the last group of weights. */
 constexpr char NOTHING = 2;
 
 bool is_unsigned(const Field *field) { return field->flags & UNSIGNED_FLAG; }
@@ -90,8 +90,8 @@ bool KeyCodec::find_end(const Part &part, std::string_view bytes, size_t *end) {
   }
 }
 
-/** Takes the next part off `bytes`. Its encoding without the byte for NULL is `body`; `own` is where it is
-    put together if it descends. */
+/** Removes the next part from `bytes`. `body` is its encoding without the byte for NULL; `own` is the buffer for the
+    inverted bytes of a descending part. */
 bool KeyCodec::next(const Part &part, std::string_view *bytes, std::string *own, std::string_view *body,
                     bool *is_null) {
   std::string_view rest = *bytes;
@@ -122,7 +122,7 @@ bool KeyCodec::cut(std::string_view bytes, std::vector<size_t> *ends) const {
   return true;
 }
 
-/** The field's bytes as a record has them, for the inverses that have a fixed length. */
+/** Makes the field's bytes as a record has them, for inverses of fixed length. */
 void KeyCodec::image_of(const Part &part, std::string_view body, uchar *image) {
   if (part.inverse == Inverse::Copied) {
     memcpy(image, body.data(), body.size());
@@ -136,7 +136,7 @@ namespace {
 
 std::string unescaped(std::string_view body) {
   std::string text;
-  // The end is two zeros; a zero before it has 0xFF behind it.
+  // Two zeros end the text; a zero within it is followed by 0xFF.
   for (size_t at = 0; at + 2 < body.size(); at++) {
     text.push_back(body[at]);
     if (body[at] == 0) at++;
@@ -182,7 +182,7 @@ KeyCodec::Targets KeyCodec::targets(const TABLE *table, const KEY *key, const Wa
   return found;
 }
 
-/** An integer that ascends: what most keys are made of. */
+/** Whether the part is an ascending integer, as most key parts are. */
 bool KeyCodec::is_simple(const Part &part) {
   bool is_integer = part.inverse == Inverse::Reversed || part.inverse == Inverse::ReversedSigned;
   return is_integer && !part.descends && part.end == End::Length;
@@ -190,7 +190,7 @@ bool KeyCodec::is_simple(const Part &part) {
 
 void KeyCodec::put_simple(const Part &part, const char *body, uchar *image) {
   size_t length = part.step;
-  // Lengths that the compiler knows, as one load, swap and store each.
+  // Fixed lengths become one load, swap and store.
   auto reverse = [&](auto whole) {
     memcpy(&whole, body, sizeof whole);
     if constexpr (sizeof whole == 8) whole = __builtin_bswap64(whole);

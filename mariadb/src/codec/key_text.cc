@@ -19,7 +19,7 @@ namespace {
 constexpr uint BINARY_CHARSET = 63;
 /** Bytes that are shown in hexadecimal, and of a text. */
 constexpr size_t HEX_BYTES = 64, TEXT_BYTES = 256;
-/** Characters whose weights are looked up; others are tried by their number. */
+/** Characters with an entry in the table of weights; others are tried by their number. */
 constexpr my_wc_t FIRST_KNOWN = 0x20, LAST_KNOWN = 0x24F;
 
 std::string number(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Keys of the engine as text for people: `device=3, taken='2026-11-22 12:00:00.000'`. What cannot be turned
-   back, weights of a collation, is shown as what can be read of it behind a `~`, or in hexadecimal. Needs
-   nothing of a table once it is made. */
+   Keys of the engine as readable text: `device=3, taken='2026-11-22 12:00:00.000'`. Weights of a collation cannot be
+   decoded; they are shown as a text with the same weights after a `~`, or in hexadecimal. A reader does not need the
+   table after it was made. */
 
 #ifndef FRONDB_CODEC_KEY_TEXT_H
 #define FRONDB_CODEC_KEY_TEXT_H
@@ -19,17 +19,17 @@
 
 namespace fron {
 
-/** Reads the keys of one index. Immutable; for any thread. */
+/** Shows the keys of one index. Immutable; any thread may use it. */
 class KeyReader {
  public:
-  /** For a tree whose keys nothing is known of. */
+  /** For a tree whose keys are unknown: shows bytes. */
   KeyReader() = default;
-  /** For the keys of an index, behind which those of `primary` stand, if it is not null. */
+  /** For the keys of an index, followed by those of `primary` if that is not null. */
   KeyReader(const KeyCodec &codec, const KEY *key, const KeyReader *primary);
-  /** For a hidden key. */
+  /** For hidden keys. */
   static KeyReader hidden();
 
-  /** A key, or the beginning of one. */
+  /** The text of a key, or of its beginning. */
   std::string text(std::string_view bytes) const;
 
  private:
@@ -41,7 +41,7 @@ class KeyReader {
     CHARSET_INFO *cs;
   };
 
-  /** As many parts as are there whole: their text, the bytes they take, whether all are there. */
+  /** The text of the complete parts, the number of their bytes, and whether the key is complete. */
   std::string parts_text(std::string_view bytes, size_t *used, bool *is_whole) const;
   static std::string show(const Part &part, const KeyCodec::Piece &piece);
   static std::string show_image(const Part &part, const std::string &image);
@@ -49,15 +49,15 @@ class KeyReader {
   bool is_hidden_ = false;
   KeyCodec codec_;
   std::vector<Part> parts_;
-  /** Those of the primary key, behind an entry's own. */
+  /** The reader of the primary key, which follows the index's own parts; empty if none does. */
   std::vector<KeyReader> primary_;
 };
 
-/** Bytes in hexadecimal, cut if they are many. */
+/** Bytes in hexadecimal, cut if there are many. */
 std::string hexadecimal(std::string_view bytes);
 
-/** The text whose weights these are, as far as it can be told; `exact` says whether it is the very text.
-    False if little of it can be told. */
+/** A text with these weights, as far as one can be found; `exact` says whether it is the original text. False if too
+    little of it can be found. */
 bool text_of_weights(CHARSET_INFO *cs, std::string_view weights, std::string *text, bool *exact);
 
 }  // namespace fron

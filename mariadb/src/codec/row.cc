@@ -215,7 +215,7 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
 }
 
 bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
-  // Fields are compared with what stands so many bytes behind theirs.
+  // Each field is compared with the bytes at this distance from its own.
   if (after != table->record[0] || before < after) return false;
   my_ptrdiff_t offset = before - after;
   for (Field **at = table->field; *at; at++) {

@@ -4,10 +4,10 @@
 
      | fields (varint) | NULL bits | field | field | ...
 
-   Fields stand in the order of the table's slots (codec/layout.h), each as Field::pack() writes it; those that
-   are NULL, and generated ones that are not stored, take no room. Slots whose column is gone are NULL in rows
-   that are written now. The count of slots comes first: a row that was written before columns were added
-   ends early, and they have the defaults of that time, which the dictionary keeps. */
+   Fields are in the order of the table's slots (codec/layout.h), each as Field::pack() writes it. NULL values and
+   virtual generated columns take no space. Slots of dropped columns are NULL in new rows. The count of slots comes
+   first: a row that was written before columns were added ends early, and these columns have the defaults that were
+   valid when they were added, which the dictionary keeps. */
 
 #ifndef FRONDB_CODEC_ROW_H
 #define FRONDB_CODEC_ROW_H
@@ -25,17 +25,17 @@ class Field;
 
 namespace fron {
 
-/** Bytes of the longest value that the engine takes (frondb.h): of a row as it is stored, BLOBs included. */
+/** The longest value that the engine accepts (frondb.h): bytes of a stored row, including BLOBs. */
 constexpr size_t ROW_BYTES_MAX = 64 << 20;
 
 /** Fields of a table by their numbers, in the order of their slots. */
 using Fields = std::vector<uint>;
 
-/** The fields of a table that a statement wants, and how the bytes of the others are passed over. */
+/** The fields of a table that a statement wants, and how the bytes of other fields are skipped. */
 struct Wanted {
-  /** Of each field whether it is; empty if all are. */
+  /** For each field whether it is wanted; empty if all are. */
   std::vector<bool> fields;
-  /** Of each field what describe_bytes() says; empty if all are wanted. */
+  /** For each field the result of describe_bytes(); empty if all are wanted. */
   std::vector<Slot> others;
 
   bool has(uint field) const { return fields.empty() || fields[field]; }
@@ -44,30 +44,31 @@ struct Wanted {
 /** Appends the row in `record`. */
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to);
 
-/** Fills the fields of `record` that are wanted from a row. Blobs point into `row`, or into the form's defaults: of fields that were added
-    after `row` was written. False if it is damaged. */
+/** Fills the wanted fields of `record` from a row. Blobs point into `row`; those of fields that were added after the
+    row was written point into the form's defaults. False if the row is damaged. */
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
                 const Wanted &wanted = {});
 
-/** Makes the defaults of a table whose layout has new slots behind: as before for those that there were, as the
-    definition says for the `added` ones, expressions as of now. Uses record[0]. False if the old ones are damaged. */
+/** Makes the defaults of a table whose layout has new slots at the end. Older slots keep their defaults; the `added`
+    fields get those of the definition, with expressions evaluated now. Uses record[0]. False if the old defaults are
+    damaged. */
 bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form);
 
-/** Fills in how the bytes of a field in rows are passed over without it. */
+/** Fills in how the bytes of a field are skipped in rows, without the field itself. */
 void describe_bytes(const Field *field, Slot *slot);
 
-/** The same for some of the fields: what an index entry has for reads of the index alone. */
+/** The same for a list of fields: those that an index entry holds for reads of the index alone. */
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
 bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes, uchar *record);
 
-/** Whether an update leaves the row as it is: two records of the table, of which the new one is record[0]. */
+/** Whether an update changes nothing. The new record is record[0]. */
 bool is_same_row(const TABLE *table, const uchar *before, const uchar *after);
 
-/** Makes the image of a key of the row in `record`, of `length` bytes: key_copy(), and the bits that it takes from
-    the first record whatever it is told. */
+/** Makes the key image of the row in `record`, of `length` bytes. Corrects BIT fields, which key_copy() always takes
+    from the first record. */
 void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image);
 
-/** Moves fields to another record of the table for as long as it lives. */
+/** Moves a field to another record of the table while it lives. */
 class AtRecord {
  public:
   AtRecord(Field *field, my_ptrdiff_t offset);

@@ -9,7 +9,7 @@
 namespace fron {
 
 Load::~Load() {
-  // The loader is not told to stop by the end of its writer alone.
+  // Freeing the writer alone does not end the loader.
   writer_.reset();
   bulk_.reset();
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The rows of a table that is being made, by a copy of another or of a query: to the engine's bulk loader, which
-   sorts them outside of the trees and gives them to the table all at once.
+   Loads the rows of a new table, which a statement copies from another table or a query, through the engine's bulk
+   loader. The loader sorts the rows outside of the trees and attaches them all at once.
 
-   Only a table that nobody else has seen is loaded so, and that goes if the statement fails: what is loaded is no
-   part of the connection's transaction. The partitions of a table have one load. For one thread at a time. */
+   The load is not part of the connection's transaction. So it is used only for a table that no other connection has
+   seen and that is dropped if the statement fails. All partitions of a table share one load. Used by one thread at a
+   time. */
 
 #ifndef FRONDB_DDL_BULK_LOAD_H
 #define FRONDB_DDL_BULK_LOAD_H
@@ -24,15 +25,15 @@ class Load {
   Load() = default;
   ~Load();
 
-  /** `waits_for`: how durable the rows are when finish() is done. */
+  /** `waits_for`: how durable the rows are when finish() returns. */
   Error begin(frondb_durability waits_for);
-  /** A handler that puts rows here. */
+  /** Adds a handler that puts rows into this load. */
   void join(ha_frondb *handler) { handlers_.push_back(handler); }
   Error put(frondb_tree *tree, std::string_view key, std::string_view value);
 
-  /** A handler has no more rows; whether it was the last of them. */
+  /** A handler has no more rows. Returns whether it was the last one. */
   bool leave() { return ++left_ == handlers_.size(); }
-  /** Gives the rows to their trees. `has_duplicates`: a key was put twice, and the last one counts. */
+  /** Attaches the rows to their trees. `has_duplicates`: a key was put twice, and its last value is stored. */
   Error finish(frondb_progress progress, void *user_data, bool *has_duplicates);
   /** A key that was put twice, and the number of its tree. */
   Error duplicate(uint64_t *tree, std::string *key);

@@ -11,13 +11,13 @@
 namespace fron {
 namespace {
 
-/** Lengths up to this stand in one byte. */
+/** Lengths up to this one take one byte. */
 constexpr uint SHORT_MAX = 255;
 
 bool is_short(uint length) { return length <= SHORT_MAX; }
 
-/** For each column of the new definition its number in the old one, Slot::GONE for new ones. False where it
-    cannot be told. Names alone do not tell: one may be given to another column in the same statement. */
+/** For each column of the new definition its number in the old one, Slot::GONE for new columns. False if this is
+    unknown. Names are not enough: a statement may give the name of one column to another. */
 bool old_numbers(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, std::vector<uint> *numbers) {
   List_iterator_fast<Create_field> columns(info->alter_info->create_list);
   std::vector<bool> used(table->s->fields);
@@ -35,7 +35,7 @@ bool old_numbers(const TABLE *table, const TABLE *altered, const Alter_inplace_i
   return numbers->size() == altered->s->fields;
 }
 
-/** Whether rows have the same bytes for both. */
+/** Whether both fields have the same bytes in rows. */
 bool same_bytes(const Field *x, const Field *y) {
   if (x->real_type() != y->real_type() || x->charset() != y->charset() || x->stored_in_db() != y->stored_in_db() ||
       x->real_maybe_null() != y->real_maybe_null())
@@ -44,25 +44,25 @@ bool same_bytes(const Field *x, const Field *y) {
   return x->field_length <= y->field_length && is_short(x->field_length) == is_short(y->field_length);
 }
 
-/** What an expression may depend on to have one value in all rows that are there: the statement's time. */
+/** An expression that depends on nothing but the statement's time has the same value in all existing rows. */
 constexpr uint OF_STATEMENT = VCOL_TIME_FUNC;
 
-/** Whether a default that is an expression can be stored in its field: what its conversion loses, or refuses, a
-    copy says for each row. */
+/** Whether a default that is an expression fits its field. If its conversion fails or warns, a copy must report that
+    for each row. */
 bool can_evaluate(Field *added) {
   int result = added->set_default();
   constexpr int TIME_CUT_TO_FIT = 3;
   return result == 0 || result == TIME_CUT_TO_FIT;
 }
 
-/** Whether all rows that are there have one value: not a counter, nor what is another one in each row. */
+/** Whether all existing rows get the same value; not for AUTO_INCREMENT or an expression that differs in each row. */
 bool has_one_default(Field *added) {
   if (!added->stored_in_db()) return true;
   if (added->unireg_check == Field::NEXT_NUMBER) return false;
   return !added->default_value || (!(added->default_value->flags & ~OF_STATEMENT) && can_evaluate(added));
 }
 
-/** Columns of the server's own, which no statement names. */
+/** Whether the table has a hidden column of the server, for a long unique key. */
 bool has_hash_column(const TABLE *table) {
   for (uint i = 0; i < table->s->fields; i++)
     if (table->field[i]->flags & LONG_UNIQUE_HASH_FIELD) return true;
@@ -90,7 +90,7 @@ bool keeps_rows(const TABLE *table, const TABLE *altered, const Alter_inplace_in
     if (!has_one_default(field)) return false;
     slots++;
   }
-  // Each is a bit in each row, forever.
+  // Each slot takes a bit in each row, forever.
   return slots <= MAX_FIELDS;
 }
 
@@ -115,7 +115,7 @@ bool change_form(const TABLE *table, TABLE *altered, const Alter_inplace_info *i
   for (uint i = 0; i < numbers.size(); i++)
     if (numbers[i] == Slot::GONE) layout.push_back({i, 0, 0});
   if (is_in_order(layout)) layout.clear();
-  // Slots of the old defaults are where they were, so the new layout reads them.
+  // Slots keep their places, so the new layout reads the old defaults.
   return added.empty() || pack_defaults(altered, added, form);
 }
 
@@ -124,7 +124,7 @@ bool is_widened(const Field &field, const Column_definition &wanted) {
   if (field.compression_method() || wanted.compression_method()) return false;
   if (wanted.charset != field.charset()) return false;
   if (wanted.length < field.field_length || is_short(uint(wanted.length)) != is_short(field.field_length)) return false;
-  // Entries of indexes: the old collations of several levels take room in keys for all characters there can be.
+  // Not for a column of an index: the old collations with several levels reserve space in keys for the longest value.
   const TABLE *table = field.table;
   for (uint k = 0; k < table->s->keys; k++)
     for (uint i = 0; i < table->key_info[k].user_defined_key_parts; i++)

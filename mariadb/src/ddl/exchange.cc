@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ddl/exchange.h. The server compares columns and keys, but finds keys by their names, wherever they stand, and
-   does not look at the options of keys. */
+   See ddl/exchange.h. The server compares columns and keys, but finds keys by name, in any order, and ignores the
+   options of keys. */
 
 #include "ddl/exchange.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Tables that take the place of a partition, or of another table: trees keep what they hold, and another definition
-   reads it. */
+   EXCHANGE PARTITION and CONVERT TABLE: a table takes the place of a partition, or the reverse. The trees stay
+   unchanged and are read with the other definition. */
 
 #ifndef FRONDB_DDL_EXCHANGE_H
 #define FRONDB_DDL_EXCHANGE_H
@@ -12,7 +12,7 @@ struct TABLE;
 
 namespace fron {
 
-/** What of a definition says what is in which tree: two tables may have each other's trees if it is the same. */
+/** Describes the contents of a table's trees. Two tables can exchange their trees if this is equal. */
 std::string tree_contents(const TABLE *table);
 
 }  // namespace fron

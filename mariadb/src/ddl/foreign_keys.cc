@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ddl/foreign_keys.h. The clauses are in the parser's list of keys, and nowhere else. */
+   See ddl/foreign_keys.h. Only the parser's list of keys has the clauses. */
 
 #include "ddl/foreign_keys.h"
 
@@ -26,12 +26,12 @@ bool can_see_foreign_keys() {
   Alter_info ours;
   auto key = new (&root) Key(Key::FOREIGN_KEY, &name, HA_KEY_ALG_UNDEF, false, DDL_options());
   ours.requested_lock = Alter_info::ALTER_TABLE_LOCK_SHARED;
-  // Room for a list of the server's that is larger than ours.
+  // Space for an object of the server that is larger than the plugin's.
   auto place = static_cast<Alter_info *>(alloc_root(&root, 4 * sizeof(Alter_info)));
   bool sees = false;
   if (key && place && !ours.key_list.push_back(key, &root)) {
     memset(static_cast<void *>(place), 0, 4 * sizeof(Alter_info));
-    // The server's own code copies it; what it took from where is then seen in the copy.
+    // The server's own code makes the copy, so the copy shows which fields that code has read.
     auto theirs = new (place) Alter_info(ours, &root);
     sees = theirs->key_list.elements == 1 && theirs->requested_lock == ours.requested_lock;
     if (sees) {

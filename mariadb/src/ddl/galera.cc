@@ -12,7 +12,7 @@
 namespace fron {
 namespace {
 
-/** Whether the statement writes a table of ours anew, which is there already. */
+/** Whether the statement rebuilds an existing FronDB table. */
 bool is_rewritten(MYSQL_THD thd) {
   switch (thd_sql_command(thd)) {
     case SQLCOM_ALTER_TABLE:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Galera's clusters: they replicate the definition of a table of any engine, and the rows of InnoDB's alone. */
+   Galera replicates the definitions of tables of all engines, but only the rows of InnoDB. */
 
 #ifndef FRONDB_DDL_GALERA_H
 #define FRONDB_DDL_GALERA_H
@@ -11,8 +11,8 @@
 
 namespace fron {
 
-/** Whether a statement would make a table whose definition all nodes of a cluster get, and whose rows none but
-    this. The user has been told so. */
+/** Whether a statement would make a table whose definition reaches all nodes of a cluster, but whose rows stay on this
+    node. Raises the error for the user. */
 bool is_refused_in_cluster(MYSQL_THD thd, const HA_CREATE_INFO *info);
 
 }  // namespace fron

@@ -25,7 +25,7 @@
 namespace fron {
 namespace {
 
-/** Tables have no files of their own. */
+/** FronDB's tables have no files of their own. */
 const char *no_extensions[] = {nullptr};
 
 int drop_table(handlerton *, const char *path) {
@@ -35,7 +35,7 @@ int drop_table(handlerton *, const char *path) {
     if (int error = check_prepared(key)) return error;
   bool found;
   if (Error error = dictionary().drop(key, &found)) return ha_error(error);
-  // The server names a table with partitions as a whole only if it has lost its files: see undefined_tables().
+  // The server drops a partitioned table as a whole only if its own files are lost: see undefined_tables().
   std::vector<std::string> partitions;
   if (!found)
     if (Error error = dictionary().tables_of(key + PARTITION, &partitions)) return ha_error(error);
@@ -47,13 +47,13 @@ int drop_table(handlerton *, const char *path) {
   return found ? 0 : ENOENT;
 }
 
-/** Tables of which the server has no definition: a crash in DROP TABLE leaves partitions so, for the server removes
-    first what it knows of them. */
+/** Tables without a definition in the server. A crash in DROP TABLE leaves partitions in this state, since the server
+    removes its own files of them first. */
 Error undefined_tables(std::set<std::string> *names) {
   std::vector<std::string> keys;
   if (Error error = dictionary().tables_of("", &keys)) return error;
   for (const std::string &key : keys) {
-    // A temporary one has its definition elsewhere.
+    // The definition of a temporary table is elsewhere.
     if (key[0] == '/') continue;
     std::string name = key.substr(0, key.find(PARTITION));
     if (access((name + ".frm").c_str(), F_OK) != 0 && errno == ENOENT) names->insert(name);
@@ -61,7 +61,7 @@ Error undefined_tables(std::set<std::string> *names) {
   return {};
 }
 
-/** A database of the server goes: tables that it does not know of, too. */
+/** Drops all tables of a database, including those that the server does not know. */
 void drop_database(handlerton *, char *path) {
   std::string prefix = Dictionary::key_of_path(path);
   if (prefix.empty() || prefix.back() != '/') prefix.push_back('/');
@@ -69,35 +69,35 @@ void drop_database(handlerton *, char *path) {
   bool found;
   Error error = dictionary().tables_of(prefix, &keys);
   for (size_t i = 0; i < keys.size() && !error; i++) error = dictionary().drop(keys[i], &found);
-  if (error) sql_print_warning("FronDB: DROP DATABASE left tables behind: %s", error.message());
+  if (error) sql_print_warning("FronDB: DROP DATABASE could not drop all tables: %s", error.message());
 }
 
-/** After a crash in an ALTER: 0 if the table is as the new definition says. */
+/** Called after a crash in an ALTER. Returns 0 if the table has the new definition. */
 int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, ulonglong) {
   std::string key = Dictionary::key_of_path(path);
   TableRecord record;
   bool found;
   Error error = dictionary().find(key, &record, &found);
   if (!error && !found) {
-    // All partitions are changed at once, so any will do.
+    // All partitions are changed at once, so any of them answers.
     std::vector<std::string> partitions;
     error = dictionary().tables_of(key + PARTITION, &partitions);
     if (!error && !partitions.empty()) error = dictionary().find(partitions[0], &record, &found);
   }
-  if (error) sql_print_error("FronDB: reading the definition of %s: %s", key.c_str(), error.message());
+  if (error) sql_print_error("FronDB: cannot read the definition of %s: %s", key.c_str(), error.message());
   std::string_view wanted(reinterpret_cast<const char *>(version->str), version->length);
   return !error && found && record.definition == wanted ? 0 : 1;
 }
 
-/** The server has finished or undone the DDL that a crash interrupted: what nobody names now is nobody's. */
+/** The server has finished or undone the DDL that a crash interrupted: trees without a record can be dropped now. */
 int signal_ddl_recovery_done(handlerton *) {
-  // Space that is not given back is no reason to refuse the tables.
+  // The tables work also if the space of orphaned trees cannot be freed.
   if (Error error = dictionary().drop_orphans())
-    sql_print_warning("FronDB: trees of no table were left: %s", error.message());
-  // They stay: whoever copies files back may start the server before all are there.
+    sql_print_warning("FronDB: cannot drop trees that belong to no table: %s", error.message());
+  // Do not drop them: the server may have been started before all files of a restored copy were in place.
   std::set<std::string> names;
   if (Error error = undefined_tables(&names))
-    sql_print_warning("FronDB: looking for tables without a definition: %s", error.message());
+    sql_print_warning("FronDB: cannot search for tables without a definition: %s", error.message());
   for (const std::string &name : names)
     sql_print_warning("FronDB: %s has rows and no file %s.frm: DROP TABLE gives its space back",
                       sql_name(name).c_str(), name.c_str());

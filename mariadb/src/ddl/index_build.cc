@@ -16,25 +16,25 @@ namespace {
 constexpr uint64_t BATCH_BYTES = 256 << 10;
 constexpr size_t BATCH_ENTRIES = 4096;
 constexpr size_t READ_ENTRIES = 256;
-/** Fewer changes than this are left for the moment when writers are kept out. */
+/** Fewer changes than this are left for the time when writers are locked out. */
 constexpr uint64_t ENTRIES_LEFT = 4096;
 constexpr int ROUNDS_MAX = 8;
-/** How long a wait for writers lasts from one look at KILL to the next. */
+/** Milliseconds of a wait for writers between two checks of KILL. */
 constexpr uint64_t SLICE_MILLIS = 100;
 
 enum : uchar { HAS_VALUE = 1, REMOVED = 2, CONFLICT = 4 };
 
-/** Whether a wait for writers ended because one of them takes longer. With the binary log each of them is prepared
-    for a moment. */
+/** Whether a wait for writers ended because a writer has not finished. With the binary log every writer is prepared for
+    a moment. */
 bool is_late_writer(const Error &error) {
   frondb_kind kind = error.kind();
   return kind == FRONDB_LOCK_TIMEOUT || kind == FRONDB_DEADLOCK || kind == FRONDB_BUSY;
 }
 
-/** What a journal says of a key. */
+/** A journal's entry for a key. */
 struct Change {
   uchar flags = 0;
-  /** The row whose entry was the first to be removed; of a unique key. */
+  /** For a unique key: the row whose entry was removed first. */
   std::string_view removed;
   std::string_view value;
 
@@ -58,7 +58,7 @@ struct Change {
   }
 };
 
-/** The row that the value of a unique index's entry names. */
+/** The primary key in the value of a unique index's entry. */
 std::string_view row_of(std::string_view value) {
   frondb_slice primary = {};
   std::string_view rest;
@@ -81,7 +81,7 @@ class Writer {
   Error finish() {
     if (entries_ == 0) return {};
     bytes_ = entries_ = 0;
-    // The record that names the tree is synced behind it in the log.
+    // The record that names the tree is synced later in the same log.
     if (Error error = frondb_db_write(db(), batch_.get(), FRONDB_NO_SYNC)) return error;
     return frondb_batch_clear(batch_.get());
   }
@@ -106,7 +106,7 @@ Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uin
     *number = (*next_index_)++;
     *name = Dictionary::tree_name(table_, *number);
     Error error = frondb_db_create_tree(db(), name->c_str(), options, tree->out());
-    // One of a build that was given up, which a transaction still needs.
+    // The number is taken by a build that was given up, whose tree a transaction still needs.
     if (!error || error.kind() != FRONDB_EXISTS) return error;
   }
 }
@@ -163,7 +163,7 @@ Error IndexBuild::change(frondb_txn *txn, size_t index, std::string_view key, st
   if (Error error = frondb_txn_get(txn, journal, slice(key), FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, buffer.get(), &found))
     return error;
   Change state;
-  // A damaged one is a conflict: the build fails, the writer does not.
+  // A damaged entry counts as a conflict: the build fails, and the writer does not.
   if (found && !state.decode(frondb_buffer_value(buffer.get()))) state.flags = CONFLICT;
   if (value) {
     if (state.flags & HAS_VALUE && row_of(state.value) != primary) state.flags |= CONFLICT;
@@ -185,7 +185,7 @@ Error IndexBuild::change(frondb_txn *txn, size_t index, std::string_view key, st
 
 Error IndexBuild::put(frondb_txn *txn, size_t index, std::string_view key, std::string_view value,
                       std::string_view primary, bool is_unique) {
-  std::shared_lock<std::shared_mutex> guard(gate_);
+  std::shared_lock<std::shared_mutex> guard(journal_latch_);
   if (is_over_) return {};
   if (is_unique) return change(txn, index, key, primary, &value);
   std::string bytes;
@@ -198,7 +198,7 @@ Error IndexBuild::put(frondb_txn *txn, size_t index, std::string_view key, std::
 
 Error IndexBuild::remove(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary,
                          bool is_unique) {
-  std::shared_lock<std::shared_mutex> guard(gate_);
+  std::shared_lock<std::shared_mutex> guard(journal_latch_);
   if (is_over_) return {};
   if (is_unique) return change(txn, index, key, primary, nullptr);
   std::string bytes;
@@ -263,7 +263,7 @@ Error IndexBuild::close_generation() {
     spare_.insert(spare_.end(), next.names.begin(), next.names.end());
     return error;
   }
-  std::unique_lock<std::shared_mutex> guard(gate_);
+  std::unique_lock<std::shared_mutex> guard(journal_latch_);
   generations_.push_back(std::move(next));
   return {};
 }
@@ -280,7 +280,7 @@ Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate
     const Journals &closed = generations_[done_];
     Snapshot snapshot;
     for (uint64_t waited = 0; !snapshot; waited += SLICE_MILLIS) {
-      // A writer that takes long: the rest waits until all are kept out.
+      // A writer takes long: leave the rest for the time when writers are locked out.
       if (killed() || waited >= wait_millis) return {};
       Error error = snapshot_of(closed, SLICE_MILLIS, &snapshot);
       if (error && !is_late_writer(error)) return error;
@@ -297,7 +297,7 @@ Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate
 Error IndexBuild::finish(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found) {
   for (; done_ < generations_.size() && !*found && !killed(); done_++) {
     Snapshot snapshot;
-    // Writers are kept out: what is left to wait for is a commit under way, or a transaction that was prepared by XA
+    // Writers are locked out, so this can only wait for a commit in progress, or for an XA transaction that is prepared
     // and has lost its connection.
     if (Error error = snapshot_of(generations_[done_], wait_millis, &snapshot)) return error;
     Pass pass = {killed, duplicate, found};
@@ -307,7 +307,7 @@ Error IndexBuild::finish(const Killed &killed, uint64_t wait_millis, Duplicate *
 }
 
 void IndexBuild::give_up() {
-  std::unique_lock<std::shared_mutex> guard(gate_);
+  std::unique_lock<std::shared_mutex> guard(journal_latch_);
   is_over_ = true;
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Indexes that are being built while others write the table: how what they write meets what is there.
+   Indexes that are built while other connections write the table: how their writes are merged with the loaded rows.
 
      ALTER      snapshot of the rows, all of them --bulk load--> tree of the index
-     writers    journal: for each key of the index what became of it, in the writer's own transaction
+     writers    journal: for each key of the index its last change, in the writer's own transaction
      ALTER      journal --> tree; again while writers go on, the last time when they are kept out
 
-   Why a journal: what a bulk load brings is newer than what was written before it, so a row deleted during the
-   load would come back. A journal has one entry a key:
+   Why a journal: attached rows are newer than everything written before the load ends, so a row that was deleted
+   during the load would come back. A journal has one entry for each key:
 
      | flags | length of the key's row, its primary key: if an entry was removed | the new value: if there is one |
 
-   Of a unique key the flags are enough to tell a duplicate from a key that moved from one row to another. A
-   generation of journals is closed with all writers' next row in the next one, and read when the
-   transactions that wrote to it have ended. No tree of a build is in the dictionary: a crash leaves
-   nothing but orphans. */
+   For a unique key the flags tell a duplicate from a key that has moved from one row to another. Journals form
+   generations. When a generation is closed, writers continue in the next one, and the closed one is read when the
+   transactions that have written to it have ended. The dictionary has no tree of a build, so a crash leaves only
+   orphaned trees. */
 
 #ifndef FRONDB_DDL_INDEX_BUILD_H
 #define FRONDB_DDL_INDEX_BUILD_H
@@ -38,14 +38,14 @@ namespace fron {
 struct BuiltIndex {
   IndexRecord record;
   Index index;
-  /** Its definition; fields are those of the altered TABLE, for their numbers. */
+  /** The definition; its fields belong to the altered TABLE and give their numbers. */
   KEY key;
   std::vector<KEY_PART_INFO> parts;
   /** Number in the altered TABLE. */
   uint number = 0;
 };
 
-/** A key of two rows, which a unique index cannot have. */
+/** A key that two rows have, in a unique index. */
 struct Duplicate {
   size_t index = 0;
   /** Primary key of one of the rows. */
@@ -54,7 +54,7 @@ struct Duplicate {
 
 class IndexBuild {
  public:
-  /** Whether to stop, with nothing said; asked every now and then. */
+  /** Whether the statement was killed; called from time to time. */
   using Killed = std::function<bool()>;
 
   IndexBuild(uint64_t table, uint32_t *next_index) : table_(table), next_index_(next_index) {}
@@ -68,22 +68,23 @@ class IndexBuild {
 
   // Writers.
 
-  /** A row has a key now. `is_unique`: no other row may have it. */
+  /** A row has the key now. `is_unique`: no other row may have the key. */
   Error put(frondb_txn *txn, size_t index, std::string_view key, std::string_view value,
             std::string_view primary, bool is_unique);
-  /** A row does not have it any more. */
+  /** A row does not have the key any more. */
   Error remove(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary, bool is_unique);
 
   // The thread that builds.
 
-  /** Brings what was written meanwhile into the trees, until little is left. `duplicate` is filled and
-      `found` set if that cannot be. */
+  /** Applies the journals to the trees until few changes are left. If a key is a duplicate, fills `duplicate` and sets
+      `found`. */
   Error catch_up(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found);
-  /** The rest, when writers are kept out. FRONDB_BUSY if a prepared transaction has not ended after `wait_millis`. */
+  /** Applies the rest while writers are locked out. FRONDB_BUSY if a prepared transaction has not ended after
+      `wait_millis`. */
   Error finish(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found);
-  /** Writers write no more for it. Its trees go when no transaction needs them. */
+  /** Ends the build for writers. Its trees are dropped when no transaction needs them. */
   void give_up();
-  /** Names of the journals that are there. */
+  /** Names of all journals. */
   std::vector<std::string> journals() const;
 
  private:
@@ -94,7 +95,7 @@ class IndexBuild {
   Error make_tree(frondb_tree_options *options, std::string *name, uint32_t *number, Tree *tree);
   Error make_journals(Journals *made);
   Error close_generation();
-  /** What a pass over a generation of journals is told, and finds out. */
+  /** Arguments and results of a pass over a generation of journals. */
   struct Pass {
     const Killed &killed;
     Duplicate *duplicate;
@@ -109,14 +110,14 @@ class IndexBuild {
 
   uint64_t table_;
   uint32_t *next_index_;
-  /** Shared by writers, for a write to a journal; alone by who closes a generation. */
-  mutable std::shared_mutex gate_;
+  /** Held shared for a write to a journal, exclusively to close a generation. */
+  mutable std::shared_mutex journal_latch_;
   bool is_over_ = false;
-  /** The last one is open. */
+  /** The last generation is open. */
   std::vector<Journals> generations_;
-  /** So many are in the trees. */
+  /** Number of generations that were applied to the trees. */
   size_t done_ = 0;
-  /** Journals of a generation that could not be made whole. */
+  /** Journals of an incomplete generation, whose creation has failed. */
   std::vector<std::string> spare_;
 };
 

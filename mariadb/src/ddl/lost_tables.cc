@@ -33,7 +33,7 @@ constexpr char DEFINITION[] = ".frm";
 /** Tables that the warning names. */
 constexpr size_t NAMED_MAX = 10;
 
-/** What is wrong and what to do: in the log of many tables, in a statement of one. */
+/** The cause and the remedy: for many tables in the log, for one table in a statement. */
 constexpr char WHY[] = "mariadb-backup leaves FronDB's files out";
 constexpr char WHAT_TO_DO[] =
     "stop the server and put the folder #frondb of the same moment back, copied while that server was stopped, or "
@@ -136,7 +136,7 @@ class Search {
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::exception &) {
-      sql_print_warning("FronDB: no thread to look for tables without rows");
+      sql_print_warning("FronDB: cannot search for tables without rows: no thread");
     }
   }
   void stop() {
@@ -151,7 +151,7 @@ class Search {
     try {
       look();
     } catch (const std::bad_alloc &) {
-      sql_print_warning("FronDB: no memory to look for tables without rows");
+      sql_print_warning("FronDB: cannot search for tables without rows: out of memory");
     }
     my_thread_end();
   }
@@ -163,10 +163,10 @@ class Search {
     while (const char *name = error ? nullptr : databases.next())
       if (*name != '.' && *name != '#') look_in(name, known, &lost);
     if (lost.empty() || stops_) {
-      if (error) sql_print_warning("FronDB: looking for tables without rows: %s", error.message());
+      if (error) sql_print_warning("FronDB: cannot search for tables without rows: %s", error.message());
       return;
     }
-    // A statement may have made or dropped one between the two looks.
+    // A statement may have made or dropped a table between the two searches.
     Names now;
     if ((error = known_tables(&now))) return;
     for (auto at = lost.begin(); at != lost.end();)
@@ -186,8 +186,8 @@ class Search {
     }
   }
 
-  /** Whether a statement has written the definition since the search began. A copy may have been given any time of
-      change, but not of the inode's. */
+  /** Whether a statement has written the definition since the search began. Uses the inode's time of change, which a
+      restored copy cannot set. */
   bool is_new(const char *path) const {
     struct stat found;
     return stat(path, &found) != 0 || found.st_ctime > began_;
@@ -217,13 +217,13 @@ Search search;
 
 bool is_definition_of_ours(const char *path) {
   File file(path);
-  // Room for the entries behind the head: the definition's version and the engine of partitions.
+  // Space for the entries after the head: the definition's version and the engine of partitions.
   uchar bytes[512];
   size_t read = file.read(bytes, sizeof bytes, 0);
   if (read < FRM_HEADER_SIZE || bytes[0] != 0xFE || bytes[1] != 1) return false;
   auto type = legacy_db_type(bytes[3]);
   if (type == DB_TYPE_PARTITION_DB) return partitions_name_us(bytes, read);
-  // Engines that came as plugins have no number of their own.
+  // Engines that are plugins have no number of their own.
   return (type == DB_TYPE_UNKNOWN || type >= DB_TYPE_FIRST_DYNAMIC) && names_us(file, bytes);
 }
 

@@ -15,12 +15,11 @@ namespace {
 
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
-/** The last number given to a table under "", and under each table's number and a letter its counters
-    and what was measured of it. */
+/** Under "" the last number given to a table; under a table's number and a letter its counters and its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr char STATISTICS = 's';
 constexpr char RECORD_VERSION = 2;
-/** With slots: an older build must not misread rows of such a table. */
+/** A record with slots: an older build must not misread rows of such a table. */
 constexpr char RECORD_VERSION_SLOTS = 3;
 
 void put_u64(uint64_t value, std::string *to) {
@@ -32,7 +31,7 @@ void put_text(std::string_view text, std::string *to) {
   to->append(text);
 }
 
-/** Reads what the functions above wrote. */
+/** Decodes the result of the functions above. */
 class Decoder {
  public:
   explicit Decoder(std::string_view bytes) : left_(bytes) {}
@@ -62,14 +61,14 @@ bool decode_slots(Decoder *in, Layout *layout) {
   if (!in->u64(&count)) return false;
   for (uint64_t i = 0; i < count; i++) {
     uint64_t field, prefix, bytes;
-    // The length of a blob stands in four bytes.
+    // A blob has the largest length prefix, four bytes.
     if (!in->u64(&field) || !in->u64(&prefix) || !in->u64(&bytes) || prefix > 4) return false;
     layout->push_back({uint32_t(field), uint32_t(prefix), uint32_t(bytes)});
   }
   return true;
 }
 
-/** Opens a tree, made if it is not there. */
+/** Opens a tree, or creates it if it does not exist. */
 Error open_or_make(frondb_db *db, const char *name, Tree *tree) {
   Error error = frondb_db_open_tree(db, name, tree->out());
   if (!error || error.kind() != FRONDB_NOT_FOUND) return error;
@@ -78,7 +77,7 @@ Error open_or_make(frondb_db *db, const char *name, Tree *tree) {
   return frondb_db_create_tree(db, name, options.get(), tree->out());
 }
 
-/** Reads a key of a tree; `found` says whether it is there. */
+/** Reads a key of a tree; `found` says whether it exists. */
 Error get(const Tree &tree, std::string_view key, std::string *value, bool *found) {
   Buffer buffer;
   if (Error error = frondb_buffer_new(buffer.out())) return error;
@@ -96,8 +95,8 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
   return {};
 }
 
-/** A batch that does not wait for background work: whoever opens a table waits for the dictionary, and what
-    it writes is little. */
+/** Makes a batch that is exempt from write stalls: statements that open a table wait for the dictionary, and the
+    dictionary writes little. */
 Error make_batch(Batch *batch) {
   if (Error error = frondb_batch_new(batch->out())) return error;
   return frondb_batch_set_unpaced(batch->get());
@@ -210,7 +209,7 @@ Error Dictionary::drop_orphans() {
     TableRecord record;
     bool found;
     if (Error error = find(key, &record, &found)) return error;
-    // A record that a newer FronDB wrote: whose trees are whose cannot be told, so all stay.
+    // The record was written by a newer FronDB. Its trees are unknown, so no tree may be dropped.
     if (record.indexes.empty()) return {};
     for (const IndexRecord &index : record.indexes)
       known.insert(tree_name(record.number, index.number));
@@ -221,9 +220,9 @@ Error Dictionary::drop_orphans() {
     frondb_slice item;
     if (Error error = frondb_list_get(names.get(), i, &item)) return error;
     std::string name(view(item));
-    // Trees of others than tables are none of ours.
+    // Only trees of tables may be dropped.
     if (name.rfind(PREFIX, 0) != 0 || known.count(name)) continue;
-    // A prepared transaction may have written to it: then the start after it is decided drops it.
+    // A prepared transaction may have written to the tree; the start after its end drops the tree.
     Error error = frondb_db_drop_tree(db_, name.c_str());
     if (error && error.kind() != FRONDB_BUSY && error.kind() != FRONDB_NOT_FOUND) return error;
   }
@@ -233,7 +232,7 @@ Error Dictionary::drop_orphans() {
 Error Dictionary::find(const std::string &key, TableRecord *record, bool *found) {
   std::string bytes;
   if (Error error = get(tables_, key, &bytes, found)) return error;
-  // A record of another version is not one of ours: the table is there and cannot be opened.
+  // A record of another version: the table exists and cannot be opened.
   if (*found && !record->decode(bytes)) *record = TableRecord();
   return {};
 }
@@ -266,7 +265,7 @@ void Dictionary::forget_changes(uint64_t table) {
 void Dictionary::drop_trees(const TableRecord &record) {
   forget_changes(record.number);
   for (const IndexRecord &index : record.indexes)
-    // What cannot be dropped now, the next start drops: no record names it.
+    // The next start drops a tree that cannot be dropped now, since no record names it.
     Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
 }
 
@@ -310,8 +309,8 @@ void Dictionary::retire(const std::vector<std::string> &names) {
   for (const std::string &name : all) {
     Tree tree;
     Snapshot snapshot;
-    // A transaction whose tree is gone cannot commit, so each must have ended. What is not dropped here
-    // the next call drops, or the next start: no record names it.
+    // A transaction cannot commit without a tree that it has written to, so all writers must have ended. The next call
+    // drops a tree that cannot be dropped now, or the next start, since no record names it.
     Error error = frondb_db_open_tree(db_, name.c_str(), tree.out());
     frondb_tree *writers_of = tree.get();
     if (!error) error = frondb_db_snapshot_behind_writers(db_, &writers_of, 1, 0, snapshot.out());
@@ -365,7 +364,7 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   return {};
 }
 
-/** Deletes all that is kept under a table's number. */
+/** Deletes everything that is kept under a table's number. */
 Error Dictionary::forget(const Batch &batch, uint64_t table) {
   for (char kind : {char(AUTO_INCREMENT), char(HIDDEN_KEY), STATISTICS}) {
     std::string key = number_key(table) + kind;
@@ -418,7 +417,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   Batch batch;
   Error error = make_batch(&batch);
   if (!error) error = put_record(batch, key, record);
-  // The old trees go behind it: on a full disk TRUNCATE is how to make space.
+  // The old trees are dropped afterwards: on a full disk TRUNCATE must work, to make space.
   if (!error) error = frondb_batch_set_frees_space(batch.get());
   if (!error) error = forget(batch, old.number);
   if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
@@ -446,7 +445,7 @@ Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
   return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes);
 }
 
-/** Behind the numbers of all tables. */
+/** Sorts after the numbers of all tables. */
 static std::string prepared_key(frondb_slice name) { return number_key(UINT64_MAX).append(view(name)); }
 
 Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {

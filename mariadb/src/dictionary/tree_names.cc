@@ -14,10 +14,10 @@
 namespace fron {
 namespace {
 
-/** What people call the index of a table without a primary key. */
+/** The name that users see for the index of a table without a primary key. */
 constexpr const char *HIDDEN_INDEX = "(hidden)";
 
-/** LOCK: taken with no other lock of ours. */
+/** LOCK: taken while no other lock of the plugin is held. */
 std::mutex listing_lock;
 
 TreeShapes &listed() {
@@ -25,7 +25,7 @@ TreeShapes &listed() {
   return shapes;
 }
 
-/** The name that a user gave what the server calls so in its paths. */
+/** The name that the user gave, decoded from the server's file name. */
 std::string name_of_file(const std::string &file) {
   char name[NAME_LEN + 1];
   uint length = filename_to_tablename(file.c_str(), name, sizeof name, true);
@@ -65,16 +65,16 @@ TreeNames::TreeNames() {
 
 std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
   auto found = shapes_.find(tree);
-  if (found == shapes_.end() && !has_looked_) {
-    has_looked_ = true;
-    // What cannot be read now has no name on this page.
-    if (Error error = look()) return nullptr;
+  if (found == shapes_.end() && !has_read_) {
+    has_read_ = true;
+    // Without the dictionary the trees have no names on this page.
+    if (Error error = read_dictionary()) return nullptr;
     found = shapes_.find(tree);
   }
   return found == shapes_.end() ? nullptr : found->second;
 }
 
-Error TreeNames::look() {
+Error TreeNames::read_dictionary() {
   std::vector<std::string> keys;
   if (Error error = dictionary().tables_of("", &keys)) return error;
   for (const std::string &key : keys) {
@@ -85,7 +85,7 @@ Error TreeNames::look() {
       Tree tree;
       uint64_t number;
       std::string name = Dictionary::tree_name(record.number, index.number);
-      // One that is dropped meanwhile is of no interest.
+      // Skip a tree that was dropped meanwhile.
       if (Error error = frondb_db_open_tree(db(), name.c_str(), tree.out())) continue;
       if (Error error = frondb_tree_id(tree.get(), &number)) continue;
       shapes_.emplace(number, std::make_shared<IndexShape>(IndexShape{IndexName(key, index.name), KeyReader()}));

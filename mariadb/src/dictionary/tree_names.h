@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Which table and index a tree of the engine is, and how its keys are read: for status pages and the
-   information schema. Open tables are listed with all that their keys need; of others the dictionary knows
-   the names, and their keys are shown as bytes. */
+   Maps trees of the engine to tables and indexes, and shows their keys: for status pages and the information schema.
+   Open tables are listed with the readers of their keys. For other tables the dictionary has the names, and keys are
+   shown as bytes. */
 
 #ifndef FRONDB_DICTIONARY_TREE_NAMES_H
 #define FRONDB_DICTIONARY_TREE_NAMES_H
@@ -17,17 +17,17 @@
 
 namespace fron {
 
-/** An index by its names. The partition is empty where there is none. */
+/** The names of an index. The partition is empty if there is none. */
 struct IndexName {
   /** From the table's key in the dictionary, "db/t#P#p0". */
   IndexName(const std::string &key, const std::string &index);
-  /** "db.t.index", with the partition behind the table. */
+  /** "db.t.index", with the partition after the table: "db.t(p).index". */
   std::string text() const;
 
   std::string database, table, partition, index;
 };
 
-/** A tree that is an index. */
+/** The names of an index, and the reader of its keys. */
 struct IndexShape {
   IndexName name;
   KeyReader reader;
@@ -36,7 +36,7 @@ struct IndexShape {
 /** Indexes by the numbers of their trees. */
 using TreeShapes = std::map<uint64_t, std::shared_ptr<const IndexShape>>;
 
-/** An open table in the list, for as long as this lives. */
+/** Lists an open table while it lives. */
 class Listing {
  public:
   explicit Listing(TreeShapes shapes);
@@ -48,19 +48,19 @@ class Listing {
   std::vector<uint64_t> trees_;
 };
 
-/** The trees of tables by their numbers, as of when it was made. Used by one thread. */
+/** The trees of tables by their numbers, as they were when this object was made. Used by one thread. */
 class TreeNames {
  public:
   TreeNames();
-  /** Null for a tree that is no table's. The dictionary is looked through once, for the first tree that no
-      open table has. */
+  /** Null for a tree that belongs to no table. Reads the dictionary once, for the first tree that belongs to no open
+      table. */
   std::shared_ptr<const IndexShape> find(uint64_t tree);
 
  private:
-  Error look();
+  Error read_dictionary();
 
   TreeShapes shapes_;
-  bool has_looked_ = false;
+  bool has_read_ = false;
 };
 
 }  // namespace fron

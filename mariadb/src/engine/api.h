@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   frondb.h as C++: handles that free themselves, errors that must be looked at. Sits between the C
-   interface and everything else of the plugin; includes no header of the server. */
+   frondb.h as C++: handles that free themselves, errors that must be checked. The only file of the plugin that
+   includes frondb.h; includes no header of the server. */
 
 #ifndef FRONDB_ENGINE_API_H
 #define FRONDB_ENGINE_API_H
@@ -30,14 +30,14 @@ class [[nodiscard]] Error {
   frondb_kind kind() const { return frondb_error_kind(error_); }
   const char *message() const { return frondb_error_message(error_); }
   int os_code() const { return frondb_error_os_code(error_); }
-  /** Where damage was found, if it is that; good as long as this. */
+  /** Where damage was found, if the error is about damage. The place is valid as long as the error. */
   bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
 
  private:
   frondb_error *error_;
 };
 
-/** An object of the engine, freed with its function. */
+/** An object of the engine, freed by its own function. */
 template <typename T, frondb_kind (*Free)(T *)>
 class Handle {
  public:
@@ -51,7 +51,7 @@ class Handle {
 
   T *get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
-  /** Where a function puts a new object; what was here before is freed. */
+  /** The place for a new object; frees the present one. */
   T **out() {
     reset();
     return &handle_;
@@ -59,7 +59,7 @@ class Handle {
   void reset() {
     if (handle_) Free(std::exchange(handle_, nullptr));
   }
-  /** For a function that frees it itself. */
+  /** Gives the object up to a function that frees it. */
   T *take() { return std::exchange(handle_, nullptr); }
 
  private:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The server's number for each kind of the engine's errors. A table of its own, so that a test can hold it against
-   the engine's list of kinds and the server's list of numbers: none may come out as a bare 1030. */
+   The server's error number for each kind of the engine's errors. A test compares this table with the engine's list
+   of kinds and the server's list of numbers: no kind may reach the user as a bare 1030. */
 
 #ifndef FRONDB_ENGINE_ERROR_NUMBERS_H
 #define FRONDB_ENGINE_ERROR_NUMBERS_H
@@ -15,7 +15,8 @@
 
 namespace fron {
 
-/** With the engine's sentence. Above HA_ERR_LAST: the server asks get_error_message() for it. */
+/** For errors with the engine's own sentence. Above HA_ERR_LAST, so the server asks get_error_message() for the
+    text. */
 constexpr int HA_ERR_FRONDB = 210;
 static_assert(HA_ERR_FRONDB > HA_ERR_LAST, "the server has this number itself");
 
@@ -25,7 +26,7 @@ constexpr int ERROR_NUMBERS[] = {
     HA_ERR_RECORD_CHANGED,     // FRONDB_CONFLICT
     HA_ERR_LOCK_DEADLOCK,      // FRONDB_DEADLOCK
     HA_ERR_LOCK_WAIT_TIMEOUT,  // FRONDB_LOCK_TIMEOUT
-    HA_ERR_LOCK_WAIT_TIMEOUT,  // FRONDB_BUSY: NOWAIT met a lock; InnoDB's number for it
+    HA_ERR_LOCK_WAIT_TIMEOUT,  // FRONDB_BUSY: NOWAIT met a lock; the number that InnoDB returns
     HA_ERR_FRONDB,             // FRONDB_INVALID
     HA_ERR_NO_SUCH_TABLE,      // FRONDB_NOT_FOUND
     HA_ERR_FOUND_DUPP_KEY,     // FRONDB_EXISTS
@@ -42,7 +43,7 @@ static_assert(ERROR_NUMBERS[FRONDB_NO_SPACE] == HA_ERR_DISK_FULL && ERROR_NUMBER
                   std::size(ERROR_NUMBERS) == FRONDB_INTERNAL + 1,
               "a line is missing");
 
-/** Kinds that a later engine may add come with their sentence. */
+/** A kind that a later engine adds becomes HA_ERR_FRONDB with its sentence. */
 constexpr int number_of(frondb_kind kind) {
   return kind < std::size(ERROR_NUMBERS) ? ERROR_NUMBERS[kind] : HA_ERR_FRONDB;
 }

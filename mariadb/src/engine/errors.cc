@@ -37,8 +37,8 @@ int with_sentence(const char *sentence) {
   return HA_ERR_FRONDB;
 }
 
-/** Says in the server's log what has happened. Once for each thread and sentence in a row: a scan
-    that meets damage in each of its rows must not fill the log. */
+/** Writes a sentence to the server's log, but not the same one twice in a row from a thread: a scan that meets damage
+    in each of its rows must not fill the log. */
 void log(const char *sentence) {
   thread_local char last[SENTENCE_MAX];
   if (strncmp(last, sentence, SENTENCE_MAX - 1) == 0) return;
@@ -46,8 +46,8 @@ void log(const char *sentence) {
   sql_print_error("FronDB: %s", sentence);
 }
 
-/** The engine has rolled back the whole transaction: the server must do so too, whatever the statement
-    makes of its error. */
+/** The engine has rolled back the whole transaction, so the server must do the same, also where the statement ignores
+    the error. */
 void deadlock() {
   if (deadlock_listener) deadlock_listener();
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);

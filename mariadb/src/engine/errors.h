@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Errors of the engine as the server's: a number it knows where there is one, else our own with the
-   engine's sentence. No error comes out as a bare 1030, and no exception goes into the server. */
+   Errors of the engine as errors of the server: the server's number where it has one, otherwise HA_ERR_FRONDB with
+   the engine's sentence. The user never sees a bare 1030, and no exception reaches the server. */
 
 #ifndef FRONDB_ENGINE_ERRORS_H
 #define FRONDB_ENGINE_ERRORS_H
@@ -14,17 +14,17 @@ class String;
 
 namespace fron {
 
-/** The HA_ERR_ number of an error; 0 for none. The sentence is kept for the thread's message(), and
-    damage and failures of the disk go to the server's log. */
+/** The HA_ERR_ number of an error; 0 for none. Keeps the error's sentence for message() in this thread, and writes
+    damage and failures of the disk to the server's log. */
 int ha_error(const Error &error);
 
-/** An HA_ERR_ number for what the plugin itself found wrong, with a sentence. */
+/** An HA_ERR_ number for an error that the plugin itself has found, with a sentence. */
 int ha_internal(const char *sentence);
 
-/** Of a row or entry that cannot be decoded: HA_ERR_CRASHED, named in the server's log. */
+/** HA_ERR_CRASHED, for a row or entry that cannot be decoded; the server's log names the index. */
 int ha_damaged(const char *table, const char *index);
 
-/** The sentence of an error for the server's log: of damage with its place. Cut where it is very long. */
+/** An error's sentence for the server's log, with the place of damage. Cut after MAX bytes. */
 class Sentence {
  public:
   explicit Sentence(const Error &error);
@@ -36,25 +36,26 @@ class Sentence {
   char text_[MAX];
 };
 
-/** `listener` is called by the thread of each victim of a deadlock, as soon as that thread knows. */
+/** From now on `listener` is called in the thread of each victim of a deadlock, as soon as the victim gets its
+    error. */
 void set_deadlock_listener(void (*listener)());
 
 /** HA_ERR_OUT_OF_MEM. */
 int ha_out_of_memory();
 
-/** A commit, or a prepare, ended with this number. The server has one error for all that may go wrong there;
-    where there is a better one it is raised here, and the server's follows as a warning. Returns the
-    number. */
+/** Raises the error of a commit or a prepare that ended with this number. The server has one error for every failure
+    there; where a better one exists it is raised here, and the server's follows as a warning. Returns the number. */
 int raise_at_commit(int number);
 
-/** The same for a function of ours for which the server has nothing but 1030, or nothing at all: `doing` is what was under way. */
+/** The same for other functions of the plugin for which the server has only 1030, or no error at all. `doing` says
+    what failed. */
 int raise_bare(int number, const char *doing);
 
-/** Writes the sentence that belongs to a number of our own. Whether there is one. */
+/** Appends the sentence of a number that is the plugin's own. False for a number of the server. */
 bool message(int number, String *to);
 
-/** Does `work`, which gives an HA_ERR_ number. The server's code knows no exceptions, and all that
-    ours throws is that memory is short. */
+/** Runs `work`, which returns an HA_ERR_ number. The server's code is not exception-safe; the only exceptions of the
+    plugin mean that memory is exhausted. */
 template <typename Work>
 int guarded(Work work) noexcept {
   try {

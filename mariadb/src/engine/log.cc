@@ -16,19 +16,19 @@
 namespace fron {
 namespace {
 
-/** What a service manager is asked for at each message: the engine has one every few seconds. */
+/** Added to the service manager's timeout by each message; the engine writes one every few seconds. */
 constexpr unsigned EXTENSION_SECONDS = 60;
 
 std::atomic<bool> is_starting{false};
 
-/** Tells a service manager that the start goes on, if the server talks to one. */
+/** Notifies the service manager that the start makes progress, if the server has one. */
 void extend_start(const char *message) {
   using Notify = int (*)(int, const char *);
   static const auto notify = reinterpret_cast<Notify>(dlsym(RTLD_DEFAULT, "sd_notify"));
   if (!notify) return;
   char text[512];
   snprintf(text, sizeof text, "STATUS=FronDB: %.400s\nEXTEND_TIMEOUT_USEC=%u000000\n", message, EXTENSION_SECONDS);
-  notify(0, text);  // Without a service manager nobody hears it.
+  notify(0, text);  // Does nothing without a service manager.
 }
 
 void hear(void *, frondb_log_level level, const char *message) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What the engine says by itself, in the server's error log: damage, a full disk, how far a recovery is. */
+   Messages of the engine in the server's error log: damage, a full disk, the progress of a recovery. */
 
 #ifndef FRONDB_ENGINE_LOG_H
 #define FRONDB_ENGINE_LOG_H
@@ -9,10 +9,11 @@
 
 namespace fron {
 
-/** The engine's messages go to the server's error log from now on. */
+/** From now on the engine's messages go to the server's error log. */
 Error listen_to_engine();
 
-/** While this lives the server starts: each message keeps a service manager from giving it up. */
+/** Lives while the server starts: each message of the engine then extends the time that a service manager allows for
+    the start. */
 class Starting {
  public:
   Starting();

@@ -2,11 +2,11 @@
 
    See handler/ha_frondb.h. Here: CHECK, ANALYZE and OPTIMIZE TABLE, with progress and KILL.
 
-     CHECK QUICK, FAST    every block of the rows is read and verified
+     CHECK QUICK, FAST    reads and verifies every block of the rows
      CHECK                and every block of every index
-     CHECK EXTENDED       and every row is decoded, and the indexes must hold what rows ask for
-     ANALYZE              what the optimizer is told is measured more closely, and kept
-     OPTIMIZE             the server writes the table anew, and analyzes it */
+     CHECK EXTENDED       and decodes every row, and compares the indexes with the rows
+     ANALYZE              measures the statistics with a larger sample, and keeps them
+     OPTIMIZE             makes the server rebuild the table and analyze it */
 
 #include "handler/ha_frondb.h"
 
@@ -26,16 +26,16 @@ namespace {
 
 constexpr size_t SCAN_ROWS = 256;
 constexpr size_t SCAN_BYTES = 1 << 20;
-/** Faults of one tree that are named. */
+/** At most so many faults of a tree are reported. */
 constexpr size_t FAULTS_NAMED = 10;
 
-/** Tells the server's clients how far the work is, and the engine whether to go on. */
+/** Reports progress to the client. Returns whether the statement was killed. */
 int32_t progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
   thd_progress_report(static_cast<THD *>(thd), done, to_do);
   return thd_killed(static_cast<THD *>(thd));
 }
 
-/** A sentence of a check, to the client and to the server's log. */
+/** Reports a finding of a check to the client and to the server's log. */
 void complain(THD *thd, const char *table, const char *what) {
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_NOT_KEYFILE, "FronDB: %s", what);
   sql_print_error("FronDB: table %s: %s", table, what);
@@ -62,7 +62,7 @@ int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
       if (one != HA_ADMIN_OK && one != HA_ADMIN_CORRUPT) return one;
       thd_progress_next_stage(thd);
     }
-    // What cannot be read cannot be compared.
+    // Trees with unreadable blocks are not compared.
     return is_extended && result == HA_ADMIN_OK ? check_entries(thd) : result;
   });
   thd_progress_end(thd);
@@ -89,8 +89,7 @@ int ha_frondb::check_blocks(THD *thd, uint index) {
 
 namespace {
 
-/** Reads a tree at a snapshot from its beginning to its end. `each` gives a result of CHECK for an
-    entry. */
+/** Reads a whole tree at a snapshot. `each` returns the result of CHECK for an entry. */
 template <typename Each>
 int scan(THD *thd, frondb_tree *tree, frondb_snapshot *snapshot, uint64_t about, const char *name, Each each) {
   Cursor cursor;

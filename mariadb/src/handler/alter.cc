@@ -2,13 +2,14 @@
 
    See handler/ha_frondb.h. Here: ALTER TABLE without a copy of the table.
 
-     check     what can be done so, and what writers may do meanwhile
-     prepare   nobody uses the table: trees of new indexes, and from now on writers tell them
-     main      writers go on: the rows are loaded (handler/build.cc)
-     commit    nobody uses the table: what writers told last, then one record, for all partitions
+     check     decides whether the change needs a copy, and whether writers may go on
+     prepare   no statement uses the table: makes the trees of new indexes; from now on writers keep journals
+     main      writers go on: loads the rows into the new indexes (handler/build.cc)
+     commit    no statement uses the table: applies the last journals, then writes one batch of records for all
+               partitions
 
-   Until the record is written the table is as it was, whatever happens. The server asks check_version() after a
-   crash which of its two definitions is the right one. */
+   The table is unchanged until the records are written. After a crash the server calls check_version() to learn which
+   of its two definitions is valid. */
 
 #include "handler/ha_frondb.h"
 
@@ -26,7 +27,7 @@ using namespace fron;
 
 namespace {
 
-/** Changes that the record of the table alone can follow. */
+/** Changes that only the table's record must follow. */
 constexpr alter_table_operations OF_DEFINITION =
     ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_CHANGE_COLUMN_DEFAULT | ALTER_COLUMN_OPTION | ALTER_OPTIONS |
     ALTER_DROP_CHECK_CONSTRAINT | ALTER_RENAME | ALTER_RENAME_INDEX | ALTER_CHANGE_INDEX_COMMENT |
@@ -37,24 +38,24 @@ constexpr alter_table_operations OF_ADDED_INDEX =
     ALTER_ADD_INDEX | ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
 constexpr alter_table_operations OF_VIRTUAL_COLUMNS =
     ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_VIRTUAL_COLUMN | ALTER_VIRTUAL_COLUMN_ORDER;
-/** What leaves all values that are stored as they are: InnoDB needs no copy for it. */
+/** Changes that keep all stored values, for which InnoDB needs no copy. */
 constexpr alter_table_operations KEEPS_VALUES =
     OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | ALTER_RECREATE | ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX |
     ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_COLUMN_NULLABLE |
     ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_INDEX_LENGTH |
     ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO | OF_VIRTUAL_COLUMNS;
 
-/** What an ALTER of one table, or partition, has under way. Freed by the server. */
+/** The state of an ALTER of one table or partition. Freed by the server. */
 class Alteration : public inplace_alter_handler_ctx {
  public:
   explicit Alteration(Share *of) : share(of), change{of->name, of->record} {}
 
   Share *share;
   TableChange change;
-  /** Trees of indexes that go. */
+  /** Trees of dropped indexes. */
   std::vector<std::string> dropped;
   std::shared_ptr<IndexBuild> build;
-  /** The rows that an index is built of; what is written later is told. */
+  /** The rows that are loaded into new indexes; later writes are in the journals. */
   Snapshot snapshot;
 };
 
@@ -78,7 +79,7 @@ bool is_added(const Alter_inplace_info *info, const char *name) {
   return false;
 }
 
-/** Whether records of both have the same bytes. */
+/** Whether records of both tables have the same bytes. */
 bool same_records(const TABLE *a, const TABLE *b) {
   if (a->s->fields != b->s->fields || a->s->reclength != b->s->reclength || a->s->null_bytes != b->s->null_bytes)
     return false;
@@ -92,7 +93,7 @@ bool same_records(const TABLE *a, const TABLE *b) {
   return true;
 }
 
-/** Whether the rows are kept by the same key. */
+/** Whether both tables have the same primary key. */
 bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info) {
   if (has_hidden_key(table) != has_hidden_key(altered)) return false;
   if (has_hidden_key(table)) return true;
@@ -100,7 +101,7 @@ bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_
   return !is_added(info, name) && index_of_name(table, old_name(info, name)) == table->s->primary_key;
 }
 
-/** The generated fields that are not stored and that an index is added for. */
+/** The virtual fields of indexes that are added. */
 std::vector<const Field *> added_virtual(const TABLE *altered, const Alter_inplace_info *info) {
   std::vector<const Field *> all;
   for (uint k = 0; k < altered->s->keys; k++) {
@@ -114,16 +115,16 @@ std::vector<const Field *> added_virtual(const TABLE *altered, const Alter_inpla
   return all;
 }
 
-/** An index of generated fields that are not stored would need their values of all rows. */
+/** Whether new indexes can be built from stored fields: rows do not have the values of virtual ones. */
 bool can_build(const TABLE *altered, const Alter_inplace_info *info) { return added_virtual(altered, info).empty(); }
 
-/** Whether the rows are those that there are, byte by byte: nothing converts a column, and no date is computed that
-    is not stored already. */
+/** Whether the new table has exactly the stored values of the old one: no column is converted, and no new date is
+    computed. */
 bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
   if (info->handler_flags & ~KEEPS_VALUES) return false;
-  // A copy that is asked for besides a generated column is a copy to InnoDB, too.
+  // InnoDB copies too if the statement asks for a copy and changes a virtual column.
   if (info->handler_flags & ALTER_RECREATE && info->handler_flags & OF_VIRTUAL_COLUMNS) return false;
-  // Rows that lose their key are written as new ones.
+  // Rows that lose their primary key are written as new rows.
   if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;
   for (const Field *field : added_virtual(altered, info))
     if (field->cmp_type() == TIME_RESULT) return false;
@@ -131,7 +132,7 @@ bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
   for (Field **at = altered->field; *at; at++) {
     const Create_field *column = columns++;
     if (!column) return false;
-    // A constant was looked at when the column was defined, and the time of the statement is a right one.
+    // A constant was checked when the column was defined, and the time of the statement is a valid date.
     const Virtual_column_info *value = (*at)->default_value;
     if (!column->field && value && value->flags & ~(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) return false;
   }
@@ -140,10 +141,10 @@ bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
 
 }  // namespace
 
-// --- What can be done ---
+// --- Check ---
 
 enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) {
-  // Who asked for ALGORITHM=INPLACE or LOCK=NONE is told why not.
+  // The server shows the reason to a statement with ALGORITHM=INPLACE or LOCK=NONE.
   if ((info->unsupported_reason = why_copied(altered, info))) {
     Connection *connection = Connection::of(ha_thd());
     if (connection) connection->copies_dates = keeps_values(altered, info) ? ha_thd()->query_id : 0;
@@ -152,11 +153,11 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
   return info->handler_flags & OF_ADDED_INDEX ? HA_ALTER_INPLACE_NOCOPY_NO_LOCK : HA_ALTER_INPLACE_INSTANT;
 }
 
-/** What in an ALTER needs the rows copied; null if nothing does. */
+/** Why an ALTER must copy the rows; null if it need not. */
 const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info) const {
   alter_table_operations wanted = info->handler_flags;
   const HA_CREATE_INFO *create = info->create_info;
-  // The row of a sequence has a key that a table may give to another row.
+  // The row of a sequence has a fixed hidden key, which a table might give to another row.
   if (create->sequence || is_sequence()) return "SEQUENCE";
   if (altered->versioned() || table->versioned()) return "SYSTEM VERSIONING";
   if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS)) return "rows would change";
@@ -168,15 +169,15 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
     return "rows would change";
   }
   if (!same_primary(table, altered, info)) return "the primary key would change";
-  // Trees are written anew as the new options say.
+  // New options apply only to trees that are written anew.
   if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return "rows would be stored otherwise";
-  // Only a look at the rows can say how low it may become. Partitions must all say the same: the server takes
-  // the least of their answers, and this one is not the least.
+  // How low the counter may become depends on the rows. All partitions must give the same answer: the server takes the
+  // smallest of them, and this answer is not the smallest.
   bool is_partition = share_->name.find(PARTITION) != std::string::npos;
   if (create->used_fields & HA_CREATE_USED_AUTO &&
       (is_partition || create->auto_increment_value < share_->auto_increment))
     return "AUTO_INCREMENT would become lower";
-  // A copy makes the table, and says no.
+  // A copy calls create(), which refuses the option.
   if (asks_for_encryption(altered->s)) return "ENCRYPTED=YES";
   if (!(wanted & OF_ADDED_INDEX)) return nullptr;
   if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE removes rows";
@@ -250,7 +251,7 @@ bool ha_frondb::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
 
 namespace {
 
-/** All alterations of the statement: one, or one a partition. */
+/** All alterations of the statement: one, or one for each partition. */
 std::vector<Alteration *> all_of(const Alter_inplace_info *info) {
   std::vector<Alteration *> all;
   if (!info->group_commit_ctx) {
@@ -261,7 +262,8 @@ std::vector<Alteration *> all_of(const Alter_inplace_info *info) {
   return all;
 }
 
-/** Ends what writers tell the build; its trees go, and with `all` those of the indexes. */
+/** Ends the journals of writers and retires them. With `all` retires the trees of dropped indexes too, otherwise
+    those of new indexes. */
 void end_build(Alteration *alteration, bool all) {
   std::vector<std::string> names = alteration->dropped;
   if (!all) names.clear();
@@ -281,7 +283,7 @@ void end_build(Alteration *alteration, bool all) {
 bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) {
   int error = guarded([&] {
     if (!commit) {
-      // Called for each partition; it may come before prepare did.
+      // Called for each partition, possibly without a prepare before.
       if (auto alteration = static_cast<Alteration *>(info->handler_ctx)) end_build(alteration, false);
       return 0;
     }
@@ -296,7 +298,7 @@ bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
       for (Alteration *alteration : all)
         if (int failed = alteration->share->raise_auto_increment(info->create_info->auto_increment_value)) return failed;
     if (Error failed = dictionary().alter(changes)) return ha_error(failed);
-    // It has happened, for all partitions; the rest cannot undo it.
+    // The change is done for all partitions; later errors cannot undo it.
     info->group_commit_ctx = nullptr;
     for (Alteration *alteration : all) end_build(alteration, true);
     may_crash_at("alter: trees dropped");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: AUTO_INCREMENT. The counter is kept in the dictionary before a number is
-   used, so that no crash gives one out again; a later part of a key counts by its index. */
+   See handler/ha_frondb.h. Here: AUTO_INCREMENT. table/auto_increment.cc has the counter; a column that is a later part
+   of a key is counted by the server, with a read of the index. */
 
 #include "handler/ha_frondb.h"
 
@@ -30,7 +30,7 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
                                    ulonglong *reserved) {
   reservation_.error = 0;
   if (table->s->next_number_keypart) {
-    // One behind the largest of its group, which the statement's locking read keeps until it commits.
+    // One more than the largest number of the group, which the statement's locking read keeps locked.
     handler::get_auto_increment(offset, increment, wanted, first, reserved);
     return;
   }
@@ -46,7 +46,7 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
 void ha_frondb::release_auto_increment() {
   if (reservation_.after == 0) return;
   uint64_t after = std::exchange(reservation_.after, 0);
-  // An error here loses numbers, not rows.
+  // An error loses only numbers.
   if (next_insert_id) share_->give_back_auto_increment(after, next_insert_id);
 }
 

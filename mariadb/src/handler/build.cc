@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h and ddl/index_build.h. Here: rows for indexes that are being built, from the table as ALTER
-   found it and from those who write meanwhile. */
+   See handler/ha_frondb.h and ddl/index_build.h. Here: the statement's side of a build. It loads the rows at a snapshot
+   into the new indexes, applies the journals of writers, and reports duplicates. */
 
 #include "handler/ha_frondb.h"
 
@@ -24,11 +24,11 @@ using namespace fron;
 
 namespace {
 
-/** Rows a look at KILL, and at how far it is. */
+/** Rows between two checks of KILL and reports of progress. */
 constexpr size_t ROWS_A_STEP = 128;
 constexpr size_t BYTES_A_STEP = 256 << 10;
 
-/** What a merge of the load is told. */
+/** The argument of tell_progress(). */
 struct Merge {
   THD *thd;
 };
@@ -65,8 +65,8 @@ int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &bu
   for (size_t i = 0; i < places.size(); i++) record->indexes[places[i]].number = build->indexes[i].record.number;
   frondb_tree *rows = share_->indexes[0].tree.get();
   uint64_t wait = session_lock_timeout_millis(ha_thd());
-  // Nobody writes, so the build waits for no transaction. One that was prepared by XA and has lost its connection does
-  // not end by itself, and all others wait for this.
+  // Writers are locked out, so there is no transaction to wait for, except one that was prepared by XA and has lost its
+  // connection. Such a transaction does not end by itself, and all other statements wait for this one.
   if (int error = check_prepared(rows)) return error;
   Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, wait, snapshot->out());
   if (error && error.kind() == FRONDB_BUSY)
@@ -144,7 +144,7 @@ int ha_frondb::build_indexes(const std::shared_ptr<IndexBuild> &build, frondb_sn
 int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
   Duplicate duplicate;
   bool found = false;
-  // All others wait for this: too late for KILL.
+  // All other statements wait for this one: too late for KILL.
   Error error = build.finish([] { return false; }, session_lock_timeout_millis(ha_thd()), &duplicate, &found);
   if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
   if (error) return ha_error(error);
@@ -154,7 +154,7 @@ int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
 
 // --- Duplicates ---
 
-/** Looks for a row whose key in a unique index belongs to another one: the load says only how many. */
+/** Searches for a row whose key in a unique index belongs to another row: the load reports only how many there are. */
 int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *altered) {
   std::string primary, key, value;
   Cursor cursor;
@@ -180,7 +180,7 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
   }
 }
 
-/** Tells the user of a row whose key another has, too. */
+/** Reports a row whose key another row has too. */
 int ha_frondb::report_duplicate(TABLE *altered, uint number, std::string_view primary, frondb_snapshot *at) {
   KEY *key = &altered->key_info[number];
   bool found;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: how entries come from the engine, in batches where nothing is locked, and
-   rows out of entries. A cursor of an index passes over what a pushed condition or a filter of
-   rows rejects, before it reads the row. */
+   See handler/ha_frondb.h. Here: fetching entries from the engine and decoding rows. A read by an index skips the
+   entries that a pushed condition or a row filter rejects, before it reads their rows. */
 
 #include "handler/ha_frondb.h"
 
@@ -16,7 +15,7 @@ using namespace fron;
 
 namespace {
 
-/** No error of the server: the row is locked and such are passed over, or a condition rejects it. */
+/** Not an error of the server: the row is skipped, since it is locked or a condition rejects it. */
 constexpr int SKIPPED = -1;
 
 }  // namespace
@@ -61,7 +60,7 @@ int ha_frondb::step(bool forward, uchar *record) {
   }
 }
 
-/** A step that does not end with the prefix that was searched for. */
+/** A step that does not stop at the end of the prefix that was searched for. */
 int ha_frondb::step_in_index(bool forward, uchar *record) {
   std::string end = position_.take_prefix_end();
   int error = step(forward, record);
@@ -70,7 +69,7 @@ int ha_frondb::step_in_index(bool forward, uchar *record) {
   return step(forward, record);
 }
 
-/** An entry of a unique key that an overlay has (handler/overlay.h): the primary key is behind it. */
+/** Reads the entry of a unique key in an overlay (handler/overlay.h), where the primary key follows the key. */
 int ha_frondb::read_unique(const std::string &key, uchar *record) {
   std::string from = key, end = key;
   bool has_end = prefix_end(&end);
@@ -80,7 +79,7 @@ int ha_frondb::read_unique(const std::string &key, uchar *record) {
   return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
 }
 
-/** The one entry of a unique key: no cursor is needed, and a filter may know that there is none. */
+/** Reads the only entry of a complete unique key: without a cursor, and a Bloom filter may show that there is none. */
 int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   want_fields(tree);
   position_.stand_at(tree, key);
@@ -97,7 +96,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
   return error == SKIPPED ? HA_ERR_KEY_NOT_FOUND : error;
 }
 
-/** Reads one key into the buffer, locked as the statement asks. */
+/** Reads a key into the buffer, and locks it as the statement asks. */
 int ha_frondb::get(uint tree, std::string_view key, bool *found) {
   Error error = frondb_txn_get(use_.connection->txn(), share_->indexes[tree].tree.get(), slice(key), use_.row_lock,
                                use_.row_wait, buffer_.get(), found);
@@ -118,27 +117,27 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   if (!split_entry(key, value, &primary, &covered)) return damaged();
   const Index &index = share_->indexes[position_.tree()];
   bool is_alone = use_.key_read && share_->is_primary_covered && index.is_enough;
-  // Who wants the row for himself locks it where everybody looks: in the primary tree.
+  // A locking read must lock the row in the primary tree, where every transaction checks.
   bool is_enough = use_.row_lock == FRONDB_LOCK_NONE && (index.is_clustering || is_alone);
   bool checks = record == table->record[0] && (has_condition() || has_filter());
   if (needs_key() || !is_enough) current_.assign(view(primary));
-  // Who reads by an index alone computes no generated fields, so they come from the entry also where
-  // the row is read.
+  // In a read of the index alone the server computes no generated fields, so they are decoded from the entry also
+  // where the row is read.
   if (use_.key_read || checks || is_enough || index.fills_generated)
     if (!wanted_.decode_entry(index, key, primary, covered, record)) return damaged();
   if (checks)
     if (int error = check_entry()) return error;
   int error = is_enough ? 0 : read_row(record);
   if (!error && computes_fields(position_.tree())) computed_.fill(table, index, record);
-  // An entry whose row is gone is no row, and no end of what is read.
+  // An entry whose row is gone is skipped; it is not the end of the scan.
   return error == HA_ERR_KEY_NOT_FOUND ? SKIPPED : error;
 }
 
-/** Whether the fields of an entry, in the server's record, are wanted. */
+/** Checks the pushed condition and the row filter on an entry's fields, which are in the server's record. */
 int ha_frondb::check_entry() {
   check_result_t result = CHECK_POS;
-  // The server looks first whether the range ends here, by all parts of the key; what the record has for one that
-  // is in no entry is of some other row.
+  // The server first compares all parts of the key with the end of the range. Where entries lack a part, the record has
+  // that part of another row.
   key_range *end = end_range;
   if (!share_->indexes[position_.tree()].has_all_parts) end_range = nullptr;
   if (has_condition()) result = handler_index_cond_check(this);
@@ -152,8 +151,8 @@ int ha_frondb::check_entry() {
   }
 }
 
-/** Whether entries of a tree are shown with fields that no entry has. In a table without partitions the server
-    computes them, but for who reads by an index alone. */
+/** Whether the handler must compute fields that no entry of the tree has. In a table without partitions the server
+    computes them, except in a read of the index alone. */
 bool ha_frondb::computes_fields(uint tree) const {
   return !share_->indexes[tree].computed.empty() && (table->part_info || use_.key_read);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: opening, what the handler can, tables. */
+   See handler/ha_frondb.h. Here: opening and closing, capabilities, and creating, renaming and emptying
+   tables. */
 
 #include "handler/ha_frondb.h"
 
@@ -48,16 +49,16 @@ Share *ha_frondb::get_share(const char *path, int *error) {
 ha_frondb::ha_frondb(handlerton *ht, TABLE_SHARE *share) : handler(ht, share) {}
 ha_frondb::~ha_frondb() = default;
 
-// --- What it can ---
+// --- Capabilities ---
 
 ulonglong ha_frondb::table_flags() const {
   ulonglong more = 0;
-  // The optimizer takes whatever is clustered for ordered by row, and merges it with others; see the
-  // decision on clustering keys.
+  // The optimizer assumes that every clustered index is ordered by row position, and would merge it with others; see
+  // the decision on clustering keys.
   uint keys = table_share && table_share->key_info ? table_share->keys : 0;
   for (uint k = 0; k < keys; k++)
     if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
-  // A statement can be logged as such if what it reads cannot change before it commits.
+  // A statement may be logged as text only if the rows that it reads cannot change before it commits.
   const THD *thd = ha_thd();
   if (thd && thd_tx_isolation(thd) > ISO_READ_COMMITTED) more |= HA_BINLOG_STMT_CAPABLE;
   return more | HA_REC_NOT_IN_SEQ | HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_PRIMARY_KEY_REQUIRED_FOR_POSITION |
@@ -74,7 +75,7 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
   const KEY *key = &table_share->key_info[index];
   if (is_clustering(*key)) {
     flags |= HA_CLUSTERED_INDEX;
-    // Its entries have no generated fields, but for those that come back from the key.
+    // Its entries have no virtual fields, except those that are decoded from the key.
     if (part >= key->user_defined_key_parts || key->key_part[part].field->stored_in_db()) flags |= HA_KEYREAD_ONLY;
     return flags;
   }
@@ -86,7 +87,7 @@ ulong ha_frondb::index_flags(uint index, uint part, bool) const {
 
 namespace {
 
-/** Trees of a table in their order: the primary one, then the other indexes. */
+/** The trees of a new table: the primary one first, then the other indexes. */
 class Plan {
  public:
   Error make(const TABLE *form) {
@@ -115,7 +116,7 @@ class Plan {
   std::vector<TreeOptions> options_;
 };
 
-/** Says of a place that was asked for that it is not kept, as the server does where it uses none. */
+/** Warns that a directory option is ignored, with the server's own warning. */
 void warn_of_directory(THD *thd, const char *directory, const char *option) {
   if (directory)
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED, "<%s> option ignored", option);
@@ -134,7 +135,7 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
     return HA_WRONG_CREATE_OPTION;
   }
   warn_of_options(ha_thd(), info, form->s, nullptr);
-  // No table has files of its own.
+  // FronDB's tables have no files of their own.
   warn_of_directory(ha_thd(), info->data_file_name, "DATA DIRECTORY");
   warn_of_directory(ha_thd(), info->index_file_name, "INDEX DIRECTORY");
   Plan plan;
@@ -165,17 +166,17 @@ int ha_frondb::truncate() {
   bool found;
   if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
   if (!found) return HA_ERR_NO_SUCH_TABLE;
-  // The server lets nobody else in; other handlers that are open look at the share anew.
+  // The server locks all other statements out, and other open handlers use the same share.
   std::lock_guard<std::mutex> guard(share_->counting);
   std::string name = share_->name;
   return share_->open(table, name);
 }
 
 bool ha_frondb::check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) {
-  // The counter is set where tables are made.
+  // Only create() sets the counter.
   if (info->used_fields & HA_CREATE_USED_AUTO) return COMPATIBLE_DATA_NO;
-  // EXCHANGE PARTITION asks, and CONVERT TABLE: trees know how they were made, so options of tables need not be the
-  // same; what is in them must be. Both tables are locked by now.
+  // Called by EXCHANGE PARTITION and CONVERT TABLE. Each tree records its own options, so the options of the tables may
+  // differ; the contents of the trees must not. Both tables are locked now.
   if (changes != IS_EQUAL_YES) return COMPATIBLE_DATA_NO;
   bool is_same = false;
   int error = guarded([&] {
@@ -221,8 +222,8 @@ int ha_frondb::reset() {
   give_up_load();
   use_.key_read = use_.has_written = false;
   wanted_.forget();
-  // A replica resets its temporary tables within a statement that has locked them: when it reads statistics of
-  // the server's own tables.
+  // A replica resets temporary tables within a statement that has locked them, when it reads the statistics of the
+  // server's own tables. Such a statement still needs the connection.
   if (use_.asked_lock == TL_UNLOCK) use_.connection = nullptr;
   return 0;
 }

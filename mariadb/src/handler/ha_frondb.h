@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The handler: what the server asks of a table, translated and handed to the engine. Entries of its
-   trees are described in table/index.h.
-
-   A handler is used by one thread at a time. What handlers of one table share is Share. */
+   The handler: the server's interface to one open table. Its public functions are the server's, in the server's order;
+   the private ones are grouped by the file that has them. table/index.h describes the trees, and Share is the state
+   that all handlers of a table share. One thread uses a handler at a time. */
 
 #ifndef FRONDB_HANDLER_HA_FRONDB_H
 #define FRONDB_HANDLER_HA_FRONDB_H
@@ -33,9 +32,9 @@ class Load;
 
 /** The rows of a table that ALTER by copy or CREATE TABLE .. SELECT makes: see handler/load.cc. */
 struct BulkCopy {
-  /** Between BEGIN_COPY and its end; between start_bulk_insert() and its end. */
+  /** Between HA_EXTRA_BEGIN_COPY and its end; between start_bulk_insert() and its end. */
   bool is_copy = false, is_bulk = false;
-  /** Where rows go in place of the table. */
+  /** Takes the rows instead of the table. */
   std::shared_ptr<Load> load;
   /** Scratch for an entry. */
   std::string key, value;
@@ -45,15 +44,15 @@ struct BulkCopy {
 
 /** AUTO_INCREMENT numbers that the statement has reserved. */
 struct Reservation {
-  /** One behind the last number; 0 if none are reserved. */
+  /** One more than the last reserved number; 0 if none are reserved. */
   uint64_t after = 0;
-  /** What the last try to reserve numbers ended with. */
+  /** Result of the last reservation. */
   int error = 0;
 };
 
 /** The range that the server is about to read. */
 struct RangeToRead {
-  /** Where it ends; `has_end` for one search. */
+  /** The end of the range, if `has_end`; used by the next search only. */
   std::string end;
   bool has_end = false;
   /** The next search is the first of a range. */
@@ -142,7 +141,7 @@ class ha_frondb final : public handler {
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
   void release_auto_increment() override;
-  /** Statements that run at a time share the numbers out in whatever order. */
+  /** Concurrent statements interleave their numbers. */
   bool autoinc_lock_mode_stmt_unsafe() const override { return true; }
   bool get_error_message(int error, String *text) override;
   void print_error(int error, myf flags) override;
@@ -164,9 +163,9 @@ class ha_frondb final : public handler {
 
   // Writing: write.cc, sequence.cc, auto_increment.cc.
   int insert_row(const uchar *record);
-  /** Tells indexes that are being built of a row: as it was, as it is now; null for none. */
+  /** Reports a row before and after a write to indexes that are being built; null where there is no row. */
   int tell_build(const uchar *before, const std::string &primary_before, const uchar *after);
-  /** The statement has written so many rows more. */
+  /** Counts a write that has added so many rows, 0 for an update. */
   void count(int64_t rows);
   int write_sequence(const uchar *record);
   int read_sequence(uchar *record);
@@ -174,7 +173,7 @@ class ha_frondb final : public handler {
   uint64_t auto_increment_of(const uchar *record);
 
   // Reading: read.cc, fetch.cc.
-  /** Finds out which fields the statement wants of what is read from a tree; cheap if it is known. */
+  /** Finds out which fields of a tree the statement wants; cheap if nothing has changed. */
   void want_fields(uint tree);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi);
   int seek(uint tree, std::string_view lo, const std::string *hi);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: what the optimizer and SHOW TABLE STATUS are told. */
+   See handler/ha_frondb.h. Here: estimates for the optimizer and SHOW TABLE STATUS. */
 
 #include "handler/ha_frondb.h"
 
@@ -17,23 +17,22 @@ using namespace fron;
 
 namespace {
 
-/** What the server's costs are counted in. */
+/** The unit of the server's costs. */
 constexpr uint BLOCK_BYTES = 16 << 10;
-/** Bytes that a row or an entry takes in another engine besides its fields: the optimizer's constants
-    are made for such. */
+/** Overhead of a row or an entry in InnoDB: the optimizer's constants are tuned for such an engine. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with fewer keys is counted, or some of its keys where they are written all the time. */
+/** A range with fewer keys is counted, or a part of it while it is written. */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
-/** Entries that are read to count what the transaction itself has written, blocks being larger. */
+/** Entries that are read to count the transaction's own writes. */
 constexpr size_t OWN_MAX = 32;
 constexpr size_t OWN_BYTES = 64 << 10;
-/** Where a range has more messages the engine may look how many of them are live. */
+/** A range with more messages is worth the engine's estimate of live entries. */
 constexpr uint64_t LOOKED_AT_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
-/** Rows of a part of a table that has so many: of what is not consolidated yet as many are new rows in
-    the part as in the whole; where deletes are more, as many of the consolidated ones are gone. */
+/** Estimates the rows of a part of a table that has `rows` rows. Assumes that the part has the same ratio of new rows
+    among unconsolidated messages as the whole table, or, if deletes prevail, of deleted consolidated rows. */
 double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
   double base = double(whole.base), above = double(whole.all - whole.base);
   if (rows < base) return double(part.base) * rows / base;
@@ -49,7 +48,7 @@ int ha_frondb::info(uint flag) {
   if (flag & HA_STATUS_ERRKEY) errkey = use_.connection ? use_.connection->duplicate_key : ~0u;
   return guarded([&] {
     if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST))
-      // Once for all handlers, and before the figures are used.
+      // One measurement serves all handlers, and comes before its results are used.
       if (int error = share_->measure_if_stale(table)) return error;
     if (flag & HA_STATUS_VARIABLE)
       if (int error = tell_size(flag)) return error;
@@ -66,7 +65,7 @@ int ha_frondb::info(uint flag) {
 
 int ha_frondb::tell_size(uint flag) {
   stats.records = ha_rows(std::max<int64_t>(0, share_->rows->rows()));
-  // None means none to the optimizer, which does not look again.
+  // The optimizer takes 0 as exact, and would not read the table.
   if (stats.records == 0 && !(flag & (HA_STATUS_TIME | HA_STATUS_OPEN))) stats.records = 1;
   bool is_old;
   Share::Lengths lengths = share_->known_lengths(&is_old);
@@ -81,13 +80,13 @@ int ha_frondb::tell_size(uint flag) {
   return 0;
 }
 
-/** The definition's file is as old as the table. */
+/** The table was created when the server wrote its definition file. */
 void ha_frondb::tell_create_time() {
   if (stats.create_time) return;
   char path[FN_REFLEN];
   MY_STAT found;
   fn_format(path, table->s->normalized_path.str, "", reg_ext, MY_UNPACK_FILENAME | MY_APPEND_EXT);
-  // A temporary table has no such file that lasts, and no time.
+  // A temporary table has no lasting file, and so no time.
   if (my_stat(path, &found, MYF(0))) stats.create_time = ulong(found.st_mtime);
 }
 
@@ -98,12 +97,12 @@ ha_rows ha_frondb::estimate_rows_upper_bound() { return HA_POS_ERROR; }
 double ha_frondb::scan_time() { return blocks(double(stats.records), double(row_bytes_)); }
 
 double ha_frondb::read_time(uint index, uint ranges, ha_rows rows) {
-  // Of a clustering key the server asks for what it asks of the primary key: rows lie in its order.
+  // For a clustering key the server expects the costs of a primary key: rows are in its order.
   if (index >= table->s->keys || !is_clustering_key(index)) return handler::read_time(index, ranges, rows);
   if (rows <= 2) return double(rows);
   double all = scan_time();
   if (stats.records < rows) return all;
-  // As many searches, and the part of the rows that they begin at.
+  // The cost of the searches, and the fraction of a scan that reads these rows.
   return double(ranges) + double(rows) / double(stats.records) * all;
 }
 
@@ -148,8 +147,8 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   if (Error error = frondb_tree_messages(tree, {}, nullptr, &whole)) return ha_error(error);
   double live = live_rows(part, whole, double(stats.records));
   *rows = std::max<ha_rows>({1, first.count, ha_rows(live)});
-  // By messages, not by live rows: of a table that is filled at one end and emptied at the other the whole does not
-  // say what a part has.
+  // Decide by messages, not by live rows: if a table is filled at one end and emptied at the other, the ratio of the
+  // whole table says nothing about a part.
   if (part.all < LOOKED_AT_MIN) return 0;
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
@@ -157,10 +156,10 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   return 0;
 }
 
-/** Makes of the committed entries of a short range those that the transaction sees: what it has inserted
-    or deleted counts for it, up to a limit. */
+/** Corrects the number of committed entries of a short range by the transaction's own inserts and deletes, up to a
+    limit. */
 int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
-  // Who will read without locks sees what it has written itself; others must not fix a snapshot here.
+  // Only for plain reads, which see the transaction's own writes; for others this cursor would fix a snapshot.
   bool is_plain = use_.row_lock == FRONDB_LOCK_NONE && use_.connection && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
   if (!is_plain || use_.connection->counts().empty()) return 0;
   Cursor cursor;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h and ddl/bulk_load.h. Here: rows of a table that ALTER TABLE by copy or CREATE TABLE .. SELECT makes.
+   See handler/ha_frondb.h and ddl/bulk_load.h. Here: rows of a table that ALTER TABLE by copy or CREATE TABLE ..
+   SELECT makes.
 
-     start_bulk_insert()      \  both, in whatever order: the statement makes the table, and gives this handler
-     extra(HA_EXTRA_BEGIN_COPY) /  its rows one after the other
-     write_row()              to the load
-     extra(HA_EXTRA_END_COPY)   the load is finished; only here duplicates are found
-     extra(HA_EXTRA_ABORT_COPY) it is given up
+     start_bulk_insert()          \  both, in any order: the statement makes the table, and passes its rows to
+     extra(HA_EXTRA_BEGIN_COPY)   /  this handler
+     write_row()                  puts a row into the load
+     extra(HA_EXTRA_END_COPY)     finishes the load; duplicates are found only here
+     extra(HA_EXTRA_ABORT_COPY)   gives the load up
 
-   Without start_bulk_insert() partitions are being added: the server does not look at the error of
-   HA_EXTRA_END_COPY then. */
+   Without start_bulk_insert() the statement adds partitions; then the server ignores the error of HA_EXTRA_END_COPY,
+   so rows are not loaded. */
 
 #include "handler/ha_frondb.h"
 
@@ -34,9 +35,9 @@ int32_t tell_progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
 
 }  // namespace
 
-/** Rows are about to be copied to this table. The session's mode is for dates that it writes: those that are stored, by
-    a session with another mode, move as they are where nothing else is written, as where InnoDB does not copy. The server restores the mode after
-    the copy (copy_data_between_tables()). */
+/** Called before rows are copied to this table. NO_ZERO_DATE is meant for dates that the session writes. A copy that
+    changes no value, which InnoDB would do in place, must keep dates that a session with another mode has stored. The
+    server restores the mode after the copy (copy_data_between_tables()). */
 void ha_frondb::keep_dates() {
   THD *thd = ha_thd();
   const Connection *connection = Connection::find(thd);
@@ -51,9 +52,9 @@ int ha_frondb::end_bulk_insert() {
   return 0;
 }
 
-/** Whether rows need not be in the table before the next one is written: the server itself looks for those that
-    overlap or have the same long key, and for the last number of a group. A temporary table's rows belong to
-    the transaction, which may look at an older state than the load's. */
+/** Whether the statement never reads the rows that it has written. The server itself searches for overlapping periods,
+    for equal long keys, and for the last AUTO_INCREMENT number of a group. The rows of a temporary table belong to the
+    transaction, whose snapshot may be older than the load. */
 bool ha_frondb::can_load() const {
   bool is_temporary = !share_->name.empty() && share_->name[0] == '/';
   return !is_temporary && !table->s->long_unique_table && !table->s->period.unique_keys &&
@@ -90,7 +91,7 @@ int ha_frondb::load_row(const uchar *record) {
 int ha_frondb::end_load() {
   std::shared_ptr<Load> load = std::move(copy_.load);
   copy_.is_copy = false;
-  // The handler of the last partition does it for all.
+  // The handler of the last partition finishes the load of all.
   if (!load || !load->leave()) return 0;
   THD *thd = ha_thd();
   bool has_duplicates;
@@ -112,8 +113,8 @@ void ha_frondb::give_up_load() {
   copy_.load.reset();
 }
 
-/** A key was loaded twice into the tree of this number: if it is one of ours the row that has it is shown, for the
-    server to say which it is, and the error returned. */
+/** A key was loaded twice into the tree with this number. If the tree belongs to this handler, decodes the row of the
+    key, for the server's message, and returns the error; otherwise returns 0. */
 int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
   for (size_t i = 0; i < share_->indexes.size(); i++) {
     frondb_tree *tree = share_->indexes[i].tree.get();
@@ -130,12 +131,12 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
       frondb_slice value = frondb_buffer_value(buffer_.get());
       if (!split_entry(slice(key), value, &row, &covered)) return encoder_.damaged(place);
       primary.assign(view(row));
-      // Else both rows have one primary key, and this entry with it.
+      // Otherwise both rows have the same primary key, and therefore the same entry.
       if (!share_->indexes[place].is_unique || view(row).data() + row.len == key.data() + key.size()) place = 0;
       if (Error error = frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), nullptr, buffer_.get(), &found))
         return ha_error(error);
     }
-    if (!found) return ha_internal("a row that was loaded is not there");
+    if (!found) return ha_internal("a row that was loaded is missing");
     frondb_slice row = frondb_buffer_value(buffer_.get());
     if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return encoder_.damaged(place);
     for (uint k = 0; k < table->s->keys; k++)

@@ -13,13 +13,13 @@
 namespace fron {
 namespace {
 
-/** A record's bytes in the TABLE's own place for as long as this lives: generated fields are computed there. */
+/** Swaps a record into the TABLE's first record while it lives: the server computes generated fields only there. */
 class InFirstRecord {
  public:
   InFirstRecord(TABLE *table, uchar *record) : table_(table), kept_(record) { swap(); }
   ~InFirstRecord() {
     swap();
-    // Blobs that are not stored have their bytes with the field, and those are the other row's now.
+    // Virtual blobs have their bytes in the field, where those of the other row are now.
     for (Field **field = table_->vfield; field && *field; field++)
       if ((*field)->flags & BLOB_FLAG && !(*field)->stored_in_db()) table_->update_virtual_field(*field, true);
   }
@@ -38,7 +38,7 @@ Error Overlay::open(RowEncoder *encoder) {
   return frondb_buffer_new(outdated_.out());
 }
 
-/** Entries of a row in the indexes behind the primary one, by their numbers. */
+/** Entries of a row in all indexes except the primary one, by the numbers of the indexes. */
 struct Overlay::Entries {
   struct One {
     std::string key, value;
@@ -56,10 +56,10 @@ void Overlay::entries_of(const uchar *record, const std::string &primary, Entrie
   }
 }
 
-/** The entries of a row as the engine has it. */
+/** Makes the entries of an encoded row. */
 int Overlay::entries_of_row(std::string_view row, const std::string &primary, Entries *entries) {
   TABLE *table = encoder_->table();
-  // Bits that no field has are the server's.
+  // Copies the server's bits, which belong to no field.
   const uchar *first = table->record[0];
   other_record_.assign(first, first + table->s->reclength);
   if (!unpack_row(table, encoder_->share().record.form, row, other_record_.data())) return encoder_->damaged(0);
@@ -101,11 +101,11 @@ int Overlay::lift_row(Connection *connection, const uchar *newest, const std::st
     if (newest)
       if (int error = show_entry(connection, k, now.all[k].key, now.all[k].value, now.all[k].is_unique, primary)) return error;
   }
-  // Says that this was done. The row itself is what the transaction writes.
+  // Marks the row as done. Plain reads see the transaction's own write of the row anyway.
   return ha_error(frondb_txn_overlay_delete(txn, rows, slice(primary)));
 }
 
-/** Plain reads do not see this entry of a row any more, unless the transaction writes it. */
+/** Hides an entry of a row from plain reads, unless the transaction writes the entry. */
 int Overlay::hide_entry(Connection *connection, uint index, const std::string &key, bool is_unique, const std::string &primary) {
   frondb_tree *tree = encoder_->tree(index);
   if (Error error = frondb_txn_overlay_delete(connection->txn(), tree, slice(key))) return ha_error(error);
@@ -114,7 +114,7 @@ int Overlay::hide_entry(Connection *connection, uint index, const std::string &k
   return ha_error(frondb_txn_overlay_delete(connection->txn(), tree, slice(behind)));
 }
 
-/** Plain reads see this entry of a row. */
+/** Shows an entry of a row to plain reads. */
 int Overlay::show_entry(Connection *connection, uint index, const std::string &key, const std::string &value,
                         bool is_unique, const std::string &primary) {
   frondb_tree *tree = encoder_->tree(index);

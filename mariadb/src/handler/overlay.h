@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What keeps the indexes and the rows of one transaction's view alike, when it writes a row that
-   another one has changed behind its snapshot (docs/decisions/0036).
+   Keeps the indexes and the rows of a transaction's view consistent when it writes a row that another transaction has
+   changed since its snapshot (docs/decisions/0036).
 
      row   at the snapshot  (g=1)     in the index at the snapshot  1
            as it is now     (g=9)     the write removes             9, puts 8
            written          (g=8)     so plain reads would see      1 and 8
 
-   The write leads from the newest row to its own. What leads from the snapshot's row to the newest goes to the
-   transaction's overlay, which its plain reads see and nobody commits: out with the entries of the one, in with those
-   of the other.
+   The write leads from the newest row to the written one. The step from the snapshot's row to the newest row goes to
+   the transaction's overlay, which its plain reads see and which is never committed: it hides the entries of the
+   snapshot's row and shows those of the newest row.
 
-   A unique index has one row for a key, and a view may have two: one as of the snapshot that has given the key up
-   since, and one that has it now. In an overlay, entries of a unique index stand under the key with the primary
-   key behind it, as those with a NULL do; the key alone is the transaction's own write, or the snapshot's. */
+   A unique index has one row for each key, but a view may have two: a row of the snapshot that has lost the key since,
+   and the row that has it now. In an overlay the entries of a unique index have the primary key after the key, like
+   entries with a NULL; the key alone is the transaction's own write, or the snapshot's entry. */
 
 #ifndef FRONDB_HANDLER_OVERLAY_H
 #define FRONDB_HANDLER_OVERLAY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See handler/ha_frondb.h. Here: conditions and filters that the server pushes down to index reads, and
-   reads of many ranges, for which the server has an implementation over handlers. */
+   multi-range reads, which the server implements on top of handlers (DsMrr_impl). */
 
 #include "handler/ha_frondb.h"
 
@@ -10,7 +10,7 @@ using namespace fron;
 Item *ha_frondb::idx_cond_push(uint index, Item *condition) {
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = index;
-  // Where an entry cannot say whether the range ends, its row does.
+  // Where an entry lacks parts of the key, the end of the range is checked on the row.
   in_range_check_pushed_down = share_->indexes[tree_of(index)].has_all_parts;
   return nullptr;
 }
@@ -50,7 +50,7 @@ int ha_frondb::multi_range_read_explain_info(uint mode, char *text, size_t size)
 handler *ha_frondb::clone(const char *name, MEM_ROOT *root) {
   handler *copy = handler::clone(name, root);
   if (copy) {
-    // Nobody asks the copy which locks its statement wants.
+    // The server does not call store_lock() for the copy.
     auto other = static_cast<ha_frondb *>(copy);
     other->use_.is_clone = true;
     other->use_.type = use_.type;

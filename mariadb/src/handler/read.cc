@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: what the server asks for when it reads tables and indexes. How entries
-   come from the engine and rows out of them is in handler/fetch.cc. */
+   See handler/ha_frondb.h. Here: the server's calls for scans of tables and reads of indexes. handler/fetch.cc fetches
+   and decodes entries and rows. */
 
 #include "handler/ha_frondb.h"
 
@@ -29,7 +29,7 @@ int ha_frondb::rnd_init(bool scan) {
 }
 
 int ha_frondb::rnd_end() {
-  // Whatever MRR still has open reads by the index of this scan, and the next one may be of another.
+  // MRR may still have a scan open by this index, and the next scan may use another index.
   mrr_.dsmrr_close();
   position_.rewind();
   return 0;
@@ -74,7 +74,7 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
     order = lo_.compare(hi_);
     return 0;
   };
-  // No way to say that there is no memory: any order that is not "equal" loses no row.
+  // This function cannot report a lack of memory; an order other than "equal" loses no row.
   return guarded(compare) ? memcmp(a, b, ref_length) : order;
 }
 
@@ -102,7 +102,7 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     lo_.clear();
     encoder_.append_image(active_index, key, length, &lo_);
     bool ends = std::exchange(range_.has_end, false);
-    // Within a range the server leaps from group to group, and looks itself whether it has left the range.
+    // A loose scan jumps from group to group within a range, and the server itself checks the end of the range.
     if (!std::exchange(range_.begins, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
     position_.forget_prefix();
     uint tree = tree_of(active_index);
@@ -150,10 +150,10 @@ int ha_frondb::index_prev(uchar *record) {
 }
 
 int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
-  // The cursor of a search for this prefix ends where it does. A unique key has no second row, and the server would
-  // compare the key with a part that no entry has.
+  // The cursor of a search for this prefix ends with the prefix. A complete unique key has no second row; do not let
+  // the server compare the key, since entries may lack a part of it.
   if (!position_.is_in_prefix() && is_whole_key(active_index, key, length)) return HA_ERR_END_OF_FILE;
-  // Nothing is behind NULL in a descending part: there the cursor has no end, and needs none.
+  // NULL in a descending part is last in the index, so its cursor has no end and needs none.
   bool is_same = position_.is_in_prefix();
   if (!is_same) {
     int error = guarded([&] {
@@ -190,7 +190,7 @@ int ha_frondb::index_last(uchar *record) {
 int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool is_equal, bool sorted) {
   int error = guarded([&] {
     range_.has_end = false;
-    // Where the range ends the cursor does, so that nothing behind it is read or locked.
+    // The cursor ends with the range, so that nothing after the range is read or locked.
     if (!to) return 0;
     range_.end.clear();
     encoder_.append_image(active_index, to->key, to->length, &range_.end);
@@ -198,9 +198,9 @@ int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool
     return 0;
   });
   if (error) return error;
-  // Then the server must not compare the end with the record: whoever reads by the index alone (index_merge, the
-  // optimizer's filters of rows, MRR) does not find a shortened part in it, whatever index_flags() says. A search for
-  // one key that the server goes on from has no such end.
+  // Then the server must not compare the record with the end of the range: reads of the index alone (index_merge, row
+  // filters, MRR) do not fill prefix parts in the record, despite index_flags(). A search for one key from which the
+  // server continues has no such end.
   in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
   range_.begins = from != nullptr;
   return handler::read_range_first(from, to, is_equal, sorted);

@@ -73,7 +73,7 @@ void ReadPosition::reset() {
 
 void ReadPosition::park() {
   if (!has_last_key_ && cursor_ && !past_end_) {
-    // A scan that has shown nothing, of a later partition, begins before all keys.
+    // A scan of a later partition that has shown nothing begins before all keys.
     last_key_.assign(is_shown() ? shown_key() : std::string_view());
     has_last_key_ = true;
   }
@@ -88,7 +88,7 @@ int ReadPosition::fetch(bool forward) {
   return ha_error(read(cursor_.get(), count, BATCH_BYTES, &rows_));
 }
 
-/** Goes on in a direction from the entry shown last, without an end. */
+/** Opens a cursor in a direction from the entry shown last, without an end. */
 int ReadPosition::turn(bool forward) {
   forward_ = forward;
   prefix_end_.clear();
@@ -102,7 +102,7 @@ int ReadPosition::turn(bool forward) {
   return open(tree_, from, nullptr);
 }
 
-/** HANDLER has read to an end of the index, and goes on: back from there, or not at all. */
+/** HANDLER has read past an end of the index: a step back from there begins at the end, a step on finds nothing. */
 int ReadPosition::return_from_end(bool forward) {
   if (forward == (past_end_ > 0)) return HA_ERR_END_OF_FILE;
   forward_ = forward;
@@ -118,7 +118,7 @@ int ReadPosition::begin_step(bool forward) {
 }
 
 void ReadPosition::note_end(bool forward) {
-  // The end of a prefix is not one of the index.
+  // The end of a prefix is not an end of the index.
   if (use_->is_sql_handler && prefix_end_.empty()) past_end_ = forward ? 1 : -1;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: the table of a SEQUENCE, which has one row. The server keeps the numbers that it has fetched and
-   writes the row now and then, within the statement that asks for the next one.
+   See handler/ha_frondb.h. Here: the table of a SEQUENCE, which has one row. The server caches a range of numbers and
+   writes the row only from time to time, within the statement that asks for the next number.
 
-   The row is no part of that statement's transaction: a number that was given out must not be given out again when the
-   transaction is rolled back, nor may others wait for its end. So each write commits by itself, and reads take the newest
-   row. A write waits for no disk: what uses a number commits later, and the log keeps the order of commits. */
+   The row does not belong to the statement's transaction: a number must not be given out again after a rollback, and
+   other transactions must not wait for this one. So each write commits by itself, and reads take the newest row. A
+   write does not wait for the disk: statements that use the number commit later, and the log keeps the order of
+   commits. */
 
 #include "handler/ha_frondb.h"
 
@@ -17,7 +18,7 @@ using namespace fron;
 
 namespace {
 
-/** The hidden key of the one row. */
+/** The hidden key of the only row. */
 constexpr uint64_t SEQUENCE_KEY = 1;
 
 }  // namespace

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: statements begin, locks and hints of the server, errors. */
+   See handler/ha_frondb.h. Here: the begin of statements, table locks, hints of the server, error
+   messages. */
 
 #include "handler/ha_frondb.h"
 
@@ -19,7 +20,7 @@ bool is_write(thr_lock_type type) { return type >= TL_WRITE_ALLOW_WRITE; }
 
 bool skips_locked(thr_lock_type type) { return type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED; }
 
-/** Whether what a statement reads decides what it writes elsewhere. */
+/** Whether the rows that a statement reads determine what it writes to other tables. */
 bool writes_what_it_reads(int command) {
   switch (command) {
     case SQLCOM_INSERT:
@@ -38,25 +39,25 @@ bool writes_what_it_reads(int command) {
 
 }  // namespace
 
-/** What of rows a statement locks that uses the table so, in a transaction of this level. */
+/** How a statement with this table lock locks rows, at the isolation level of the transaction. */
 frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
   if (is_write(type)) return FRONDB_LOCK_EXCLUSIVE;
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
   frondb_isolation isolation = use_.connection->isolation();
   if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
-  // From repeatable read on the statement alone, run later from a log, must read the same.
+  // From repeatable read on, a replica that runs the statement from the binary log must read the same rows.
   bool repeats = isolation == FRONDB_REPEATABLE_READ && writes_what_it_reads(thd_sql_command(thd));
   return repeats ? FRONDB_LOCK_SHARED : FRONDB_LOCK_NONE;
 }
 
 int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
-  // No hook tells the partitions of a table that HANDLER reads.
+  // The server does not notify partitions that a HANDLER statement begins.
   use_.is_sql_handler = thd_sql_command(thd) == SQLCOM_HA_READ;
   if (use_.is_sql_handler) position_.park();
   use_.connection = Connection::of(thd);
   if (!use_.connection) return HA_ERR_OUT_OF_MEM;
   if (table->part_info && thd_sql_command(thd) == SQLCOM_ALTER_TABLE) {
-    // Another table may be about to take the place of the partition.
+    // The statement may be EXCHANGE PARTITION; keep the description for check_if_incompatible_data().
     auto note = [&] {
       use_.connection->partitioned = tree_contents(table);
       return 0;
@@ -69,17 +70,17 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   use_.type = type;
   use_.row_lock = row_lock_of(thd, type);
   use_.row_wait = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
-  // Who locks rows looks at the newest ones, and no state that a transaction looks at has a sequence's.
+  // A locking read sees the newest rows, and the row of a sequence is never read at a snapshot.
   if (use_.row_lock != FRONDB_LOCK_NONE || is_sequence()) return 0;
   return share_->changed_at > use_.connection->begun_at() ? check_definition(thd) : 0;
 }
 
-/** A transaction that looks at a state from before a change of the table may not find its rows, nor what an index that
-    was added since has. */
+/** A snapshot from before a change of the table may lack its rows, and has no entries of an index that was added
+    since. */
 int ha_frondb::check_definition(THD *thd) {
   if (use_.connection->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
   switch (thd_sql_command(thd)) {
-    // Who makes a table fills it in the same transaction, and may have read the old one before.
+    // A statement that makes a table fills it in the same transaction, which may have read the old table before.
     case SQLCOM_ALTER_TABLE:
     case SQLCOM_CREATE_TABLE:
     case SQLCOM_CREATE_INDEX:
@@ -100,10 +101,10 @@ int ha_frondb::external_lock(THD *thd, int type) {
     use_.asked_lock = TL_UNLOCK;
     return 0;
   }
-  // Without a store_lock() before, as for the new table of an ALTER, `type` is all there is.
+  // Without a store_lock() before, as for the new table of an ALTER, only `type` is known.
   bool is_known = use_.asked_lock != TL_UNLOCK && is_write(use_.asked_lock) == (type == F_WRLCK);
-  // What reads entries for another handler, which reads their rows, locks as that one does: entries of the snapshot
-  // are not those of the newest rows.
+  // A clone reads entries for another handler, which reads their rows. It must lock as that handler does: entries at
+  // the snapshot do not match the newest rows.
   if (use_.is_clone) return begin_statement(thd, use_.type);
   return begin_statement(thd, is_known ? use_.asked_lock : type == F_WRLCK ? TL_WRITE : TL_READ);
 }
@@ -114,12 +115,12 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
   if (type != TL_IGNORE) {
     use_.asked_lock = type;
     if (lock_.type == TL_UNLOCK) {
-      // Rows are locked, not tables, but where the user asked for that.
+      // FronDB locks rows; tables only for LOCK TABLES.
       bool keeps = thd_in_lock_tables(thd) && thd_sql_command(thd) == SQLCOM_LOCK_TABLES;
       if (is_write(type) && type <= TL_WRITE && !keeps) type = TL_WRITE_ALLOW_WRITE;
       if (type == TL_READ_NO_INSERT && !keeps) type = TL_READ;
-      // It stands behind TL_READ_NO_INSERT, so the server's table locks take it for a writer's; afterwards
-      // LOCK TABLES .. READ keeps nobody from writing.
+      // TL_READ_SKIP_LOCKED sorts after TL_READ_NO_INSERT, so the server's table locks treat it as a write lock; then
+      // LOCK TABLES .. READ would not lock writers out.
       if (type == TL_READ_SKIP_LOCKED) type = TL_READ;
       lock_.type = type;
     }
@@ -128,10 +129,10 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
   return to;
 }
 
-/** The row read last does not belong to the result: at read committed others may have it again. */
+/** The row read last is not in the result: at read committed its lock can be released. */
 void ha_frondb::unlock_row() {
   if (use_.row_lock == FRONDB_LOCK_NONE || !use_.connection || use_.connection->isolation() > FRONDB_READ_COMMITTED) return;
-  // A lock that stays keeps others waiting longer, and no more.
+  // An error only means that the lock stays longer.
   if (position_.has_cursor()) Error ignored = position_.unlock();
   Error ignored = frondb_txn_unlock(use_.connection->txn(), share_->indexes[0].tree.get(), slice(current_));
 }
@@ -150,9 +151,9 @@ int ha_frondb::extra(enum ha_extra_function operation) {
 }
 
 void ha_frondb::print_error(int error, myf flags) {
-  // Whoever refuses an option says which, and the server only adds to that.
+  // The function that refuses an option has named it; the server's additional warning says less.
   if (error == HA_WRONG_CREATE_OPTION && flags & ME_WARNING) return;
-  // The server has a number for it, and no text.
+  // The server has a number for this error, but no text.
   if (error != HA_ERR_TO_BIG_ROW) return handler::print_error(error, flags);
   my_printf_error(ER_TOO_BIG_ROWSIZE, "Row size too large. The maximum row size of FronDB, BLOBs included, is %llu bytes",
                   flags, ulonglong(ROW_BYTES_MAX));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: rows that the server writes. How a row becomes writes of the engine is in
-   handler/row_writer.h. */
+   See handler/ha_frondb.h. Here: the server's calls that write rows. handler/row_writer.h turns a row into writes of
+   the engine. */
 
 #include "handler/ha_frondb.h"
 
@@ -12,7 +12,7 @@ using namespace fron;
 
 namespace {
 
-/** Whether the server does not compare the rows of an update before it asks for it. */
+/** Whether the server requests an update without having compared the old and the new row. */
 bool leaves_comparing(MYSQL_THD thd) {
   int command = thd_sql_command(thd);
   return command == SQLCOM_REPLACE || command == SQLCOM_REPLACE_SELECT || command == SQLCOM_LOAD;
@@ -23,7 +23,7 @@ bool leaves_comparing(MYSQL_THD thd) {
 int ha_frondb::write_row(const uchar *record) {
   if (is_sequence()) return guarded([&] { return write_sequence(record); });
   if (table->next_number_field && record == table->record[0])
-    // The server has one error for all that may fail in there; a full disk has its own.
+    // The server has one error for all failures in there; return the original one, for example of a full disk.
     if (int error = update_auto_increment())
       return error == HA_ERR_AUTOINC_READ_FAILED && reservation_.error ? reservation_.error : error;
   int error = guarded([&] { return copy_.takes_rows() ? load_row(record) : insert_row(record); });
@@ -40,7 +40,7 @@ int ha_frondb::insert_row(const uchar *record) {
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
   if (is_sequence()) return guarded([&] { return write_sequence(after); });
-  // For UPDATE the server has compared them; REPLACE leaves it to the engine, and counts what it is told.
+  // For UPDATE the server has compared the rows. REPLACE leaves that to the engine, and counts by its result.
   if (leaves_comparing(ha_thd()) && is_same_row(table, before, after)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = guarded([&] {
     if (int failed = writer_.change(use_.connection, before, after, current_)) return failed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See inspect/information_schema.h. Here: transactions, locks and waits; the others are in
+   See inspect/information_schema.h. Here: transactions, locks and waits; the tables about storage are in
    inspect/schema_storage.cc. */
 
 #include "inspect/information_schema.h"

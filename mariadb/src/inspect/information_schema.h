@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Tables of the information schema about the engine: FRONDB_TRX, FRONDB_LOCKS, FRONDB_LOCK_WAITS,
-   FRONDB_TREES, FRONDB_FILES. Like InnoDB's they are empty for who has not the PROCESS privilege. */
+   Tables of the information schema about the engine: FRONDB_TRX, FRONDB_LOCKS, FRONDB_LOCK_WAITS, FRONDB_TREES,
+   FRONDB_FILES. As with InnoDB's tables, users without the PROCESS privilege see them empty. */
 
 #ifndef FRONDB_INSPECT_INFORMATION_SCHEMA_H
 #define FRONDB_INSPECT_INFORMATION_SCHEMA_H
@@ -17,12 +17,12 @@ int init_lock_waits_table(void *schema_table);
 int init_trees_table(void *schema_table);
 int init_files_table(void *schema_table);
 
-/** What the server asks of the plugin of such a table. */
+/** The server's description of a plugin with such a table. */
 extern struct st_mysql_information_schema information_schema;
 
 }  // namespace fron
 
-/** A plugin's declaration, for the list in plugin/plugin.cc. */
+/** The declaration of such a plugin, for the list in plugin/plugin.cc. */
 #define FRONDB_SCHEMA_TABLE(name, description, init)                                          \
   {                                                                                           \
     MYSQL_INFORMATION_SCHEMA_PLUGIN, &fron::information_schema, name, "The FronDB authors",   \

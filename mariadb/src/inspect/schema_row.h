@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Filling a row of an information schema table, field after field. */
+   Fills rows of information schema tables, field by field. */
 
 #ifndef FRONDB_INSPECT_SCHEMA_ROW_H
 #define FRONDB_INSPECT_SCHEMA_ROW_H
@@ -18,7 +18,7 @@
 
 namespace fron {
 
-/** A row in the making. */
+/** A row to which fields are added in their order. */
 class SchemaRow {
  public:
   SchemaRow(MYSQL_THD thd, TABLE *table) : thd_(thd), table_(table) { restore_record(table_, s->default_values); }
@@ -42,7 +42,7 @@ class SchemaRow {
   }
   SchemaRow &text_or_null(const std::string &value, bool has) { return has ? text(value) : null(); }
 
-  /** Whether it failed. */
+  /** Stores the row. Returns whether that has failed. */
   bool store() { return schema_table_store_record(thd_, table_); }
 
  private:
@@ -57,15 +57,15 @@ class SchemaRow {
   uint field_ = 0;
 };
 
-/** Whether this user may look, and there is something to look at. */
+/** Whether the user has the PROCESS privilege and the database is open. */
 bool may_look(MYSQL_THD thd);
 
-/** An error of the engine while a table is filled: 1, or 0 if the engine is just closed. */
+/** Raises an error of the engine while a table is filled, and returns 1; returns 0 if the engine is being closed. */
 int schema_error(const Error &error);
 
 using SchemaFill = int (*)(MYSQL_THD, TABLE_LIST *, Item *);
 
-/** Out of memory is the server's error; nothing is thrown into it. */
+/** Turns std::bad_alloc into the server's error: no exception may reach the server. */
 template <SchemaFill Fill>
 int guarded(MYSQL_THD thd, TABLE_LIST *tables, Item *condition) {
   try {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See inspect/information_schema.h. Here: what is on disk, FRONDB_TREES and FRONDB_FILES. */
+   See inspect/information_schema.h. Here: the tables about storage, FRONDB_TREES and FRONDB_FILES. */
 
 #include "inspect/information_schema.h"
 
@@ -24,7 +24,7 @@ using Files = Handle<frondb_files, frondb_files_free>;
 
 constexpr uint NAME_CHARS = 64;
 
-/** Figures of a tree, by the names of the engine, in the order of the columns. */
+/** The engine's names of a tree's statistics, in the order of the columns. */
 constexpr const char *TREE_FIGURES[] = {"height",     "leaves",         "views",      "entries",          "deletes",
                                         "raw_bytes",  "base_raw_bytes", "disk_bytes", "memtable_entries", "memtable_bytes"};
 
@@ -64,7 +64,7 @@ Error index_names(std::map<std::string, IndexName> *names) {
   return {};
 }
 
-/** Reads a tree's figures; `found` is false if it was dropped meanwhile. */
+/** Reads a tree's statistics; `found` is false if the tree was dropped meanwhile. */
 Error tree_figures(const std::string &name, uint64_t *id, Figures *figures, bool *found) {
   Tree tree;
   Error error = frondb_db_open_tree(db(), name.c_str(), tree.out());

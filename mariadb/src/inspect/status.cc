@@ -19,12 +19,12 @@
 namespace fron {
 namespace {
 
-/** Transactions and waits that a page shows. */
+/** The most transactions, and the most waits, that a page shows. */
 constexpr size_t SHOWN_MAX = 200;
 
 // --- Status variables ---
 
-/** A copy in the statement's memory; null if there is none left. */
+/** A copy in the statement's memory; null if there is no memory. */
 template <typename T>
 T *keep(MYSQL_THD thd, const T *from, size_t count) {
   auto copy = static_cast<T *>(thd_alloc(thd, count * sizeof(T)));
@@ -32,7 +32,7 @@ T *keep(MYSQL_THD thd, const T *from, size_t count) {
   return copy;
 }
 
-/** Fills the array that the server reads behind this call: all in the memory of its statement. */
+/** Fills the array that the server reads after this call; everything is in the statement's memory. */
 bool fill(MYSQL_THD thd, frondb_figures *figures, st_mysql_show_var *to) {
   for (size_t i = 0; i < frondb_figures_count(figures); i++) {
     const char *name;
@@ -52,7 +52,7 @@ int show_figures(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct syst
   variable->value = none;
   Figures figures;
   if (!db()) return 0;
-  if (Error error = frondb_db_stats(db(), figures.out())) return 0;  // It was closed: there is nothing to say.
+  if (Error error = frondb_db_stats(db(), figures.out())) return 0;  // The database was closed meanwhile.
   size_t count = frondb_figures_count(figures.get());
   size_t bytes = (count + 1) * sizeof(st_mysql_show_var);
   auto array = static_cast<st_mysql_show_var *>(thd_alloc(thd, bytes));
@@ -65,7 +65,7 @@ int show_figures(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct syst
 
 // --- SHOW ENGINE FRONDB STATUS ---
 
-/** What the connections of the last deadlock were doing when its victim learned of it. */
+/** The statements of the latest deadlock, as they were when the victim got its error. */
 struct DeadlockNote {
   std::mutex lock;
   uint64_t victim = 0;
@@ -168,7 +168,7 @@ Error make_page(std::string *page) {
 }
 
 bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat_type type) {
-  // The engine's mutexes are its own business, and its logs are in SHOW STATUS.
+  // There is no page about mutexes; statistics of the log are in SHOW STATUS.
   if (type != HA_ENGINE_STATUS) return false;
   std::string page;
   try {
@@ -192,11 +192,11 @@ void note_deadlock_of_this_thread() {
   frondb_deadlock_info info;
   std::vector<LockRow> waits;
   bool found;
-  // A status page without the statements, at worst.
+  // After an error the page lacks the statements.
   if (Error error = last_deadlock(&names, &info, &waits, &found)) return;
   if (!found) return;
   std::map<uint64_t, Owner> all = waiters(), of_it;
-  // The one that closed the circle has not waited: it is this one, and runs its statement still.
+  // The transaction that closed the cycle has not waited: it is this one, and its statement still runs.
   all.merge(owners());
   for (const LockRow &wait : waits) {
     auto owner = all.find(wait.transaction);
@@ -214,7 +214,7 @@ void note_deadlock() {
   try {
     note_deadlock_of_this_thread();
   } catch (const std::bad_alloc &) {
-    // The status page does without.
+    // The page lacks the statements then.
   }
 }
 

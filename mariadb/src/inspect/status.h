@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   SHOW STATUS LIKE 'Frondb_%' and SHOW ENGINE FRONDB STATUS: what the engine says about itself. */
+   SHOW STATUS LIKE 'Frondb_%' and SHOW ENGINE FRONDB STATUS. */
 
 #ifndef FRONDB_INSPECT_STATUS_H
 #define FRONDB_INSPECT_STATUS_H
@@ -14,13 +14,14 @@ struct handlerton;
 
 namespace fron {
 
-/** The status variables: all figures of the engine. */
+/** The status variables: all statistics of the engine. */
 extern struct st_mysql_show_var status_variables[];
 
-/** Notes what both sides of a deadlock are doing; by the thread of its victim, as soon as it knows. */
+/** Keeps the statements of all transactions of the latest deadlock. Called by the victim's thread as soon as it gets
+    its error. */
 void note_deadlock();
 
-/** The function of the handlerton that is about status. */
+/** Sets the function of the handlerton for SHOW ENGINE STATUS. */
 void set_status_hook(handlerton *hton);
 
 }  // namespace fron

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The engine's transactions in the words of users: for status pages and the information schema. */
+   The engine's transactions as status pages and the information schema show them. */
 
 #ifndef FRONDB_INSPECT_TRANSACTIONS_H
 #define FRONDB_INSPECT_TRANSACTIONS_H
@@ -12,16 +12,16 @@
 
 namespace fron {
 
-/** A transaction that has not ended. */
+/** A transaction that has not ended, active or prepared. */
 struct TransactionRow {
   uint64_t transaction = 0;
   const char *state = "", *isolation = "";
   double age_seconds = 0;
   uint64_t messages = 0, locks = 0;
-  /** Of one that waits for a lock. */
+  /** Whether it waits for a lock, and for how long. */
   bool waits = false;
   double waited_seconds = 0;
-  /** Of one that is prepared: as text if it can be shown so. */
+  /** The XID of a prepared transaction as text. */
   std::string xid;
 };
 

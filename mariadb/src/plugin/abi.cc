@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See plugin/abi.h. Compares the table of virtual functions of `handler` in the server with that of our
-   own handler, which adds none: one more or less, and each call behind it goes astray. Then has the
-   server's code copy what FronDB reads of a statement. */
+   See plugin/abi.h. Compares the table of virtual functions of the server's `handler` with that of ha_frondb, which
+   adds none: with one entry more or less every call of a later entry would reach another function. Then checks that the
+   server's code copies a statement's list of keys from where FronDB reads it. */
 
 #include "plugin/abi.h"
 
@@ -12,13 +12,13 @@
 #include <elf.h>
 #include <link.h>
 
-/** Our own table, by the name that the compiler gives it. Exported, so that it can be looked up. */
+/** The table of ha_frondb, by the name that the compiler gives it. Exported, so that dladdr1() finds its size. */
 extern "C" const void *const own_table[] __asm__("_ZTV9ha_frondb");
 
 namespace fron {
 namespace {
 
-/** Bytes of the object at `address` that the symbol `name` is for; 0 if that cannot be told. */
+/** Size of the object at `address`, whose symbol is `name`; 0 if it is unknown. */
 size_t bytes_of(const void *address, const char *name) {
   Dl_info info;
   ElfW(Sym) *symbol = nullptr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Whether the server that loads us lays out its objects as the headers said that we were built with.
-   The headers of handler may be of a nearby patch release (see CMakeLists.txt). */
+   Checks that the server which loads the plugin lays out its objects as the headers that the plugin was built with.
+   The header of `handler` may come from a nearby patch release (see CMakeLists.txt). */
 
 #ifndef FRONDB_PLUGIN_ABI_H
 #define FRONDB_PLUGIN_ABI_H
@@ -10,7 +10,7 @@
 
 namespace fron {
 
-/** Empty if all is well, else a sentence that says what differs. */
+/** A sentence about the first difference; empty if there is none. */
 std::string abi_difference();
 
 }  // namespace fron

@@ -27,7 +27,7 @@
 #include "txn/waits.h"
 #include "txn/xa.h"
 
-/** The server's: a folder that is no database, though it is where databases are. In no header of its own. */
+/** A function of the server that no header declares: names a folder of the data directory that is no database. */
 void ignore_db_dirs_append(const char *folder);
 
 namespace fron {
@@ -37,7 +37,7 @@ handler *create_handler(handlerton *ht, TABLE_SHARE *share, MEM_ROOT *root) {
   return new (root) ha_frondb(ht, share);
 }
 
-/** Says in the server's log why the engine is not there. */
+/** Writes to the server's log why the engine does not start. */
 int refuse(const char *what, const char *reason) {
   sql_print_error("FronDB: %s: %s", what, reason);
   return 1;
@@ -48,16 +48,16 @@ int init(void *place) {
   set_hton(ht);
   std::string difference = abi_difference();
   if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
-  if (Error error = listen_to_engine()) return refuse("nobody would hear of damage", error.message());
-  // Later, at INSTALL SONAME, the server's list of them is not its own to free.
+  if (Error error = listen_to_engine()) return refuse("cannot set the engine's log", error.message());
+  // A running server (INSTALL SONAME) no longer owns the memory of this list, so it must not grow then.
   if (!mysqld_server_started) ignore_db_dirs_append(DATABASE_DIR);
   Starting starting;
   Options options;
-  if (Error error = make_options(&options)) return refuse("the options do not fit", error.message());
+  if (Error error = make_options(&options)) return refuse("the options are invalid", error.message());
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open(db()))
     return refuse("cannot read the tables' dictionary", Sentence(error).text());
-  if (Error error = report_waits(db())) return refuse("cannot watch locks", error.message());
+  if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
   ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
   ht->create = create_handler;
@@ -72,8 +72,8 @@ int deinit(void *) {
   if (!db()) return 0;
   stop_looking_for_lost_tables();
   dictionary() = Dictionary();
-  if (Error error = close_db()) sql_print_error("FronDB: closing the database: %s", error.message());
-  Error ignored = frondb_set_log(nullptr, nullptr, nullptr);  // It cannot fail: we listened.
+  if (Error error = close_db()) sql_print_error("FronDB: cannot close the database: %s", error.message());
+  Error ignored = frondb_set_log(nullptr, nullptr, nullptr);  // Cannot fail: init() has set a log.
   return 0;
 }
 
@@ -98,6 +98,6 @@ maria_declare_plugin(frondb){
     MariaDB_PLUGIN_MATURITY_EXPERIMENTAL},
     FRONDB_SCHEMA_TABLE("FRONDB_TRX", "Transactions of FronDB", fron::init_trx_table),
     FRONDB_SCHEMA_TABLE("FRONDB_LOCKS", "Locks of FronDB's transactions", fron::init_locks_table),
-    FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Who waits for whom in FronDB", fron::init_lock_waits_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Waits for locks in FronDB", fron::init_lock_waits_table),
     FRONDB_SCHEMA_TABLE("FRONDB_TREES", "Sizes of FronDB's indexes", fron::init_trees_table),
     FRONDB_SCHEMA_TABLE("FRONDB_FILES", "Files of FronDB", fron::init_files_table) maria_declare_plugin_end;

@@ -22,7 +22,7 @@ my_bool log_compression, direct_io;
 constexpr unsigned long long MIB = 1 << 20;
 constexpr unsigned long long YEAR_SECONDS = 365 * 24 * 3600;
 
-/** Sets a variable of the server, if the engine took its value; else it stays and the statement fails. */
+/** Sets a variable of the server if the engine has accepted the value; otherwise fails the statement. */
 void keep(void *variable, const void *value, const Error &error) {
   if (error)
     my_printf_error(ER_UNKNOWN_ERROR, "FronDB: %s", MYF(0), error.message());
@@ -53,38 +53,38 @@ constexpr int AT_START = PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY;
 constexpr int FLAG_AT_START = PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY;
 
 MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
-                       "Memory of the engine, bytes: cache, write buffers and work together. "
-                       "At least 16 MiB; 0 takes a quarter of the machine's.",
+                       "Bytes of memory for the engine: cache, write buffers and work together. "
+                       "At least 16 MiB; 0 means a quarter of the machine's memory.",
                        nullptr, set_memory, 0, 0, ~0ULL, 0);
 MYSQL_SYSVAR_STR(log_dir, log_dir, AT_START,
-                 "Folder of the engine's log, for a device of its own; empty for the folder of its data. "
-                 "The same at every start.",
+                 "Folder of the engine's log, to put it on another device; empty means the folder of the data. "
+                 "Must be the same at every start.",
                  nullptr, nullptr, nullptr);
 MYSQL_SYSVAR_ULONGLONG(log_segment_size, log_segment_size, AT_START,
-                       "Bytes that a file of the log grows to. 0 takes a quarter of the write buffer, at "
+                       "Largest size of a log file in bytes. 0 means a quarter of the write buffer, at "
                        "most 100 MiB.",
                        nullptr, nullptr, 0, 0, 1024 * MIB, 0);
 MYSQL_SYSVAR_BOOL(log_compression, log_compression, FLAG_AT_START,
-                  "Whether records of the log are compressed where that pays.", nullptr, nullptr, false);
+                  "Compress records of the log where that saves space.", nullptr, nullptr, false);
 MYSQL_SYSVAR_ULONGLONG(fsync_log_period, fsync_log_period, PLUGIN_VAR_RQCMDARG,
-                       "Milliseconds between two syncs of the log; commits do not wait for one then. "
-                       "0: a commit waits until it is on the disk, unless frondb_commit_sync is off.",
+                       "Milliseconds between two syncs of the log, for which commits do not wait. "
+                       "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
                        nullptr, set_fsync_log_period, 0, 0, 3600000, 0);
 MYSQL_SYSVAR_ULONGLONG(checkpoint_period, checkpoint_period, PLUGIN_VAR_RQCMDARG,
-                       "Seconds that a commit may be in the log alone, about, before it is written to its "
-                       "tables: a crash replays no more. 0: only the length of the log counts.",
+                       "Approximate seconds before a commit is written from the log to its tables, so that a recovery "
+                       "replays no more than that. 0: only the size of the log counts.",
                        nullptr, set_checkpoint_period, 60, 0, YEAR_SECONDS, 0);
 MYSQL_SYSVAR_ULONGLONG(bandwidth_limit, bandwidth_limit, PLUGIN_VAR_RQCMDARG,
-                       "Bytes a second that flushes and merges may write. 0: no limit.", nullptr,
+                       "Bytes per second that flushes and merges may write. 0 means no limit.", nullptr,
                        set_bandwidth_limit, 0, 0, ~0ULL, 0);
 MYSQL_SYSVAR_UINT(background_threads, background_threads, AT_START,
-                  "Threads that flush and merge. 0 takes half of the cores, two at least.", nullptr,
+                  "Number of threads that flush and merge. 0 means half of the cores, at least two.", nullptr,
                   nullptr, 0, 0, 256, 0);
 MYSQL_SYSVAR_BOOL(direct_io, direct_io, FLAG_AT_START,
-                  "Whether files of data bypass the operating system's cache where they can.", nullptr,
+                  "Bypass the operating system's cache for data files where the file system can.", nullptr,
                   nullptr, true);
 MYSQL_SYSVAR_ULONGLONG(reserve, reserve, AT_START,
-                       "Bytes of disk kept ready for deletes and one merge on a full disk.", nullptr, nullptr,
+                       "Bytes of disk space reserved for deletes and one merge on a full disk.", nullptr, nullptr,
                        24 * MIB, 0, 256 * MIB, 0);
 
 }  // namespace
@@ -112,7 +112,7 @@ Error make_options(Options *options) {
     if (Error error = frondb_options_set_memory_bytes(to, memory)) return error;
   if (log_dir && *log_dir)
     if (Error error = frondb_options_set_log_dir(to, log_dir)) return error;
-  // The server's own files have these, from UMASK and UMASK_DIR.
+  // The modes of the server's own files, from UMASK and UMASK_DIR.
   if (Error error = frondb_options_set_file_mode(to, (my_umask & 0666) | 0600)) return error;
   if (Error error = frondb_options_set_dir_mode(to, (my_umask_dir & 0777) | 0700)) return error;
   if (background_threads)

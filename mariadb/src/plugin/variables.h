@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The system variables, and what they mean for the engine. */
+   The system variables, and the options of the engine that they set. */
 
 #ifndef FRONDB_PLUGIN_VARIABLES_H
 #define FRONDB_PLUGIN_VARIABLES_H
@@ -16,7 +16,7 @@ namespace fron {
 
 extern struct st_mysql_sys_var *system_variables[];
 
-/** Options of the database, from the variables that are set when the server starts. */
+/** Makes the options of the database from the variables that were given when the server started. */
 Error make_options(Options *options);
 
 }  // namespace fron

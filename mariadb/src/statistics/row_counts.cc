@@ -11,7 +11,7 @@ namespace fron {
 
 void TransactionCounts::add(const std::shared_ptr<RowCount> &count, int64_t rows) {
   count->add(rows);
-  // The table of the last row is nearly always that of the next.
+  // The next row nearly always belongs to the table of the last one.
   for (size_t i = tables_.size(); i-- > 0;) {
     if (tables_[i].count != count) continue;
     tables_[i].all += rows;
@@ -42,7 +42,7 @@ void TransactionCounts::set_savepoint(uint64_t savepoint) {
 void TransactionCounts::roll_back_to(uint64_t savepoint) {
   auto found = std::find_if(savepoints_.begin(), savepoints_.end(),
                             [&](const Savepoint &one) { return one.number == savepoint; });
-  // The savepoint of a statement, or of a row, is none of those.
+  // Savepoints of statements are not among these.
   if (found == savepoints_.end()) return;
   savepoints_.erase(found + 1, savepoints_.end());
   const std::vector<int64_t> &then = savepoints_.back().all;

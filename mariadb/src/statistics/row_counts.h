@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   How many rows tables have, counted as they are written: the engine's own estimate cannot tell a
-   new row from one that is overwritten until it has merged them. What a transaction has counted and
-   not committed is taken back when it is rolled back, as far as it is. */
+   Row counts of tables, updated by each write: the engine's own estimate cannot tell a new row from an overwritten
+   one before it has merged them. Rows that a transaction has counted are subtracted on full or partial rollback. */
 
 #ifndef FRONDB_STATISTICS_ROW_COUNTS_H
 #define FRONDB_STATISTICS_ROW_COUNTS_H
@@ -14,11 +13,11 @@
 
 namespace fron {
 
-/** Rows of one table, those of transactions under way included. Any thread. */
+/** Rows of one table, including those of uncommitted transactions. Any thread. */
 class RowCount {
  public:
   int64_t rows() const { return rows_.load(std::memory_order_relaxed); }
-  /** Writes so far, of all kinds: tells how old what is known of the table has become. */
+  /** Writes of all kinds so far: how outdated the statistics of the table are. */
   uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   void set(int64_t rows) { rows_.store(rows, std::memory_order_relaxed); }
   void add(int64_t rows) { rows_.fetch_add(rows, std::memory_order_relaxed); }
@@ -33,7 +32,7 @@ class RowCount {
   std::atomic<uint64_t> table_{0};
 };
 
-/** What a transaction has counted. Used by its connection's thread alone. */
+/** The row counts of a transaction. Used by its connection's thread alone. */
 class TransactionCounts {
  public:
   /** Whether the transaction has neither inserted nor deleted a row. */
@@ -44,11 +43,11 @@ class TransactionCounts {
     for (const Table &table : tables_)
       if (table.all) visit(table.count->table(), table.all);
   }
-  /** A row more or less. */
+  /** Adds rows, or removes them if negative. */
   void add(const std::shared_ptr<RowCount> &count, int64_t rows);
   void end_statement();
   void roll_back_statement();
-  /** A place to roll back to, by the engine's number of the savepoint. */
+  /** Sets a savepoint, with the engine's number of it. */
   void set_savepoint(uint64_t savepoint);
   void roll_back_to(uint64_t savepoint);
   void commit();
@@ -57,7 +56,7 @@ class TransactionCounts {
  private:
   struct Table {
     std::shared_ptr<RowCount> count;
-    /** Counted by the transaction, and of it by the statement under way. */
+    /** Rows counted by the transaction, and those of them by the present statement. */
     int64_t all = 0, statement = 0;
   };
   struct Savepoint {

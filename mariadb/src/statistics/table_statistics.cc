@@ -13,20 +13,20 @@
 namespace fron {
 namespace {
 
-/** An index with no more entries is read whole. */
+/** An index with at most so many entries is read completely. */
 constexpr size_t WHOLE_MAX = 1000;
 /** Bytes of a run of entries: rows can be long. */
 constexpr size_t RUN_BYTES = 128 << 10;
-/** Changes of a prefix in a run that tell how often it changes. */
+/** Changes of a prefix in a run that are enough to estimate how often it changes. */
 constexpr size_t CHANGES_ENOUGH = 8;
 constexpr char RECORD_VERSION = 2;
 
-/** Takes entries' keys apart. */
+/** Splits the keys of entries into prefixes. */
 class Cutter {
  public:
   Cutter(const KeyCodec &codec, const KeyCodec *rest) : codec_(codec), rest_(rest) {}
 
-  /** Where the prefixes of an entry's key end; fewer if that cannot be told. */
+  /** Where the prefixes of an entry's key end; fewer if some end is unknown. */
   void cut(std::string_view key, std::vector<size_t> *ends) const {
     ends->clear();
     if (!codec_.cut(key, ends) || !rest_ || ends->empty()) return;
@@ -40,7 +40,7 @@ class Cutter {
   const KeyCodec *rest_;
 };
 
-/** Neighbouring entries, and at which of them each prefix is another than before. */
+/** Neighbouring entries, and at which of them each prefix changes. */
 struct Run {
   std::vector<std::string> keys;
   std::vector<std::vector<size_t>> ends;
@@ -51,7 +51,7 @@ struct Run {
     size_t end = ends[at][prefix];
     return end != ends[at - 1][prefix] || keys[at].compare(0, end, keys[at - 1], 0, end) != 0;
   }
-  /** How often it changes in the first `size` of them, and where for the last time (0: never). */
+  /** How often a prefix changes in the first `size` entries, and where it changes last (0: never). */
   size_t count(size_t size, size_t prefix, size_t *last) const {
     size_t n = 0;
     *last = 0;
@@ -60,7 +60,7 @@ struct Run {
     return n;
   }
 
-  /** How many lie before `hi`, if that is given. */
+  /** How many entries are before `hi`; all if that is null. */
   size_t before(const std::string *hi) const {
     return hi ? size_t(std::lower_bound(keys.begin(), keys.end(), *hi) - keys.begin()) : keys.size();
   }
@@ -86,9 +86,9 @@ class GroupCounter {
     return {};
   }
 
-  /** Groups of a prefix that begin behind the first entry of an interval, and up to the first of the next one,
-      about. The interval has some `entries`, of which `first` are the first; `hi` is where it ends, null for the
-      last one. So each group is counted in one interval, but for the first of all. */
+  /** The approximate number of groups of a prefix that begin after the first entry of an interval, up to and including
+      the first entry of the next one. The interval has about `entries` entries; `first` is the run at its beginning,
+      and `hi` its end, null for the last interval. So each group is counted in one interval, except the very first. */
   Error count(const Run &first, const std::string *hi, double entries, size_t prefix, double *groups) const {
     *groups = 0;
     Run later;
@@ -97,9 +97,9 @@ class GroupCounter {
     for (size_t step = 0;; step++) {
       size_t inside = run->before(hi), last;
       bool is_end = hi ? inside < run->keys.size() : run->is_last;
-      // With the first of the next interval, if it is here.
+      // Including the first entry of the next interval, if the run has it.
       size_t n = run->count(is_end && hi ? inside + 1 : inside, prefix, &last);
-      // All of them are here, or enough to go by.
+      // The run has all entries of the interval, or enough changes for an estimate.
       if (is_end) {
         *groups += double(n);
         return {};
@@ -114,7 +114,7 @@ class GroupCounter {
       std::string next;
       bool has_next = true;
       if (Error error = end_of_group(*run, last, hi, prefix, &next, &has_next, &covered)) return error;
-      // A group that goes on in the next interval ends there.
+      // A group that extends into the next interval ends there.
       if (!has_next || (hi && next > *hi)) return {};
       if (step + 1 >= size_.steps) break;
       if (Error error = read(next, size_.entries, &later)) return error;
@@ -133,7 +133,7 @@ class GroupCounter {
     return frondb_tree_estimate(tree_, slice(lo), hi ? &end : nullptr, found);
   }
 
-  /** Where the group ends that the entry `at` of a run is in, and what the run and it hold. */
+  /** Where the group of the entry `at` ends, and how many entries the run and the group cover. */
   Error end_of_group(const Run &run, size_t at, const std::string *hi, size_t prefix, std::string *next,
                      bool *has_next, double *covered) const {
     *next = prefix < run.ends[at].size() ? run.keys[at].substr(0, run.ends[at][prefix]) : run.keys[at];
@@ -202,7 +202,7 @@ Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *re
   found->clear();
   for (size_t p = 0; p < groups.size(); p++) {
     double each = std::clamp(entries / (groups[p] + 1), 1.0, entries);
-    // More parts, fewer rows.
+    // A longer prefix cannot have more rows.
     found->push_back(p > 0 ? std::min(each, found->back()) : each);
   }
   return {};

@@ -26,7 +26,7 @@ int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t 
   std::lock_guard<std::mutex> guard(counting);
   uint64_t next = auto_increment;
   if (increment > 1) {
-    // As the server's documentation says: an offset above the increment counts for nothing.
+    // As the server documents: an offset larger than the increment is ignored.
     offset = offset > increment ? 0 : offset;
     uint64_t past = next > offset ? next - offset : 0;
     uint64_t steps = past / increment + (past % increment != 0);
@@ -46,7 +46,7 @@ int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t 
 
 int Share::give_back_auto_increment(uint64_t after, uint64_t unused) {
   std::lock_guard<std::mutex> guard(counting);
-  // Others have taken some behind them.
+  // Other statements have reserved later numbers.
   if (auto_increment != after || unused >= after) return 0;
   if (Error error = dictionary().keep_counter(record.number, Dictionary::AUTO_INCREMENT, unused))
     return ha_error(error);

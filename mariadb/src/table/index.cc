@@ -21,7 +21,7 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
     for (uint i = 0; i < of->user_defined_key_parts; i++)
       if (is_whole_field(of->key_part[i])) fields.insert(of->key_part[i].fieldnr - 1);
   };
-  // What the keys themselves say need not be there twice.
+  // Fields that are decoded from the keys need not be stored a second time.
   cover(key);
   KEY_PART_INFO *parts_end = key->key_part + key->ext_key_parts;
   has_all_parts = is_clustering || std::all_of(key->key_part, parts_end, is_whole_field);
@@ -33,7 +33,7 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
     KeyCodec of_primary(primary);
     for (uint field : of_primary.decodable()) fields.erase(field);
   }
-  // Columns may be moved, entries stay as they are.
+  // In the order of slots: ALTER may move columns, and entries stay unchanged.
   covered.clear();
   for (const Slot &slot : layout)
     if (fields.count(slot.field)) covered.push_back(slot.field);
@@ -44,10 +44,10 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
 void Index::describe_generated(const TABLE *table, const KEY *key) {
   fills_generated = false;
   computed.clear();
-  // Without partitions others than clustering keys are read alone only for fields that entries have.
+  // Without partitions, a key that is not clustering is read alone only for fields that its entries have.
   if (!table->part_info && !is_clustering) return;
   std::set<uint> held(codec.decodable().begin(), codec.decodable().end());
-  // A row has no generated fields that are not stored.
+  // A row, and so a clustering entry, has no virtual fields.
   if (!is_clustering) held.insert(covered.begin(), covered.end());
   for (uint i = 0; i < key->user_defined_key_parts; i++) {
     const KEY_PART_INFO &part = key->key_part[i];

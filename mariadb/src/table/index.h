@@ -42,29 +42,29 @@ inline uint tree_of(const TABLE *table, uint index) {
 struct Index {
   Tree tree;
   KeyCodec codec;
-  /** Of its key and the primary one; what an entry holds for reads of the index alone, because it cannot be
-      told from the keys. */
+  /** Fields of the index and of the primary key that cannot be decoded from the keys: an entry holds them for reads of
+      the index alone. */
   Fields covered;
   bool is_unique = false;
-  /** Entries hold the whole row in place of the fields covered. */
+  /** Entries hold the whole row instead of `covered`. */
   bool is_clustering = false;
-  /** An entry has all parts of the key; one that is shortened is in no entry. */
+  /** An entry has all parts of the key; false if the index has a prefix part, whose field no entry holds. */
   bool has_all_parts = true;
-  /** An entry is enough for whoever reads by the index alone. Not where partitions are merged in its order: the
-      server compares all parts of the key. */
+  /** An entry is enough for a read of the index alone. False for some keys of partitioned tables, where the server
+      compares all parts of the key to merge the partitions. */
   bool is_enough = true;
-  /** Of a table whose partitions are merged in its order: an entry has generated fields of the key that no row
-      has, which the server does not compute in the records that it merges. */
+  /** In a partitioned table: an entry has virtual fields of the key, which no row has and which the server does not
+      compute in the records that it merges. */
   bool fills_generated = false;
-  /** Of such a table, or of a clustering key: a generated field of the key that no entry has whole, and the bytes
-      that the key has of it. */
+  /** In a partitioned table, or of a clustering key: a virtual field of the key that no entry has completely, and the
+      number of its bytes in the key. */
   struct Computed {
     uint field;
     uint length;
   };
   std::vector<Computed> computed;
 
-  /** Fills in what the definition says of an index of a table whose rows have this layout. */
+  /** Fills everything except the tree from the definition of an index, for a table whose rows have this layout. */
   void describe(const TABLE *table, const KEY *key, const Layout &layout);
 
  private:

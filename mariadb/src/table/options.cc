@@ -32,14 +32,14 @@ constexpr Compression codecs[] = {{FRONDB_CODEC_NONE, 0},
 static_assert(array_elements(codecs) + 1 == array_elements(compression_names), "a codec a name");
 
 MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
-                  "COMPRESSION of tables that are created without: none, lz4, zstd, zlib or lzma.",
+                  "COMPRESSION of new tables that do not set it: none, lz4, zstd, zlib or lzma.",
                   nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
 MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
-                       "BLOCK_SIZE of tables that are created without: bytes of keys and values in a "
+                       "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a "
                        "block of consolidated data.",
                        nullptr, nullptr, 16 << 10, 1 << 10, 4 << 20, 0);
 MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
-                       "FANOUT of tables that are created without: children of an inner node of a tree.",
+                       "FANOUT of new tables that do not set it: children of an inner node of a tree.",
                        nullptr, nullptr, 16, 2, 1024, 0);
 
 }  // namespace
@@ -63,12 +63,12 @@ ha_create_table_option index_option_list[] = {HA_IOPTION_BOOL("CLUSTERING", clus
 bool is_clustering(const KEY &key) { return key.option_struct && key.option_struct->clustering; }
 
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options) {
-  // Entries of an index that is not unique are never looked up alone.
+  // Point reads never search an index that is not unique.
   bool is_looked_up = is_primary || !key || key->flags & HA_NOSAME;
   if (Error error = is_looked_up ? frondb_tree_options_new(options->out())
                                  : frondb_tree_options_new_secondary(options->out()))
     return error;
-  // The server's own internal tables have none.
+  // The server's internal tables have no options.
   const ha_table_option_struct *table = share->option_struct;
   if (!table) return {};
   const Compression &compression = codecs[std::min<size_t>(table->compression, array_elements(codecs) - 1)];
@@ -87,7 +87,7 @@ bool asks_for_encryption(const TABLE_SHARE *share) {
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
   static const ha_table_option_struct none = {};
   const ha_table_option_struct *now = share->option_struct ? share->option_struct : &none;
-  // What a definition keeps from before was warned of when it was given.
+  // The statement that introduced an option has warned of it.
   const ha_table_option_struct *old = before && before->option_struct ? before->option_struct : &none;
   std::string ignored;
   auto ignore = [&](bool is_asked_for, const char *option) {
@@ -101,7 +101,7 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
   bool has_key = now->encryption_key_id && now->encryption_key_id != old->encryption_key_id;
   if (ignored.empty() && !has_key) return;
   Connection *connection = Connection::of(thd);
-  // Each partition is a table.
+  // Once for all partitions, each of which is a table.
   if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
   if (!ignored.empty())
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,

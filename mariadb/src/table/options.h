@@ -7,8 +7,8 @@
      BLOCK_SIZE=n        bytes of a block of it                  frondb_default_block_size
      FANOUT=n            children of an inner node               frondb_default_fanout
      ENCRYPTED=NO        for definitions of other engines; YES is refused
-     ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    of InnoDB: do nothing, and a warning says so
-     CLUSTERING=YES      of an index: its entries hold the row */
+     ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    InnoDB's: do nothing but warn
+     CLUSTERING=YES      for an index: its entries hold the row */
 
 #ifndef FRONDB_TABLE_OPTIONS_H
 #define FRONDB_TABLE_OPTIONS_H
@@ -18,7 +18,7 @@
 #include <my_global.h>
 #include <handler.h>
 
-/** What the server fills; the names are its own. */
+/** The server defines the names of these structs, and fills them. */
 struct ha_table_option_struct {
   uint compression;
   ulonglong block_size;
@@ -53,11 +53,11 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
 /** Whether the table is to be encrypted, which FronDB does not do. */
 bool asks_for_encryption(const TABLE_SHARE *share);
 
-/** Warns, once a statement, of options of InnoDB's that the definition asks for and that do nothing here;
-    `before` is what it was, null for a new table. */
+/** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB. `before` is the former
+    definition, null for a new table. */
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
-/** Whether trees made with the options of one are as good as those of the other. */
+/** Whether trees made with both options are stored in the same way. */
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b);
 
 }  // namespace fron

@@ -13,7 +13,7 @@
 namespace fron {
 namespace {
 
-/** Hidden keys are taken from the dictionary so many at a time. */
+/** Hidden keys that are reserved in the dictionary at a time. */
 constexpr uint64_t HIDDEN_KEYS = 1 << 16;
 
 const KEY *find_key(const TABLE *table, const std::string &name) {
@@ -30,7 +30,7 @@ TreeShapes shapes_of(const TABLE *table, const Share &share) {
     const Index &index = share.indexes[i];
     const std::string &name = share.record.indexes[i].name;
     uint64_t tree;
-    if (Error error = frondb_tree_id(index.tree.get(), &tree)) continue;  // Dropped: no locks are on it.
+    if (Error error = frondb_tree_id(index.tree.get(), &tree)) continue;  // The tree was dropped, so it has no locks.
     const KEY *key = find_key(table, name);
     KeyReader reader = key ? KeyReader(index.codec, key, i == 0 ? nullptr : &primary) : KeyReader::hidden();
     if (i == 0) primary = reader;

@@ -26,7 +26,7 @@ namespace fron {
 
 class IndexBuild;
 
-/** What all handlers of a table share. Made at the first open; only the counters change. */
+/** Made when the table is opened first. Only the counters and the statistics change. */
 class Share : public Handler_share {
  public:
   Share() { thr_lock_init(&lock); }
@@ -35,26 +35,27 @@ class Share : public Handler_share {
     thr_lock_delete(&lock);
   }
 
-  /** Finds the table in the dictionary and opens its trees; again after TRUNCATE, when nobody uses it. */
+  /** Finds the table in the dictionary and opens its trees. Called again after TRUNCATE, while no statement uses the
+      table. */
   int open(const TABLE *table, const std::string &name);
 
   THR_LOCK lock;
-  /** The table's key in the dictionary: a partition's differs from what its TABLE says. */
+  /** The table's key in the dictionary; that of a partition is not the name in its TABLE. */
   std::string name;
   TableRecord record;
-  /** The count of changes of definitions when the table had its last. */
+  /** Dictionary::changed_at() of the table. */
   uint64_t changed_at = 0;
   std::vector<Index> indexes;
-  /** So that its locks have names; listed last, when the rest is there. */
+  /** Gives names to the table's locks. Made last, from complete indexes. */
   std::unique_ptr<Listing> listing;
   bool has_hidden_key = false;
   /** A unique index other than the primary one. */
   bool has_unique_secondary = false;
-  /** An entry has all fields of the primary key, none of them shortened: the server can make a
-      position of them. */
+  /** An entry has all fields of the primary key, since no part of it is a prefix: the server can make a position of
+      them. */
   bool is_primary_covered = true;
 
-  /** Indexes that an ALTER is building, which writers must tell what they write; null if none are. */
+  /** Indexes that an ALTER is building, to which writers must report what they write; null if there are none. */
   std::shared_ptr<IndexBuild> build() const { return is_building_ ? std::atomic_load(&build_) : nullptr; }
   void set_build(std::shared_ptr<IndexBuild> build) {
     bool is_one = build != nullptr;
@@ -62,30 +63,30 @@ class Share : public Handler_share {
     is_building_ = is_one;
   }
 
-  /** Numbers that only grow; kept in the dictionary before they are used. */
+  /** The next hidden key. These numbers only grow, and the dictionary keeps them before they are used. */
   int next_hidden(uint64_t *number);
   std::mutex counting;
   /** The next AUTO_INCREMENT. Written under `counting`. */
   std::atomic<uint64_t> auto_increment{1};
-  /** Makes the next one at least this. */
+  /** Raises the next number to at least this one. */
   int raise_auto_increment(uint64_t next);
-  /** Takes `wanted` numbers from `first` on; `after` is one behind the last. */
+  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. */
   int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t *first,
                              uint64_t *after);
-  /** Numbers from `unused` on were reserved up to `after` and not used. */
+  /** Returns the numbers from `unused` up to `after`, which were reserved and not used. */
   int give_back_auto_increment(uint64_t after, uint64_t unused);
 
   // Statistics: table/statistics.cc.
   std::shared_ptr<RowCount> rows = std::make_shared<RowCount>();
-  /** When the table was last written, as far as this process knows. */
+  /** Time of the last write to the table by this process. */
   std::atomic<time_t> update_time{0};
   int open_statistics();
-  /** Keeps the count of rows now and then, so that a crash does not put it off by much. */
+  /** Writes the row count to the dictionary after many changes, so that a crash does not lose many of them. */
   void keep_if_due();
   int measure(const TABLE *table, SampleSize size);
   int measure_if_stale(const TABLE *table);
   void give_statistics(TABLE *table);
-  /** Bytes on disk, those of them that are obsolete, and of a row before it is compressed. */
+  /** Bytes on disk of rows and of indexes, obsolete bytes, and bytes of a row before compression. */
   struct Lengths {
     uint64_t data = 0, indexes = 0, free = 0, row = 0;
   };
@@ -99,7 +100,7 @@ class Share : public Handler_share {
 
   uint64_t hidden_next_ = 0, hidden_end_ = 0;
 
-  /** Around the statistics. */
+  /** Guards the statistics. */
   std::mutex measuring_;
   TableStatistics statistics_;
   Lengths lengths_;

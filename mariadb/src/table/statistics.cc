@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See table/share.h. Here: the statistics of a table: when they are measured,
-   kept, and given to the optimizer. */
+   See table/share.h. Here: when the statistics of a table are measured, written to the dictionary, and
+   given to the optimizer. */
 
 #include "table/share.h"
 
@@ -17,10 +17,10 @@
 namespace fron {
 namespace {
 
-/** Tables with fewer changes are not measured again, nor their count of rows kept. */
+/** After fewer changes a table is not measured again, and its row count is not written. */
 constexpr uint64_t CHANGES_MIN = 200;
 
-/** Where a part of a key stands among the prefixes of the index that were measured; -1 for none. */
+/** The place of a key part among the measured prefixes of the index; -1 if it was not measured. */
 int prefix_of(const TABLE *table, const KEY *key, uint part) {
   if (part < key->user_defined_key_parts) return int(part);
   if (has_hidden_key(table)) return -1;
@@ -46,10 +46,9 @@ int Share::open_statistics() {
   uint64_t count;
   bool is_exact;
   Error error = count_entries(indexes[0].tree.get(), &count, &is_exact);
-  // A table that is damaged can still be opened, to be looked at and dropped.
+  // A damaged table can still be opened, to be checked and dropped.
   if (error && error.kind() != FRONDB_CORRUPTION && error.kind() != FRONDB_IO) return ha_error(error);
-  // The count that was kept is exact after a shutdown, and near after a crash; the estimate is within a
-  // factor of two.
+  // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
   bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
   if (!error && !is_known) statistics_.rows = count;
   rows->set(int64_t(statistics_.rows));
@@ -78,10 +77,10 @@ int Share::measure(const TABLE *table, SampleSize size) {
   for (uint k = 0; k < table->s->keys; k++) {
     uint place = tree_of(table, k);
     const Index &index = indexes[place];
-    // All there is to know of one part that is unique.
+    // A unique index of one part needs no measurement.
     if (index.is_unique && table->key_info[k].user_defined_key_parts == 1) continue;
     const KeyCodec *rest = place == 0 || hidden ? nullptr : &indexes[0].codec;
-    // A block that cannot be read fails the statements that need it, and not all that open the table.
+    // An unreadable block must fail the statements that need it, not all that open the table.
     if (Error error = measure_index(index.tree.get(), index.codec, rest, now, size, &found[place]))
       found[place].clear();
   }
@@ -91,13 +90,13 @@ int Share::measure(const TABLE *table, SampleSize size) {
   statistics_.measured_rows = measured_rows_ = now;
   measured_changes_ = changes;
   is_measured_ = true;
-  // On a full disk a query goes on: what is lost with an error here is a figure.
+  // An error, as on a full disk, loses only an estimate; the query goes on.
   keep();
   return 0;
 }
 
 int Share::measure_if_stale(const TABLE *table) {
-  // While one measures the others go on with what they have.
+  // While one thread measures, other threads use the old statistics.
   if (!is_stale() || is_busy_.exchange(true)) return 0;
   int error = is_stale() ? measure(table, SAMPLE_USUAL) : 0;
   is_busy_ = false;
@@ -113,16 +112,16 @@ int Share::keep() {
 void Share::keep_if_due() {
   uint64_t since = rows->changes() - kept_changes_.load(std::memory_order_relaxed);
   if (since < CHANGES_MIN) return;
-  // So often that a crash puts the count off by some twentieth.
+  // Often enough that a crash loses about a twentieth of the count.
   if (since < uint64_t(std::max<int64_t>(0, rows->rows())) / 20) return;
   std::unique_lock<std::mutex> guard(measuring_, std::try_to_lock);
-  // What is lost with an error here is a figure.
+  // An error loses only an estimate.
   if (guard) keep();
 }
 
 void Share::close_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
-  // What was kept may have had rows that were rolled back later, which is no change of its own.
+  // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
   bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows();
   if (!is_kept) keep();
 }
@@ -141,7 +140,7 @@ void Share::give_statistics(TABLE *table) {
       double entries = is_row ? 1 : 0;
       if (!is_row && found && prefix >= 0 && size_t(prefix) < found->size())
         entries = std::min((*found)[size_t(prefix)], all);
-      // Not measured, or a collation that does not tell where a part ends.
+      // Not measured, or the end of the part is unknown in this collation.
       if (entries == 0) entries = all / (10 * (part + 1));
       key->rec_per_key[part] = ulong(std::max(1.0, std::round(entries)));
     }
@@ -165,7 +164,7 @@ int Share::measure_lengths(Lengths *found) {
     if (error) return ha_error(error);
   uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));
   if (messages > 0) sum.row = raw / messages;
-  // What messages take that nobody will see again: OPTIMIZE would give it back.
+  // Space of obsolete messages, which OPTIMIZE would free.
   if (messages > live) sum.free = uint64_t(double(disk) * double(messages - live) / double(messages));
   std::lock_guard<std::mutex> guard(measuring_);
   lengths_ = *found = sum;

@@ -35,27 +35,27 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
     case ISO_READ_UNCOMMITTED: return FRONDB_READ_UNCOMMITTED;
     case ISO_READ_COMMITTED: return FRONDB_READ_COMMITTED;
     case ISO_REPEATABLE_READ: return FRONDB_REPEATABLE_READ;
-    // One statement alone is serializable without locks: all that it reads is of one moment.
+    // A single statement is serializable without locks, since all of its reads are at one snapshot.
     default: return is_multi_statement(thd) ? FRONDB_SERIALIZABLE : FRONDB_REPEATABLE_READ;
   }
 }
 
 }  // namespace
 
-/** So many more connections, or fewer. What the server and its threads hold for them counts in the engine's memory. */
+/** Counts connections. The memory that the server and its threads hold for them counts as memory of the engine. */
 void Connection::count(int more) {
-  // Of 215 KiB that were measured, without what may be beside the engine's memory.
+  // Measured: 215 KiB, part of which is outside of the engine's memory.
   constexpr uint64_t BYTES = 128 << 10;
-  // The engine is told at each so many: two MiB.
+  // The engine is notified once in so many connections: two MiB.
   constexpr uint64_t STEP = 16;
   static std::mutex counting;
-  static uint64_t connections = 0, told = 0;
+  static uint64_t connections = 0, notified = 0;
   std::lock_guard<std::mutex> guard(counting);
   connections += uint64_t(int64_t(more));
   uint64_t steps = connections / STEP;
-  if (steps == told) return;
-  told = steps;
-  // A closed engine refuses, and needs to make no room.
+  if (steps == notified) return;
+  notified = steps;
+  // A closed engine returns an error, and needs no memory.
   if (db()) Error ignored = frondb_db_set_outside_memory_bytes(db(), steps * STEP * BYTES);
 }
 
@@ -81,7 +81,7 @@ Connection::Settings Connection::settings_of(MYSQL_THD thd) const {
   return settings;
 }
 
-/** The options of the transaction to come, kept as long as the session's settings are the same. */
+/** Makes the options of the next transaction; keeps them while the session's settings stay the same. */
 int Connection::renew_options(const Settings &settings, frondb_durability durability) {
   if (options_ && settings == settings_ && durability == durability_) return 0;
   if (Error error = frondb_txn_options_new(options_.out())) return ha_error(error);
@@ -107,7 +107,7 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   session_.has(made.get());
   std::lock_guard<std::mutex> guard(handle_);
   txn_ = std::move(made);
-  // No session's: the first statement sets its own.
+  // No session has this value, so the first locking statement sets its own.
   lock_timeout_ = UINT64_MAX;
   return 0;
 }
@@ -115,7 +115,7 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
 int Connection::begin_engine_statement(MYSQL_THD thd, bool is_new) {
   if (!is_new || settings_.isolation < FRONDB_REPEATABLE_READ)
     if (Error error = frondb_txn_begin_statement(txn_.get())) return ha_error(error);
-  // A KILL that came before this statement began here was forgotten with the one before.
+  // A KILL before this call was forgotten when the engine's statement began; repeat it.
   if (thd_kill_level(thd) != THD_IS_NOT_KILLED) cancel();
   return 0;
 }
@@ -142,15 +142,15 @@ int Connection::begin_statement(MYSQL_THD thd, bool locks, bool writes) {
   }
   if (!locks_ && (locks || settings_.isolation == FRONDB_SERIALIZABLE))
     if (int error = begin_locking(thd)) return error;
-  // The rollback of a statement that is a transaction is the transaction's.
+  // A statement that is a transaction of its own needs no savepoint.
   if (!writes || !is_part || statement_) return 0;
   return ha_error(frondb_txn_set_savepoint(txn_.get(), &statement_));
 }
 
 int Connection::begin_at_snapshot(MYSQL_THD thd) {
   Settings settings = settings_of(thd);
-  // Serializable reads would lock the newest rows. Who asks for a snapshot gets it, and a conflict
-  // where it would write over what the snapshot does not have.
+  // Serializable reads would lock the newest rows. A transaction that asks for a snapshot gets snapshot isolation
+  // instead: it conflicts where it would overwrite rows that the snapshot does not have.
   if (settings.isolation == FRONDB_SERIALIZABLE) settings = {FRONDB_REPEATABLE_READ, true};
   if (!txn_)
     if (int error = begin(settings, session_durability(thd))) return error;
@@ -161,13 +161,13 @@ int Connection::begin_at_snapshot(MYSQL_THD thd) {
 
 void Connection::cancel() {
   std::lock_guard<std::mutex> guard(handle_);
-  // One that has ended, or waits for nothing, has nothing to cancel.
+  // No error matters: a transaction that has ended or does not wait has nothing to cancel.
   if (txn_) Error ignored = frondb_txn_cancel(txn_.get());
 }
 
 // --- Ending ---
 
-/** One that was neither committed nor prepared is rolled back. */
+/** Frees the transaction; rolls it back if it was neither committed nor prepared. */
 void Connection::end() {
   session_.has(nullptr);
   std::lock_guard<std::mutex> guard(handle_);
@@ -186,13 +186,13 @@ int Connection::end_statement() {
   counts_.end_statement();
   uint64_t statement = std::exchange(statement_, 0);
   if (int error = release(statement)) return error;
-  // What it read at is no longer kept for it.
+  // The statement's snapshot is released.
   if (settings_.isolation >= FRONDB_REPEATABLE_READ) return 0;
   return ha_error(frondb_txn_end_statement(txn_.get()));
 }
 
-/** COMMIT is a statement of its own: a KILL of one before does not hit it, and one of its own ends its wait
-    for room. */
+/** COMMIT is a statement of its own: a KILL of an earlier statement does not affect it, and a KILL of the COMMIT
+    cancels its wait for space. */
 void Connection::begin_commit(MYSQL_THD thd, bool all) {
   if (!all || prepared_) return;
   Error ignored = frondb_txn_forget_cancel(txn_.get());
@@ -212,7 +212,7 @@ int Connection::prepare(MYSQL_THD thd, bool all) {
     options_.reset();
   }
   XidName name(xid);
-  // What the server prepares for itself it decides with this connection, but after a crash.
+  // The server commits or rolls back its own prepared transactions with this connection, except after a crash.
   if (!name.is_of_server()) keep_prepared_counts(name, counts_);
   if (Error error = frondb_txn_prepare(txn_.get(), name.bytes())) return ha_error(error);
   prepared_ = name;
@@ -228,16 +228,16 @@ void Connection::commit_ordered(MYSQL_THD thd, bool all) {
   may_crash_at("commit: ordered");
 }
 
-/** The rest of a commit whose place in the order of commits is decided. */
+/** Ends a commit whose place in the order of commits is fixed. */
 int Connection::finish(MYSQL_THD thd) {
   if (order_error_) {
     int error = ha_error(order_error_);
-    // The log of the server, or the user, has decided: what is prepared must be committed.
+    // The binary log or the user has decided: a prepared transaction must be committed.
     if (prepared_ && order_error_.kind() != FRONDB_NOT_FOUND) owe(prepared_, true);
     return error;
   }
   thd_wakeup_subsequent_commits(thd, 0);
-  // Prepared is durable, and so is the decision, in a log that a recovery reads.
+  // The prepare is durable, and so is the decision, in the log that the server's recovery reads.
   if (prepared_.is_of_server()) return 0;
   return committing_ ? ha_error(frondb_committing_wait(committing_.take())) : 0;
 }
@@ -269,7 +269,7 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
   counts_.roll_back_statement();
   Error undone;
   if (statement_) undone = Error(frondb_txn_roll_back_to(txn_.get(), statement_));
-  // Of the victim of a deadlock nothing is left to undo.
+  // A victim of a deadlock has been rolled back as a whole.
   if (undone && undone.kind() == FRONDB_DEADLOCK) {
     in_statement_ = locks_ = false;
     statement_ = 0;

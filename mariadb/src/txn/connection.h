@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The transaction of a connection: begun with the first statement that touches a table of ours, told
-   to the server, ended by it. A statement that fails is undone to the savepoint set before its first
-   write.
+   The transaction of a connection. It begins with the first statement that uses a FronDB table, is registered with
+   the server, and ends when the server commits it or rolls it back. A statement that fails is rolled back to a
+   savepoint that was set before its first write.
 
      1 phase    commit(): ordered and durable
      2 phases   prepare() durable -> commit_ordered(), one connection at a time, in the order of the
                 binary log -> commit(), which waits for the disk only if no log could repeat the commit
 
-   What comes of transactions that a connection has left prepared is in txn/xa.h. */
+   For transactions that a connection has left prepared see txn/xa.h. */
 
 #ifndef FRONDB_TXN_CONNECTION_H
 #define FRONDB_TXN_CONNECTION_H
@@ -30,47 +30,46 @@ namespace fron {
 
 class Load;
 
-/** What a connection has with us. Used by its thread alone, or by one that works for it while it
-    waits (commit_ordered()); but cancel() comes from any. */
+/** The state of a connection. Used by the connection's thread, or by one that works for it while it waits
+    (commit_ordered()); only cancel() may be called from any thread. */
 class Connection {
  public:
   explicit Connection(MYSQL_THD thd) : session_(thd) { count(1); }
-  /** The connection's, made if it has none; null if there is no memory. */
+  /** The state of a connection, made if it has none; null if there is no memory. */
   static Connection *of(MYSQL_THD thd);
-  /** The connection's, or null. */
+  /** The state of a connection, or null. */
   static Connection *find(MYSQL_THD thd);
   ~Connection() {
     end();
     count(-1);
   }
 
-  /** A statement begins to use a table: begins a transaction if there is none, and the statement
-      if this is its first table. `locks`: it may lock rows; `writes`: it may write. 0 or an HA_ERR_
-      number. */
+  /** A statement begins to use a table: begins a transaction if there is none, and the engine's statement if this is
+      the first table. `locks`: the statement may lock rows; `writes`: it may write. Returns 0 or an HA_ERR_ number. */
   int begin_statement(MYSQL_THD thd, bool locks, bool writes);
-  /** START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has a
-      snapshot of its own, it is a begin and no more. */
+  /** START TRANSACTION WITH CONSISTENT SNAPSHOT. Below repeatable read, where each statement has a snapshot of its
+      own, only begins a transaction. */
   int begin_at_snapshot(MYSQL_THD thd);
   frondb_txn *txn() const { return txn_.get(); }
-  /** The rows it has written and deleted. */
+  /** Rows that the transaction has inserted and deleted. */
   TransactionCounts &counts() { return counts_; }
-  /** The load of the table that the statement makes, if it makes one. */
+  /** The bulk load of the table that the statement makes, if it makes one. */
   std::weak_ptr<Load> load;
-  /** The index in which a row was a duplicate last. Of the connection and not of a handler: a row that moves
-      to another partition is refused there, and the partition that it was in is asked. All ones: none. */
+  /** The index of the last duplicate key; all ones if there is none. Kept by the connection and not by a handler: if a
+      row moves to another partition and is refused there, the server asks the partition that the row came from. */
   unsigned duplicate_key = ~0u;
-  /** See tree_contents(): of the partitioned table that an ALTER TABLE locked last. */
+  /** tree_contents() of the partitioned table that an ALTER TABLE has locked last. */
   std::string partitioned;
-  /** Its plain reads see entries that its snapshot does not have, or not those that it has: see
-      handler/overlay.cc. True also when all of them were rolled back, or were for an earlier statement. */
+  /** Plain reads may see an overlay (handler/overlay.h) on the snapshot. Stays true if all of the overlay was rolled
+      back, or was for an earlier statement. */
   bool has_overlay = false;
-  /** The server's number of the statement that copies a table and all its values as they are; 0 for none. */
+  /** The server's number of a statement that copies a table with all its values unchanged; 0 for none. */
   int64_t copies_dates = 0;
-  /** That of the statement that was warned of its row format last. */
+  /** The number of the statement that was last warned about its row format. */
   int64_t warned_of_row_format = 0;
-  /** What the transaction was begun with. */
+  /** The isolation level of the transaction. */
   frondb_isolation isolation() const { return settings_.isolation; }
-  /** How many changes of definitions there were when the transaction began. */
+  /** The number of changes of definitions (Dictionary::changes()) when the transaction began. */
   uint64_t begun_at() const { return begun_at_; }
 
   int prepare(MYSQL_THD thd, bool all);
@@ -79,25 +78,26 @@ class Connection {
   int commit(MYSQL_THD thd, bool all);
   int rollback(MYSQL_THD thd, bool all);
 
-  /** It has dropped a table, a temporary one if it is in a transaction, which may have written there. */
+  /** The connection has dropped a table. Within a transaction this is a temporary table, to which the transaction may
+      have written. */
   void has_dropped() { has_dropped_ |= txn_.get() != nullptr; }
 
-  /** A wait for a lock begins. */
+  /** The transaction begins to wait for a lock. */
   void waits() { session_.waits(); }
-  /** A wait for a lock ends at once; from any thread. */
+  /** Ends a wait for a lock at once. Any thread. */
   void cancel();
 
   int set_savepoint(uint64_t *savepoint);
   int roll_back_to(uint64_t savepoint);
-  /** With those set after it. */
+  /** Releases the savepoint and those set after it. */
   int release(uint64_t savepoint);
-  /** It alone: another of its name is set. */
+  /** Releases the savepoint alone: another one with its name is set. */
   int replace(uint64_t savepoint);
 
  private:
   static void count(int more);
 
-  /** What a transaction is begun with. */
+  /** Properties that a transaction begins with. */
   struct Settings {
     frondb_isolation isolation = FRONDB_REPEATABLE_READ;
     bool snapshot_isolation = false;
@@ -122,23 +122,23 @@ class Connection {
   uint64_t lock_timeout_ = 0;
 
   Txn txn_;
-  /** Guards the handle against a cancel() that comes while it is made or freed. */
+  /** Guards the handle against a cancel() while it is made or freed. */
   std::mutex handle_;
   TransactionCounts counts_;
-  /** What others can see of this. */
+  /** The connection's entry for other threads. */
   Session session_;
 
-  /** Undoes the statement under way; 0 if none has written. */
+  /** Savepoint of the present statement; 0 if the statement has none. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;
-  /** Trees are kept until the transaction ends. */
+  /** The transaction keeps trees of dropped tables. */
   bool has_dropped_ = false;
-  /** It may lock rows. */
+  /** The statement may lock rows. */
   bool locks_ = false;
 
-  /** Its name, if it is prepared. */
+  /** The name of the prepared transaction; empty if it is not prepared. */
   XidName prepared_;
-  /** commit_ordered() was called, and this is what came of it. */
+  /** commit_ordered() was called, with this result. */
   bool is_ordered_ = false;
   Error order_error_;
   Committing committing_;

@@ -15,14 +15,14 @@
 namespace fron {
 namespace {
 
-/** A savepoint as the server keeps it for us. */
+/** A savepoint, in the memory that the server keeps for the engine. */
 struct Savepoint {
   uint64_t number;
 };
 
 int close_connection(handlerton *ht, MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
-  // First, for kill_query() looks for it under the lock that this takes.
+  // First: kill_query() finds the connection under the lock that thd_set_ha_data() takes.
   thd_set_ha_data(thd, ht, nullptr);
   delete connection;
   return 0;
@@ -66,14 +66,14 @@ int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
   Connection *connection = Connection::find(thd);
   if (!connection) return 0;
   uint64_t number = static_cast<Savepoint *>(place)->number;
-  // SAVEPOINT with a name that is there takes it from an older one, and leaves those between the two.
+  // SAVEPOINT with a name that exists removes the older savepoint, and keeps those set between the two.
   bool is_replaced = thd_sql_command(thd) == SQLCOM_SAVEPOINT;
   return raise_bare(is_replaced ? connection->replace(number) : connection->release(number), "releasing a savepoint");
 }
 
 bool flush_logs(handlerton *) { return bool(Error(frondb_db_sync(db()))); }
 
-/** Locks of rows stay after a rollback to a savepoint, so their tables must. */
+/** Row locks stay after a rollback to a savepoint, so the metadata locks of their tables must stay. */
 bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD) { return false; }
 
 int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {

@@ -2,10 +2,10 @@
 
    See txn/lock_timeout.h.
 
-   WAIT n and NOWAIT reach no engine. The server sets two variables of the session for the length of the
-   statement, its own `lock_wait_timeout` and InnoDB's `innodb_lock_wait_timeout`, to n or 0. Their defaults
-   are far apart (a day, 50 seconds), so where both are the same number the statement says so, or a
-   session that wants every wait to be that long. */
+   The server does not pass WAIT n and NOWAIT to engines. It sets two variables of the session to n or 0 while the
+   statement runs: its own `lock_wait_timeout` and InnoDB's `innodb_lock_wait_timeout`. Their defaults differ (a day,
+   50 seconds), so equal values mean that the statement has such a clause, or that the session wants this timeout
+   for every wait. */
 
 #include "txn/lock_timeout.h"
 
@@ -19,7 +19,7 @@
 namespace fron {
 namespace {
 
-/** Null if the server has no such variable: it runs without InnoDB. */
+/** Null if the server has no such variable, since it runs without InnoDB. */
 sys_var *variable(MYSQL_THD thd, const char *name) { return find_sys_var(thd, name, strlen(name), true); }
 
 template <typename T>
@@ -35,7 +35,7 @@ uint64_t statement_lock_timeout_millis(MYSQL_THD thd) {
   uint64_t of_session = session_lock_timeout_millis(thd);
   if (!of_server) return of_session;
   uint64_t seconds = value<unsigned long>(of_server, thd);
-  // Without InnoDB nothing tells a statement's wait from the session's: the shorter one is taken.
+  // Without InnoDB a statement's clause cannot be told from the session's setting; take the shorter timeout.
   if (!of_innodb) return std::min(seconds * 1000, of_session);
   return seconds == value<unsigned int>(of_innodb, thd) ? seconds * 1000 : of_session;
 }

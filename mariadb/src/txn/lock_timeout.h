@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   How long a statement waits for locks of rows: what the session says, or WAIT n and NOWAIT. */
+   How long a statement waits for row locks: the session's timeout, or that of WAIT n or NOWAIT. */
 
 #ifndef FRONDB_TXN_LOCK_TIMEOUT_H
 #define FRONDB_TXN_LOCK_TIMEOUT_H
@@ -12,7 +12,7 @@
 
 namespace fron {
 
-/** Milliseconds that the present statement waits for a lock; 0: not at all. */
+/** Milliseconds that the present statement waits for a lock; 0 means that it does not wait. */
 uint64_t statement_lock_timeout_millis(MYSQL_THD thd);
 
 }  // namespace fron

@@ -22,7 +22,7 @@ namespace {
 constexpr size_t PAIR_BYTES = 16;
 
 std::mutex mutex;
-/** Counts of tables that are open, or were. */
+/** Counts of open tables; expired ones are of tables that were closed. */
 std::map<uint64_t, std::weak_ptr<RowCount>> open_counts;
 
 uint64_t number_at(std::string_view bytes, size_t at) {
@@ -31,7 +31,7 @@ uint64_t number_at(std::string_view bytes, size_t at) {
   return number;
 }
 
-/** So many rows of a table were never there. */
+/** Subtracts the rows of a rolled-back transaction from the count of a table. */
 Error take_out(uint64_t table, int64_t rows) {
   std::lock_guard<std::mutex> guard(mutex);
   auto found = open_counts.find(table);
@@ -43,7 +43,7 @@ Error take_out(uint64_t table, int64_t rows) {
   std::string bytes;
   TableStatistics kept;
   if (Error error = dictionary().statistics(table, &bytes)) return error;
-  // Of a table that is gone, or that nothing is known of, nothing is to be set right.
+  // A table that was dropped or never measured has no count to correct.
   if (!kept.decode(bytes)) return {};
   kept.rows = uint64_t(std::max<int64_t>(0, int64_t(kept.rows) - rows));
   return dictionary().keep_statistics(table, kept.encode());
@@ -58,13 +58,13 @@ Error settle(const XidName &name, bool is_commit) {
   return dictionary().keep_prepared_counts(name.bytes(), "");
 }
 
-/** Does what must not fail a statement that has done its work. */
+/** Updates a count; an error becomes a warning, since the statement itself has succeeded. */
 template <typename Work>
 void figure(Work work) noexcept {
   try {
-    if (Error error = work()) sql_print_warning("FronDB: a count of rows is off: %s", error.message());
+    if (Error error = work()) sql_print_warning("FronDB: cannot correct the row count of a table: %s", error.message());
   } catch (const std::exception &) {
-    sql_print_warning("FronDB: a count of rows is off: out of memory");
+    sql_print_warning("FronDB: cannot correct the row count of a table: out of memory");
   }
 }
 
@@ -72,7 +72,7 @@ void figure(Work work) noexcept {
 
 void note_open_count(uint64_t table, const std::shared_ptr<RowCount> &count) {
   std::lock_guard<std::mutex> guard(mutex);
-  // Those of tables that are closed go when there are as many again.
+  // Remove the counts of closed tables whenever the map has doubled.
   static size_t limit = 64;
   if (open_counts.size() >= limit) {
     for (auto at = open_counts.begin(); at != open_counts.end();) at = at->second.expired() ? open_counts.erase(at) : ++at;

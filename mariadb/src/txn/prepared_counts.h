@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   What transactions that a user has prepared (XA) have counted. Such a one may be decided by another connection, or after
-   a restart, when nobody who counted is left; so its counts are kept in the dictionary from its prepare to its end. Counts
-   of tables have its rows as soon as they are written (statistics/row_counts.h): a rollback takes them out again, of the open table
-   or of what is kept of it.
+   Row counts of transactions that a user has prepared (XA). Another connection may commit or roll back such a
+   transaction, also after a restart, so its counts are kept in the dictionary from its prepare to its end. The count
+   of a table includes rows as soon as they are written (statistics/row_counts.h); a rollback subtracts them from the
+   open table, or from the count that the dictionary keeps of it.
 
-   They are figures: that a crash between the decision and this may leave one behind, or lose it, does no harm. */
+   The counts are estimates for the optimizer: a crash between a decision and its settlement may leave a count behind
+   or lose one, which does no harm. */
 
 #ifndef FRONDB_TXN_PREPARED_COUNTS_H
 #define FRONDB_TXN_PREPARED_COUNTS_H
@@ -17,16 +18,16 @@
 
 namespace fron {
 
-/** A table is open: its count, by the number of the table. */
+/** Registers the count of an open table under the number of the table. */
 void note_open_count(uint64_t table, const std::shared_ptr<RowCount> &count);
 
-/** A transaction is about to be prepared under a name of the user's. */
+/** Keeps the counts of a transaction that is about to be prepared under a name of the user's. */
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts);
 
-/** It has ended by its own connection, which has settled its counts itself. */
+/** Drops the counts of a transaction that its own connection has ended and settled. */
 void forget_prepared_counts(const XidName &name);
 
-/** It was decided by its name. */
+/** Settles the counts of a transaction that was committed or rolled back by its name. */
 void settle_prepared_counts(const XidName &name, bool is_commit);
 
 }  // namespace fron

@@ -22,14 +22,14 @@ int refuse_for_prepared() {
 
 int check_prepared(frondb_tree *rows) {
   Snapshot snapshot;
-  // It waits for nobody, and others than prepared ones are not asked about: the server keeps them out,
-  // but for the own transaction, of a statement that fails.
+  // Does not wait. FRONDB_BUSY can only mean a prepared transaction: the server keeps other writers out, except the
+  // own transaction of a statement that fails.
   Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, 0, snapshot.out());
   return error.kind() == FRONDB_BUSY ? refuse_for_prepared() : 0;
 }
 
 int check_prepared(const std::string &key) {
-  // A temporary table goes with its connection, whatever is prepared.
+  // A temporary table is dropped with its connection, also if a transaction is prepared.
   if (key.empty() || key[0] == '/') return 0;
   std::vector<std::string> keys = {key};
   size_t partition = key.find(PARTITION);
@@ -43,7 +43,7 @@ int check_prepared(const std::string &key) {
     if (Error error = dictionary().find(one, &record, &found)) return ha_error(error);
     if (!found || record.indexes.empty()) continue;
     Tree rows;
-    // Every change of a table is one of its rows, too. What is not there nobody has written to.
+    // Every change of a table changes its tree of rows too. A tree that cannot be opened has no writers.
     std::string name = Dictionary::tree_name(record.number, record.indexes[0].number);
     if (Error error = frondb_db_open_tree(db(), name.c_str(), rows.out())) continue;
     if (int error = check_prepared(rows.get())) return error;

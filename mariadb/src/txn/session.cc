@@ -15,7 +15,7 @@ namespace {
 /** Bytes of a statement that are shown. */
 constexpr size_t QUERY_BYTES = 1024;
 
-/** LOCK: taken with no other lock of ours; under it the server's for a statement, which it does not wait for. */
+/** LOCK: taken while no other lock of the plugin is held. The server's lock of a statement is tried under it. */
 std::mutex registry_lock;
 
 std::set<const Session *> &registry() {
@@ -37,7 +37,7 @@ Session::~Session() {
 
 void Session::has(frondb_txn *txn) {
   uint64_t number = 0;
-  // One that has ended, or cannot tell: then nobody asks for it.
+  // A transaction that has ended has no number, and needs none.
   if (txn && Error(frondb_txn_id(txn, &number))) number = 0;
   transaction_.store(number, std::memory_order_relaxed);
 }
@@ -50,16 +50,16 @@ void Session::waits() {
   waited_query_.assign(query, bytes);
 }
 
-void for_each_owner(const uint64_t *transactions, size_t count, void (*tell)(MYSQL_THD owner)) {
+void for_each_owner(const uint64_t *transactions, size_t count, void (*visit)(MYSQL_THD owner)) {
   std::lock_guard<std::mutex> guard(registry_lock);
   for (const Session *session : registry())
     for (size_t i = 0; i < count; i++)
-      if (session->transaction() == transactions[i]) tell(session->thd());
+      if (session->transaction() == transactions[i]) visit(session->thd());
 }
 
 std::map<uint64_t, Owner> owners() {
   std::map<uint64_t, Owner> found;
-  // Under the lock a connection that is listed has its THD.
+  // While the lock is held, the THD of every listed connection exists.
   std::lock_guard<std::mutex> guard(registry_lock);
   for (const Session *session : registry()) {
     uint64_t transaction = session->transaction();

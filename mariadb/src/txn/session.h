@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Which connection has which transaction of the engine: for status pages and the information schema. A
-   connection tells its number with one store; who looks takes the registry's lock. */
+   The registry of connections and their transactions, for status pages and the information schema. A connection
+   publishes the number of its transaction with one atomic store; readers take the lock of the registry. */
 
 #ifndef FRONDB_TXN_SESSION_H
 #define FRONDB_TXN_SESSION_H
@@ -18,7 +18,7 @@
 
 namespace fron {
 
-/** A connection in the registry, for as long as this lives: it must end before its THD does. */
+/** A connection's entry in the registry. Must be destroyed before the THD. */
 class Session {
  public:
   explicit Session(MYSQL_THD thd);
@@ -26,11 +26,12 @@ class Session {
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  /** The connection has this transaction now; null for none. By the connection's thread. */
+  /** Publishes the connection's transaction; null for none. Called by the connection's thread. */
   void has(frondb_txn *txn);
 
-  /** The connection's transaction begins to wait for a lock: what for is kept, for a deadlock is found by another,
-      and when that one looks this statement may be over. By the connection's thread. */
+  /** The connection's transaction begins to wait for a lock. Keeps the statement: a deadlock is found by another
+      thread, and this statement may have ended when that thread reads the registry. Called by the connection's
+      thread. */
   void waits();
 
   MYSQL_THD thd() const { return thd_; }
@@ -39,27 +40,27 @@ class Session {
  private:
   MYSQL_THD thd_;
   std::atomic<uint64_t> transaction_{0};
-  /** Of the last wait: guarded by the registry's lock. */
+  /** The transaction and the statement of the last wait; guarded by the registry's lock. */
   uint64_t waited_ = 0;
   std::string waited_query_;
 
   friend std::map<uint64_t, struct Owner> waiters();
 };
 
-/** Who has a transaction, and what the connection does just now. */
+/** The connection that owns a transaction, and its present statement. */
 struct Owner {
   uint64_t thread = 0;
-  /** The beginning of the statement; empty between statements, and where the server is about to change it. */
+  /** The beginning of the statement; empty between statements, and while the server changes it. */
   std::string query;
 };
 
-/** Calls `tell` with each connection that has one of these transactions, and keeps it from going meanwhile. */
-void for_each_owner(const uint64_t *transactions, size_t count, void (*tell)(MYSQL_THD owner));
+/** Calls `visit` with each connection that owns one of these transactions; none of them can end meanwhile. */
+void for_each_owner(const uint64_t *transactions, size_t count, void (*visit)(MYSQL_THD owner));
 
 /** The owners by the numbers of their transactions. */
 std::map<uint64_t, Owner> owners();
 
-/** By the numbers of their transactions: who waited, of each connection the last time, and with which statement. */
+/** The last wait of each connection, by the number of its transaction, with the statement that waited. */
 std::map<uint64_t, Owner> waiters();
 
 }  // namespace fron

@@ -10,13 +10,13 @@ namespace fron {
 namespace {
 
 MYSQL_THDVAR_BOOL(commit_sync, PLUGIN_VAR_OPCMDARG,
-                  "Whether a commit waits until it is on the disk.", nullptr, nullptr, true);
+                  "A commit waits until it is on disk.", nullptr, nullptr, true);
 MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
-                  "Whether, at REPEATABLE READ, writing a row that changed since the transaction's "
-                  "snapshot is an error.",
+                  "At REPEATABLE READ, fail a write of a row that has changed since the transaction's "
+                  "snapshot.",
                   nullptr, nullptr, false);
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
-                   "Seconds to wait for a lock of a row.", nullptr, nullptr, 50, 0, 1073741824, 0);
+                   "Seconds to wait for a row lock.", nullptr, nullptr, 50, 0, 1073741824, 0);
 
 }  // namespace
 

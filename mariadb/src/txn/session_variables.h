@@ -12,7 +12,7 @@
 
 namespace fron {
 
-/** For the plugin's list of variables. */
+/** The variables, for the plugin's list. */
 extern struct st_mysql_sys_var *const commit_sync_variable;
 extern struct st_mysql_sys_var *const snapshot_isolation_variable;
 extern struct st_mysql_sys_var *const lock_wait_timeout_variable;

@@ -12,21 +12,21 @@
 #include "txn/connection.h"
 #include "txn/session.h"
 
-// Of the server, which declares them in no header.
+// Functions of the server that no header declares.
 extern "C" int thd_need_wait_reports(const MYSQL_THD thd);
 extern "C" int thd_rpl_deadlock_check(MYSQL_THD thd, MYSQL_THD other_thd);
 
 namespace fron {
 namespace {
 
-/** For the page of the last deadlock. */
+/** Keeps the waiting statement for the page about the last deadlock. */
 void keep_statement(MYSQL_THD waiter) {
   Connection *connection = Connection::find(waiter);
   if (!connection) return;
   try {
     connection->waits();
   } catch (const std::bad_alloc &) {
-    // The page does without.
+    // The page lacks the statement then.
   }
 }
 
@@ -36,7 +36,7 @@ void report(void *, uint64_t, const uint64_t *holders, size_t count) {
   if (!waiter) return;
   keep_statement(waiter);
   if (!thd_need_wait_reports(waiter)) return;
-  // Notes that it waited: a replica does not try such a transaction ahead of its turn.
+  // Marks the transaction as one that waited: a replica does not apply such a transaction optimistically again.
   thd_rpl_deadlock_check(waiter, nullptr);
   for_each_owner(holders, count, [](MYSQL_THD holder) { thd_rpl_deadlock_check(_current_thd(), holder); });
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Tells the server who waits for whose locks. A replica that applies transactions in parallel commits
-   them in the order of the primary: it must know when one waits for a lock of a later one, which in
-   turn waits for its commit, and then ends the later one. */
+   Reports to the server which transaction waits for a lock of which other. A replica that applies transactions in
+   parallel commits them in the order of the primary. If a transaction waits for a lock of a later one, which in turn
+   waits for the first to commit, the server must learn of the wait to roll the later transaction back. */
 
 #ifndef FRONDB_TXN_WAITS_H
 #define FRONDB_TXN_WAITS_H
@@ -11,7 +11,7 @@
 
 namespace fron {
 
-/** Has the engine report its waits from now on. */
+/** Makes the engine report its waits from now on. */
 Error report_waits(frondb_db *db);
 
 }  // namespace fron

@@ -23,16 +23,16 @@
 namespace fron {
 namespace {
 
-// Of the XA specification; no header of the server has them.
+// From the XA specification; no header of the server defines them.
 constexpr int XAER_NOTA = -4, XAER_RMFAIL = -7;
 
-/** Commits or rolls back by name, durable when it returns. */
+/** Commits or rolls back by name; durable when the function returns. */
 Error decide(const XidName &xid, bool is_commit) {
   return is_commit ? Error(frondb_db_commit_prepared(db(), xid.bytes(), FRONDB_SYNC))
                    : Error(frondb_db_rollback_prepared(db(), xid.bytes()));
 }
 
-/** What is to be done before a checkpoint of commits may be confirmed. */
+/** Decisions to retry, and the checkpoints of commits that may be confirmed only after them. */
 class Debts {
  public:
   void add(const XidName &xid, bool is_commit) {
@@ -41,7 +41,7 @@ class Debts {
       decisions_.push_back({xid, is_commit});
       exist_ = true;
     } catch (const std::bad_alloc &) {
-      sql_print_error("FronDB: no memory to repeat a commit that failed; the transaction is prepared still");
+      sql_print_error("FronDB: out of memory to retry a commit that failed; the transaction is still prepared");
     }
   }
 
@@ -74,7 +74,7 @@ class Debts {
   std::atomic<bool> exist_{false};
 };
 
-/** Whether nothing is left to decide. */
+/** Retries all decisions. Returns whether none is left. */
 bool Debts::carry_out() {
   auto is_done = [](const Decision &one) {
     Error error = decide(one.xid, one.is_commit);
@@ -90,10 +90,10 @@ void Debts::pay() {
     std::lock_guard<std::mutex> guard(mutex_);
     if (!carry_out()) return;
     if (!checkpoints_.empty()) {
-      // Every commit_ordered() so far is in the log of the engine, so this covers it. A checkpoint
-      // that is not confirmed costs disk, one that is confirmed too early costs commits.
+      // Every commit_ordered() so far is in the engine's log, so one sync covers all. A checkpoint that is not
+      // confirmed costs disk space; one that is confirmed too early loses commits.
       if (Error error = frondb_db_sync(db())) {
-        sql_print_error("FronDB: a checkpoint of commits has to wait: %s", error.message());
+        sql_print_error("FronDB: cannot confirm a checkpoint of commits yet: %s", error.message());
         return;
       }
     }
@@ -107,14 +107,14 @@ Debts debts;
 
 void commit_checkpoint_request(void *cookie) {
   if (!debts.add(cookie)) {
-    sql_print_error("FronDB: no memory for a checkpoint of commits; the binary log is kept until a restart");
+    sql_print_error("FronDB: out of memory for a checkpoint of commits; the binary log is kept until a restart");
     return;
   }
   debts.pay();
 }
 
-/** The name that the server's recovery was given last: it asks until it gets fewer than it wanted, and
-    may have decided some in between. Only the thread that starts the server uses it. */
+/** The last name that the server's recovery has received. The server asks until it gets fewer names than it wanted, and
+    may have decided some of them in between. Used only by the thread that starts the server. */
 XidName recovered_to;
 
 int recover(handlerton *, XID *xids, uint count) {
@@ -127,7 +127,7 @@ int recover(handlerton *, XID *xids, uint count) {
   frondb_slice name;
   for (size_t i = 0; found < count && i < frondb_list_count(names.get()); i++) {
     if (Error error = frondb_list_get(names.get(), i, &name)) break;
-    // They are sorted by their bytes.
+    // The names are sorted by their bytes.
     if (view(name) <= view(recovered_to.bytes())) continue;
     if (decode_xid(name, &xids[found])) found++;
   }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Prepared transactions by name: the server finds those that a crash or a disconnect has left, and
-   decides them. Sits between the handlerton and the engine; knows no connection.
+   Prepared transactions by name: the server finds those that a crash or a disconnect has left, and commits or rolls
+   them back. Independent of connections.
 
-   A decision that the engine could not carry out (a full disk) is owed: it is tried again, and until
-   it is done no checkpoint of commits is confirmed, so that the binary log keeps what a recovery
-   needs to repeat it. */
+   A decision that the engine could not carry out, for example on a full disk, is owed: it is retried, and no
+   checkpoint of commits is confirmed before it succeeds. So the binary log keeps the events that a recovery needs to
+   repeat the decision. */
 
 #ifndef FRONDB_TXN_XA_H
 #define FRONDB_TXN_XA_H
@@ -16,13 +16,13 @@ struct handlerton;
 
 namespace fron {
 
-/** Carries a decision out later, which failed now. */
+/** Records a decision that has failed, to be retried by pay(). */
 void owe(const XidName &xid, bool is_commit);
 
-/** Carries out what is owed, if anything is. Costs nothing if not. */
+/** Retries the decisions that are owed. Costs nothing if there are none. */
 void pay();
 
-/** The functions of the handlerton that are about prepared transactions and checkpoints. */
+/** Sets the functions of the handlerton that are about prepared transactions and checkpoints. */
 void set_xa_hooks(handlerton *hton);
 
 }  // namespace fron

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t HEAD_BYTES = 10;
 
-/** A part of a name between quotes. What may mean something else in another character set is in hexadecimal. */
+/** A part of a name in quotes; in hexadecimal if its bytes could be other characters in another character set. */
 std::string quoted(std::string_view part, bool is_text) {
   if (is_text) return "'" + std::string(part) + "'";
   std::string text = "X'";

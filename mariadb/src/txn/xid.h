@@ -14,8 +14,8 @@ struct xid_t;
 
 namespace fron {
 
-/** The name under which the engine prepares a transaction:
-    format (8 bytes, big-endian), lengths of both parts (1 byte each), the parts. Empty for none. */
+/** The name under which the engine prepares a transaction: format (8 bytes, big-endian), lengths of the two parts
+    (1 byte each), the parts. Empty if the transaction is not prepared. */
 class XidName {
  public:
   XidName() = default;
@@ -23,7 +23,7 @@ class XidName {
 
   explicit operator bool() const { return length_ > 0; }
   frondb_slice bytes() const { return {bytes_, length_}; }
-  /** Whether the server made it for its own two phases: then its log can repeat the commit. */
+  /** Whether the server has made the name for its own two-phase commit: then its log can repeat the commit. */
   bool is_of_server() const;
 
  private:
@@ -31,11 +31,11 @@ class XidName {
   size_t length_ = 0;
 };
 
-/** A name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT takes it; all of its bytes in hexadecimal if it is
-    none of the server's. */
+/** A name as XA RECOVER FORMAT='SQL' shows it and XA COMMIT accepts it; its bytes in hexadecimal if it has not the
+    server's form. */
 std::string xid_text(frondb_slice name);
 
-/** Turns a name back into the server's XID. False if the bytes are none. */
+/** Decodes a name into the server's XID. False if the bytes are not a name of this form. */
 bool decode_xid(frondb_slice name, xid_t *xid);
 
 }  // namespace fron
