@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Keys and rows as bytes, against the server's own fields and collations, without a server: keys are in the order in
-   which the server compares them, and what was encoded comes back. Random tables; `codecs SEED ROUNDS` repeats a run.
-   The classes are those of the embedded server's library. */
+   Tests encoded keys and rows against the server's own fields and collations, without a server: keys sort as the server
+   compares them, and decoding returns what was encoded. Tables are random; `codecs SEED ROUNDS` repeats a run. The
+   server's classes come from the embedded server's library. */
 
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +37,7 @@ struct Image {
   std::string bytes, encoded;
 };
 
-/** How the server compares a part of two images that is not NULL. */
+/** How the server compares a key part of two images, where it is not NULL. */
 int compare_part(const KEY_PART_INFO &part, const uchar *a, const uchar *b) {
   Field *field = part.field;
   CHARSET_INFO *cs = field->charset();
@@ -52,7 +52,7 @@ int compare_part(const KEY_PART_INFO &part, const uchar *a, const uchar *b) {
   }
 }
 
-/** How the server compares two images of a key. */
+/** How the server compares two key images. */
 int compare(const KEY *key, const uchar *a, const uchar *b) {
   for (uint i = 0; i < key->user_defined_key_parts; i++) {
     const KEY_PART_INFO &part = key->key_part[i];
@@ -72,7 +72,7 @@ class Round {
  public:
   Round(uint64_t seed) : random_(seed), columns_(random_), key_(columns_.make_key(3)), codec_(key_) {}
 
-  /** Whether all is as it should be; says what is not. */
+  /** Returns whether all checks pass, and prints those that fail. */
   bool run() {
     Image images[ROWS];
     for (Image &image : images) {
@@ -106,7 +106,7 @@ class Round {
     return false;
   }
 
-  /** Whether the other record has this one's fields. */
+  /** Whether the other record has the same fields. */
   bool is_same(uint i) {
     Field *field = columns_.table()->field[i];
     my_ptrdiff_t offset = columns_.record(1) - columns_.record(0);
@@ -140,7 +140,7 @@ class Round {
     return check_layout(row);
   }
 
-  /** A row with a field passed over, and one whose slots stand the other way round. */
+  /** Checks a row of which one field is skipped, and a row whose slots are in reverse order. */
   bool check_layout(std::string_view plain) {
     TABLE *table = columns_.table();
     uint fields = table->s->fields, gone = uint(random_.below(fields));

@@ -18,11 +18,11 @@ constexpr uint DECIMAL_DIGITS = 12, DECIMAL_SCALE = 4;
 constexpr uint BITS = 13;
 constexpr uint VARCHAR_LONG = 260;
 constexpr uint COLUMNS_MAX = 8;
-/** Longest part of a key that is a geometry: more than a point, less than a line. */
+/** Longest key part of a geometry: longer than a point, shorter than a line. */
 constexpr uint GEOMETRY_BYTES = 40;
 constexpr uint COLLATION_NUMBER_END = 4096;
 
-/** Letters whose order is hard: case, accents, ligatures, contractions, controls, spaces, other scripts. */
+/** Letters that are difficult to order: case, accents, ligatures, contractions, controls, spaces, other scripts. */
 constexpr my_wc_t LETTERS[] = {'a', 'A', 'b', 'c', 'h', 'd', 'z', 'Z', 's', 'e', 'l', 'n', 'o', ' ', ' ', ' ', '\t', 1, '0', '9',
                                '-', '_', 0xDF, 0xE4, 0xE6, 0xE9, 0xF1, 0xF6, 0x142, 0x17E, 0x301, 0x3B1, 0x416, 0x5D0,
                                0xE01, 0xE40, 0x1112, 0x3042, 0x30FC, 0x4E2D, 0xFFFD, 0x1F600};
@@ -43,7 +43,7 @@ const std::vector<CHARSET_INFO *> &all_collations() {
     std::vector<CHARSET_INFO *> found;
     for (uint number = 1; number < COLLATION_NUMBER_END; number++) {
       CHARSET_INFO *cs = get_charset(number, MYF(0));
-      // Names of files are no collation for columns.
+      // The collation of file names is not for columns.
       if (cs && !(cs->state & MY_CS_HIDDEN) && strncmp(cs->coll_name.str, "filename", 8)) found.push_back(cs);
     }
     return found;
@@ -57,7 +57,7 @@ Columns::Columns(Random &random) : random_(random) {
   constexpr uint NULL_BYTES = 1 + COLUMNS_MAX, ROOM = 64 * CHARS;
   share_.null_bytes = NULL_BYTES;
   share_.reclength = share_.rec_buff_length = NULL_BYTES + count * ROOM;
-  // One behind the other: the server tells the distance of records by numbers that have no sign.
+  // One after the other, since the server computes distances between records as unsigned numbers.
   records_.assign(size_t(share_.reclength) * 2, 0);
   for (uint i : {0, 1}) table_.record[i] = records_.data() + i * share_.reclength;
   table_.s = &share_;
@@ -107,11 +107,11 @@ Field *Columns::make(Type type, uchar *at, uchar *null_byte, uchar null_bit) {
     case Type::DateTime: return new (root) Field_datetimef(at, null_byte, null_bit, NONE, &name_, decimals);
     case Type::Timestamp: return new (root) Field_timestampf(at, null_byte, null_bit, NONE, &name_, &share_, decimals);
     case Type::Bit:
-      // The bits that fill no byte are among those for NULL.
+      // Bits that do not fill a byte are stored among the NULL bits.
       return new (root) Field_bit(at, BITS, null_byte, null_bit, table_.record[0] + 1 + fields_.size(), 0, NONE, &name_);
     case Type::Char: return new (root) Field_string(at, bytes, null_byte, null_bit, NONE, &name_, collation);
     case Type::Varchar:
-      // Lengths of two bytes.
+      // Long enough for lengths of two bytes.
       if (random_.chance(1, 3)) bytes = VARCHAR_LONG / cs->mbmaxlen * cs->mbmaxlen;
       return new (root) Field_varstring(at, bytes, bytes < 256 ? 1 : 2, null_byte, null_bit, NONE, &name_, &share_, collation);
     case Type::Blob:
@@ -172,7 +172,7 @@ void Columns::fill(uchar *record) {
   }
 }
 
-/** Few values, so that rows meet; and the limits. */
+/** A few values, so that rows are often equal, and the limits of the type. */
 void Columns::fill_field(uint i, uchar *at, uchar *record) {
   Field *field = fields_[i];
   CHARSET_INFO *cs = field->charset();
@@ -239,10 +239,10 @@ void Columns::fill_field(uint i, uchar *at, uchar *record) {
   }
 }
 
-/** Whether texts with this letter compare in a CHAR as they do elsewhere. */
+/** Whether texts with this letter compare in a CHAR as they do in other types. */
 bool is_comparable(my_wc_t letter, bool is_char) {
-  // CHAR(n) compares by n characters. What weighs nothing takes the place of a space there, as in no other text and in
-  // no comparison of SQL.
+  // CHAR(n) compares n characters. A letter without weight takes the place of a space there, which happens in no other
+  // type and in no comparison of SQL.
   return !is_char || (letter >= ' ' && letter != 0x301);
 }
 
@@ -264,7 +264,7 @@ std::string Columns::text(CHARSET_INFO *cs, uint chars, bool is_char) {
   return made;
 }
 
-/** A point, or a line of two or three, as the server stores them; few, so that rows meet. */
+/** A point, or a line of two or three points, as the server stores them; few, so that rows are often equal. */
 std::string Columns::geometry() {
   constexpr uint32 POINT = 1, LINE = 2;
   constexpr uchar LITTLE_ENDIAN_BYTES = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Tables for tests of the codecs: fields of the server, made by its own classes, over records of memory.
+   Tables for tests of the codecs: fields of the server's own classes, over records in memory.
    There is no server: fields are made as it makes them from a definition, and their values are bytes as it stores
    them. */
 
@@ -19,10 +19,10 @@
 
 #include "random.h"
 
-/** Collations of the server, all that it has. */
+/** All collations of the server. */
 const std::vector<CHARSET_INFO *> &all_collations();
 
-/** A table of random columns, with rows one at a time in its records. */
+/** A table of random columns, whose records hold one row each. */
 class Columns {
  public:
   explicit Columns(Random &random);
@@ -30,7 +30,7 @@ class Columns {
   Columns(const Columns &) = delete;
   Columns &operator=(const Columns &) = delete;
 
-  /** Makes a key of some columns; none has a column twice. */
+  /** Makes a key of some columns, each at most once. */
   KEY *make_key(uint parts_max);
   /** Puts a random row into a record of the table. */
   void fill(uchar *record);
@@ -62,7 +62,7 @@ class Columns {
   KEY key_{};
   LEX_CSTRING name_ = {STRING_WITH_LEN("c")};
   MEM_ROOT root_;
-  /** What blobs of records point to. */
+  /** Memory that blobs of records point to. */
   std::deque<std::string> blobs_;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Every kind of error that the engine has, as the server says it, without a server: none comes out as a bare 1030, and
-   each has a line in the plugin's table. The server's own code prints the numbers, of the embedded server's library. */
+   Tests the server's message for every kind of the engine's errors, without a server: none comes out as a bare 1030, and
+   each kind has a line in the plugin's table. The messages are printed by the server's own code, from the embedded
+   server's library. */
 
 #include <my_global.h>
 #include <sql_class.h>
@@ -23,7 +24,7 @@ namespace {
 
 constexpr const char *SENTENCE = "the pump is dry";
 
-/** What was raised last. */
+/** The error that was raised last. */
 unsigned raised;
 char raised_text[1024];
 
@@ -32,7 +33,7 @@ void keep(uint number, const char *text, myf) {
   snprintf(raised_text, sizeof raised_text, "%s", text);
 }
 
-/** A handler that does nothing but have an error. */
+/** A handler that only has an error. */
 class Failing : public handler {
  public:
   Failing(handlerton *ht, TABLE_SHARE *share) : handler(ht, share) {}
@@ -54,7 +55,7 @@ class Failing : public handler {
   THR_LOCK_DATA **store_lock(THD *, THR_LOCK_DATA **to, thr_lock_type) override { return to; }
 };
 
-/** A statement on a table, as far as printing an error looks at them: zeros. */
+/** A statement and its table, as far as the printing of errors reads them: zeros. */
 class Printer {
  public:
   Printer() {
@@ -83,7 +84,7 @@ bool failed(frondb_kind kind, const char *what) {
   return false;
 }
 
-/** What was raised says what happened: no number alone, and what is ours has the sentence. */
+/** Checks that the raised error says what happened: not only a number, and with the sentence if it is the engine's. */
 bool is_said(frondb_kind kind, const char *by) {
   if (raised == 0) return failed(kind, (std::string("nothing is said by ") + by).c_str());
   if (raised == ER_GET_ERRNO || raised == ER_UNKNOWN_ERROR)
@@ -95,7 +96,7 @@ bool check(Printer *printer, frondb_kind kind) {
   int number = fron::number_of(kind);
   if (number <= 0) return failed(kind, "no number");
   raised = 0;
-  // What was killed is said by the server, to who was killed.
+  // The server itself reports a KILL to the killed statement.
   if (number != HA_ERR_ABORTED_BY_USER) {
     printer->print(number);
     if (!is_said(kind, "the server")) return false;
@@ -116,13 +117,13 @@ int main() {
   my_default_lc_messages = &my_locale_en_US;
   if (init_errmessage()) return EXIT_FAILURE;
   auto printer = new Printer;
-  // The sentence of the thread, for what has no words of the server.
+  // Errors without a text of the server use the thread's sentence.
   if (fron::ha_internal(SENTENCE) != fron::HA_ERR_FRONDB) return EXIT_FAILURE;
   frondb_kind kind = FRONDB_OK + 1;
   bool is_good = true;
   for (; strcmp(frondb_kind_name(kind), "?") != 0; kind++) is_good &= check(printer, kind);
   if (kind != std::size(fron::ERROR_NUMBERS)) is_good = failed(kind, "the table and the engine have different kinds");
-  // The number that must not be: this test sees it.
+  // Check that this test detects the number that must not appear.
   printer->print(fron::HA_ERR_FRONDB + 1);
   if (raised != ER_GET_ERRNO) is_good = failed(kind, "an unknown number is not seen");
   delete printer;

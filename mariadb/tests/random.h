@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Repeatable random numbers: splitmix64. A failure is told by its seed. */
+   Repeatable random numbers (splitmix64). The seed repeats a failure. */
 
 #ifndef FRONDB_TEST_RANDOM_H
 #define FRONDB_TEST_RANDOM_H
@@ -18,7 +18,7 @@ class Random {
     return z ^ z >> 31;
   }
 
-  /** Below `n`, which is not 0. */
+  /** A number below `n`, which is not 0. */
   uint64_t below(uint64_t n) { return next() % n; }
   bool chance(uint64_t n, uint64_t of) { return below(of) < n; }
 

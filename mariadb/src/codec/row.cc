@@ -38,7 +38,7 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
-/** Where the bytes of a slot end whose column is gone; null if they are damaged. */
+/** The end of the bytes of a slot whose column was dropped; null if they are damaged. */
 const uchar *pass(const Slot &slot, const uchar *at, const uchar *end) {
   if (size_t(end - at) < slot.prefix) return nullptr;
   size_t bytes = slot.bytes;

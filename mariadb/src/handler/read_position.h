@@ -86,7 +86,7 @@ class ReadPosition {
 
   Cursor cursor_;
   uint tree_ = 0;
-  /** Where the cursor's range begins, and whether it ends before the tree does. */
+  /** The begin of the cursor's range, and whether the range ends before the tree does. */
   std::string from_;
   bool has_end_ = false;
   bool forward_ = true;

@@ -34,7 +34,7 @@ class RowWriter {
 
   /** Encodes a new row into primary() and row(), and gives it a hidden key if the table has such. */
   int encode_new_row(const uchar *record);
-  /** Of the row written last: its primary key as it was and as it is, and the encoded row. */
+  /** The primary key of the row written last, before and after the write, and the encoded row. */
   const std::string &primary_before() const { return primary_before_; }
   const std::string &primary() const { return primary_; }
   const std::string &row() const { return row_; }
@@ -68,7 +68,7 @@ class RowWriter {
   std::vector<Entry> before_, after_;
   std::vector<bool> is_changed_;
   std::vector<frondb_write> writes_;
-  /** Of each write the number of its index. */
+  /** For each write the number of its index. */
   std::vector<uint> indexes_;
   /** Whether plain reads may need the overlay after these writes. */
   bool needs_overlay_ = false;

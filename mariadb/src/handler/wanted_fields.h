@@ -43,7 +43,7 @@ class WantedFields {
   KeyCodec::Targets key_targets_, primary_targets_;
   bool wants_covered_ = false;
 
-  // What the above was found out for.
+  // The arguments of find() that the fields above belong to.
   uint tree_ = ~0u;
   bool is_all_ = false;
   const void *filter_ = nullptr;
