@@ -222,7 +222,8 @@ fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Array<SeqN
     }
 }
 
-/// Replaces `ends` by those of `count` strings of `len` bytes, the first of which begins at `start`.
+/// Replaces `ends` by the ends of `count` strings of `len` bytes, the first of which begins at
+/// `start`.
 fn push_ends(ends: &mut Array<u32>, count: usize, start: u32, len: u32) {
     ends.clear();
     let ends = ends.append(count, start);

@@ -83,22 +83,22 @@ const TAG_BYTES: u8 = 0x40;
 const TAG_STRING: u8 = 0x41;
 const INT_BYTES_MAX: u8 = 16;
 
-/// Follows a 00 that belongs to the string.
+/// Follows a 00 that is part of the string.
 const ESCAPED: u8 = 0xff;
 /// Follows the 00 that ends the string.
 const END: u8 = 0x01;
 
-/// The value of one part.
+/// The value of a part.
 #[derive(Clone, Debug)]
 pub enum Scalar<'a> {
-    /// No value; before all others.
+    /// No value; sorts before all others.
     Null,
     /// `false` before `true`.
     Bool(bool),
     /// An integer.
     Int(i128),
-    /// An integer beyond `i128::MAX`. (Smaller ones are equal to their [`Int`](Self::Int), which
-    /// is what decoding gives.)
+    /// An integer above `i128::MAX`. (A smaller one equals its [`Int`](Self::Int), which decoding
+    /// returns.)
     Uint(u128),
     /// A 32-bit float.
     F32(f32),
@@ -171,11 +171,11 @@ impl Eq for Scalar<'_> {}
 pub struct Part<'a> {
     /// The value.
     pub scalar: Scalar<'a>,
-    /// Whether larger values come first.
+    /// Whether larger values sort first.
     pub descending: bool,
 }
 
-/// A part that sorts the other way round: `desc(ts)` has the latest first.
+/// A part in descending order: `desc(ts)` sorts the latest first.
 pub fn desc<'a>(part: impl Into<Part<'a>>) -> Part<'a> {
     let part = part.into();
     Part { descending: !part.descending, ..part }
@@ -231,7 +231,7 @@ impl<'a, T: Into<Part<'a>>> From<Option<T>> for Part<'a> {
     }
 }
 
-/// A compound key that is being put together.
+/// A compound key under construction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Tuple {
     bytes: Vec<u8>,
@@ -244,20 +244,20 @@ impl Tuple {
         Self::default()
     }
 
-    /// The tuple with one part more.
+    /// The tuple with one more part.
     #[must_use]
     pub fn with<'a>(mut self, part: impl Into<Part<'a>>) -> Self {
         encode_part(&part.into(), &mut self.bytes);
         self
     }
 
-    /// The key.
+    /// The encoded key.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The key, owned.
+    /// The encoded key, owned.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -280,7 +280,7 @@ pub fn encode(parts: &[Part<'_>]) -> Vec<u8> {
     out
 }
 
-/// Appends the encoding of `part`: for keys that are built into a buffer of the caller's.
+/// Appends the encoding of `part`, for callers that build keys in a buffer of their own.
 pub fn encode_part(part: &Part<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     match &part.scalar {
@@ -335,22 +335,22 @@ fn encode_string(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, END]);
 }
 
-/// The parts of a key that was made by [`encode`] or [`Tuple`].
+/// The parts of a key that [`encode`] or [`Tuple`] made.
 ///
 /// # Errors
-/// `Invalid` if it was not: the key of another encoding, or a cut one. Accepted bytes are exactly
-/// the encoding of what is returned.
+/// `Invalid` for any other key: another encoding, or a truncated key. Accepted bytes are exactly
+/// the encoding of the returned parts.
 pub fn decode(key: &[u8]) -> Result<Vec<Part<'_>>> {
     parts(key).collect()
 }
 
-/// Decodes part by part, without allocating for what it does not need to. Ends after an error.
+/// Decodes part by part, without unnecessary allocation. Ends after an error.
 #[must_use]
 pub fn parts(key: &[u8]) -> Parts<'_> {
     Parts { key, at: 0 }
 }
 
-/// The parts of a key, in turn; see [`parts`].
+/// Iterates over the parts of a key; see [`parts`].
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
     key: &'a [u8],
@@ -378,7 +378,7 @@ impl<'a> Iterator for Parts<'a> {
 
 impl std::iter::FusedIterator for Parts<'_> {}
 
-/// The first part of `bytes` (which is not empty) and how long it is.
+/// The first part of `bytes` (which is not empty) and its length.
 fn decode_part(bytes: &[u8]) -> Result<(Part<'_>, usize), &'static str> {
     let descending = bytes[0] & 0x80 != 0;
     let flip = if descending { 0xff } else { 0 };
@@ -429,11 +429,11 @@ fn decode_integer(tag: u8, body: &[u8], flip: u8) -> Result<Scalar<'static>, &'s
     if tag >= TAG_ZERO {
         return Ok(i128::try_from(magnitude).map_or(Scalar::Uint(magnitude), Scalar::Int));
     }
-    // Subtracting reaches i128::MIN, whose magnitude is no i128.
+    // Computed by subtraction to reach i128::MIN, whose magnitude is no i128.
     0i128.checked_sub_unsigned(magnitude).map(Scalar::Int).ok_or("an integer out of range")
 }
 
-/// The string at the beginning of `body` and how many bytes it takes there.
+/// The string at the beginning of `body`, and its encoded length.
 fn decode_string(body: &[u8], flip: u8) -> Result<(Cow<'_, [u8]>, usize), &'static str> {
     let mut owned: Option<Vec<u8>> = (flip != 0).then(Vec::new);
     let mut start = 0;
@@ -470,8 +470,8 @@ fn utf8(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, &'static str> {
     }
 }
 
-/// The smallest key that is larger than every key with this prefix; `None` if there is none (the
-/// prefix is empty or all ff), that is, the keys with the prefix reach to the end of the tree.
+/// The smallest key that is larger than every key with this prefix. `None` if there is none,
+/// because the prefix is empty or all ff: the keys with the prefix reach to the end of the tree.
 #[must_use]
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;

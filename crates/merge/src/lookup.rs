@@ -50,7 +50,8 @@ impl Lookup {
     }
 
     /// Reports a range delete at `seq` that covers the key and is visible at the snapshot. May be
-    /// called at any time before the messages that it hides are fed; the newest range delete counts.
+    /// called at any time before the messages that it hides are fed; the newest range delete
+    /// counts.
     pub fn hide_below(&mut self, seq: SeqNo) {
         self.hidden_below = self.hidden_below.max(seq);
     }
@@ -94,7 +95,8 @@ impl Lookup {
         self.wants_more()
     }
 
-    /// The value of the key, once all sources were searched or [`feed`](Self::feed) returned `false`.
+    /// The value of the key, once all sources were searched or [`feed`](Self::feed) returned
+    /// `false`.
     ///
     /// # Errors
     /// Invalid if there are updates and `update` is missing or fails; what `values` returns when an

@@ -154,9 +154,9 @@ impl<S: Source> Merger<S> {
         (start..end).take_while(|&i| codes[i] != EQUAL && is_wanted(chunk, i)).count()
     }
 
-    /// Moves over the next run of entries that satisfy `is_wanted` and need no comparison with other
-    /// sources: at most `max`, with at most `bytes` of keys and as many of values. Returns them as
-    /// consecutive entries; none if a check for a run does not pay off.
+    /// Moves over the next run of entries that satisfy `is_wanted` and need no comparison with
+    /// other sources: at most `max`, with at most `bytes` of keys and as many of values. Returns
+    /// them as consecutive entries; none if a check for a run does not pay off.
     pub(crate) fn next_alone(
         &mut self,
         max: usize,

@@ -408,7 +408,8 @@ impl<S: Source> VisibleMerge<S> {
         self.resolve(kind)
     }
 
-    /// Applies the merger's entry to the key's earlier messages; returns whether the entry is a delete.
+    /// Applies the merger's entry to the key's earlier messages; returns whether the entry is a
+    /// delete.
     fn apply_backward(&mut self, kind: &mut MessageKind) -> bool {
         match self.merger.kind() {
             MessageKind::Update => self.operands.push(self.merger.value().to_vec()),

@@ -1,15 +1,15 @@
 //! The process-wide allocator behind [`Buf`](super::Buf): size classes of slabs, exact counters,
-//! and a bound on what lies idle.
+//! and a limit on idle memory.
 //!
-//! One for the process and not one a database: memory that one database gives up serves the next,
-//! and a buffer needs no handle to find its way home.
+//! The allocator belongs to the process and not to a database: memory that one database frees
+//! serves the next, and a buffer needs no handle to return to it.
 //!
-//! What bounds the idle memory. A class hands out blocks of its oldest slab first, so the younger
-//! ones run empty; an empty slab is unmapped as soon as the idle bytes pass half the bound. When
-//! they pass the bound all the same (live blocks are scattered over many slabs after a change of
-//! load), idle blocks lose their pages, largest class first, until half the bound is left. The
-//! bound is a sixteenth of what is in use and at least 4 MiB: a steady load frees and takes equal
-//! amounts and never reaches it, so it pays for neither system calls nor page faults.
+//! How idle memory is limited: a class allocates from its oldest slab first, so the younger slabs
+//! run empty, and an empty slab is unmapped as soon as the idle bytes exceed half the limit. If
+//! they exceed the limit nevertheless (after a change of load, live blocks are scattered over many
+//! slabs), idle blocks lose their pages, largest class first, until half the limit is left. The
+//! limit is a sixteenth of the bytes in use and at least 4 MiB. A steady load frees and allocates
+//! equal amounts and never reaches it, so it pays for neither system calls nor page faults.
 //!
 //! The locks are parking_lot's own and not those of `sync`: an allocation is no scheduling point
 //! worth exploring, and shuttle's locks cannot live in a static.
@@ -24,35 +24,35 @@ use super::class::{CLASS_BYTES_MAX, CLASS_BYTES_MIN, CLASSES, class_bytes, class
 use super::pages::Pages;
 use super::slab::Slab;
 
-/// Idle bytes that are always kept, unless the open databases have less room: about what one merge takes
-/// and frees.
+/// Idle bytes that are always kept, unless the open databases allow less: about as much as one
+/// merge allocates and frees.
 const IDLE_BYTES_MIN: usize = 4 << 20;
-/// Idle bytes kept are this part of the bytes in use, if that is more.
+/// The bytes in use divided by this are kept idle, if that is more.
 const IDLE_DIVISOR: usize = 16;
-/// Blocks begin at a multiple of this, for those who read numbers.
+/// Alignment of every block.
 pub(super) const BLOCK_ALIGN: usize = 16;
 
-/// What the allocator holds, in bytes. Each counter is exact; read one after the other, they may
-/// be of different moments.
+/// The allocator's counters, in bytes. Each counter is exact; they are read one after the other, so
+/// they may be of different moments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Address space mapped for slabs and large buffers.
     pub mapped_bytes: u64,
-    /// Blocks that are in use or idle and may be resident; the rest of the mapped bytes was never
-    /// touched or was given back.
+    /// Blocks that are in use, or idle and possibly resident. The other mapped bytes were never
+    /// touched, or were returned to the kernel.
     pub resident_bytes: u64,
     /// Blocks in use, by the size of their class.
     pub used_bytes: u64,
-    /// Buffers below a kibibyte, in use, on the ordinary heap (not counted in the other three).
+    /// Buffers below a kibibyte, which lie on the ordinary heap (not included in the other three).
     pub heap_bytes: u64,
 }
 
 /// One size class.
 struct Class {
-    /// Slabs by number; a number is reused after its slab was unmapped.
+    /// Slabs by number; a number is reused once its slab was unmapped.
     slabs: Vec<Option<Slab>>,
     vacant: BTreeSet<u32>,
-    /// Slabs that have a free block. The first one is used first.
+    /// Slabs with a free block. The first one is used first.
     partial: BTreeSet<u32>,
 }
 
@@ -64,12 +64,12 @@ static MAPPED: AtomicUsize = AtomicUsize::new(0);
 static RESIDENT: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 static HEAP: AtomicUsize = AtomicUsize::new(0);
-/// The sum of what [`IdleMemory`] allows; 0 if nobody said anything.
+/// The sum of what the [`IdleMemory`] objects allow; 0 if there are none.
 static ALLOWED: AtomicUsize = AtomicUsize::new(0);
-/// Set while one thread gives idle memory back; the others need not try too.
+/// Set while one thread returns idle memory; other threads need not try, too.
 static TRIMMING: AtomicBool = AtomicBool::new(false);
 
-/// The counters.
+/// The current counters.
 #[must_use]
 pub fn stats() -> Stats {
     let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed) as u64;
@@ -81,12 +81,12 @@ pub fn stats() -> Stats {
     }
 }
 
-/// Gives all idle memory back to the kernel. For a database that closes or falls idle.
+/// Returns all idle memory to the kernel. For a database that closes or falls idle.
 pub fn trim() {
     trim_to(0);
 }
 
-/// A piece of initialised memory with one owner; returns to where it came from on drop.
+/// Initialised memory with one owner; dropping it returns it to its origin.
 pub(super) struct Block {
     start: NonNull<u8>,
     bytes: usize,
@@ -94,24 +94,24 @@ pub(super) struct Block {
 }
 
 enum Home {
-    /// The ordinary heap; nowhere if the block has no bytes.
+    /// The ordinary heap; no memory if the block is empty.
     Heap,
     Slab {
         class: u8,
         block: u8,
         slab: u32,
     },
-    /// Boxed, for it is rare and every block would be as large as it.
+    /// Boxed because this case is rare, and every block would be as large as it.
     Own(Box<Pages>),
 }
 
-// SAFETY: a block owns its bytes alone, and they are plain memory.
+// SAFETY: only the block refers to its bytes, and they are plain memory.
 unsafe impl Send for Block {}
-// SAFETY: shared, it gives out its address only; who reads there answers for it.
+// SAFETY: a shared block only returns its address; a caller that reads there is responsible.
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// No bytes at an aligned address.
+    /// An empty block at an aligned address.
     pub(super) const fn empty() -> Self {
         const { assert!(align_of::<u128>() == BLOCK_ALIGN) };
         Self { start: NonNull::<u128>::dangling().cast(), bytes: 0, home: Home::Heap }
@@ -129,12 +129,12 @@ impl Block {
         }
     }
 
-    /// The same with all bytes zero.
+    /// As [`alloc`](Self::alloc), with all bytes zero.
     pub(super) fn alloc_zeroed(len: usize, paged: bool) -> Self {
         let block = Self::alloc(len, paged);
         if matches!(block.home, Home::Slab { .. }) {
-            // SAFETY: the block is ours alone and holds that many bytes. The other homes hand out
-            // zeros anyway.
+            // SAFETY: only this block refers to the memory, which holds that many bytes. Memory
+            // from the other origins is zero anyway.
             unsafe { block.start.write_bytes(0, len) };
         }
         block
@@ -210,7 +210,7 @@ impl Drop for Block {
 }
 
 impl Class {
-    /// Hands out a block and says from which slab.
+    /// Allocates a block; also returns the number of its slab.
     fn take(&mut self, class: usize) -> (u32, super::slab::Taken) {
         let number = match self.partial.first() {
             Some(&number) => number,
@@ -220,7 +220,7 @@ impl Class {
             unreachable!("a slab with free blocks is mapped");
         };
         let taken = slab.take();
-        // Counted under the lock, or a trim could uncount the block before it was counted.
+        // Counted under the lock: otherwise a trim could uncount the block before it was counted.
         USED.fetch_add(class_bytes(class), Ordering::Relaxed);
         if taken.fresh {
             RESIDENT.fetch_add(class_bytes(class), Ordering::Relaxed);
@@ -243,7 +243,7 @@ impl Class {
         number
     }
 
-    /// Takes a block back. A slab that is empty now is handed to the caller to unmap, if `unmap`.
+    /// Frees a block. If `unmap` is set, returns a slab that is now empty, for the caller to unmap.
     fn put_back(&mut self, class: usize, number: u32, block: u8, unmap: bool) -> Option<Slab> {
         let Some(slab) = &mut self.slabs[number as usize] else {
             unreachable!("a slab with blocks in use is mapped");
@@ -258,7 +258,7 @@ impl Class {
         if unmap { self.remove(number) } else { None }
     }
 
-    /// Takes an empty slab out of the class and out of the counters.
+    /// Removes an empty slab from the class and from the counters.
     fn remove(&mut self, number: u32) -> Option<Slab> {
         self.partial.remove(&number);
         self.vacant.insert(number);
@@ -276,8 +276,8 @@ fn heap_layout(len: usize) -> std::alloc::Layout {
     layout
 }
 
-/// Bytes that are resident and not in use. The two counters change one after the other, so for a
-/// moment the difference may be off by the blocks under way.
+/// Bytes that are resident but not in use. The two counters change one after the other, so the
+/// difference may be off for a moment by the blocks in transit.
 fn idle_bytes() -> usize {
     RESIDENT.load(Ordering::Relaxed).saturating_sub(USED.load(Ordering::Relaxed))
 }
@@ -290,12 +290,13 @@ fn idle_bound() -> usize {
     (USED.load(Ordering::Relaxed) / IDLE_DIVISOR).max(least)
 }
 
-/// Idle memory that an open database has room for; the sum of all of them is always kept, up to 4 MiB.
+/// Idle memory that an open database allows. The sum over all databases is always kept, up to 4
+/// MiB.
 #[derive(Debug)]
 pub struct IdleMemory(usize);
 
 impl IdleMemory {
-    /// Allows so many bytes until it is dropped.
+    /// Allows `bytes` of idle memory until it is dropped.
     #[must_use]
     pub fn allow(bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, IDLE_BYTES_MIN);
@@ -310,7 +311,8 @@ impl Drop for IdleMemory {
     }
 }
 
-/// Gives idle memory back, large classes first (more bytes a call), until `limit` is left.
+/// Returns idle memory to the kernel, large classes first (more bytes per call), until `limit` is
+/// left.
 fn trim_to(limit: usize) {
     if TRIMMING.swap(true, Ordering::Acquire) {
         return;
@@ -326,7 +328,7 @@ fn trim_to(limit: usize) {
 
 fn trim_class(class: &Mutex<Class>, limit: usize) {
     let mut held = class.lock();
-    // The youngest slabs first: they are the last to be used again.
+    // The youngest slabs first, because they are reused last.
     let numbers: Vec<u32> = held.partial.iter().rev().copied().collect();
     for number in numbers {
         if idle_bytes() <= limit && limit > 0 {

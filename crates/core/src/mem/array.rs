@@ -1,8 +1,9 @@
-//! [`Array`]: a vector of numbers and the like whose memory is a block of ours.
+//! [`Array`]: a vector of plain values whose memory is a block of this allocator.
 //!
-//! What the engine makes and frees all the time in pieces of some kibibytes (chunks, indexes of blocks,
-//! hashes) would leave holes of that size in malloc's arenas, one of which each thread has. A process with a
-//! budget of 16 MiB was seen to keep 12 MiB in six arenas, and less than one of them in use.
+//! The engine constantly allocates and frees pieces of some kibibytes (chunks, indexes of blocks,
+//! hashes). These would leave holes of that size in malloc's arenas, of which each thread has one.
+//! A process with a budget of 16 MiB was seen to keep 12 MiB in six arenas, with less than one of
+//! them in use.
 
 use std::fmt;
 use std::iter::Copied;
@@ -12,29 +13,29 @@ use std::slice::{Iter, from_raw_parts, from_raw_parts_mut};
 
 use super::allocator::{BLOCK_ALIGN, Block};
 
-/// Room for how many bytes an array has that grows for the first time.
+/// Initial capacity of an array that grows, in bytes.
 const FIRST_BYTES: usize = 64;
 
-/// A growable array of plain values, as a [`Vec`] of them but from the memory of blocks.
+/// A growable array of plain values, like a [`Vec`], with memory from the block allocator.
 ///
-/// As with a vector, what would need more bytes than there are addresses panics; lengths that come from a file are
-/// checked against its size before. One thread writes; any number may read.
+/// As with a vector, a capacity beyond the address space panics; lengths from a file are checked
+/// against its size first. One thread may write; any number may read.
 pub struct Array<T> {
     block: Block,
-    /// The elements lie at the beginning of the block.
+    /// The elements are at the beginning of the block.
     len: usize,
     elements: std::marker::PhantomData<T>,
 }
 
 impl<T: Copy> Array<T> {
-    /// An empty array, which holds no memory.
+    /// An empty array, without memory.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= BLOCK_ALIGN) };
         Self { block: Block::empty(), len: 0, elements: std::marker::PhantomData }
     }
 
-    /// An empty array with room for so many elements, at least.
+    /// An empty array with room for at least `elements` elements.
     #[must_use]
     pub fn with_capacity(elements: usize) -> Self {
         let mut array = Self::new();
@@ -42,14 +43,14 @@ impl<T: Copy> Array<T> {
         array
     }
 
-    /// How many elements it has room for.
+    /// Number of elements that fit without growing.
     #[inline]
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.block.bytes() / size_of::<T>()
     }
 
-    /// Bytes of memory it holds.
+    /// Bytes of memory.
     #[inline]
     #[must_use]
     pub fn allocated(&self) -> usize {
@@ -63,7 +64,7 @@ impl<T: Copy> Array<T> {
         self.len == self.capacity()
     }
 
-    /// Makes room for `more` elements, and for as many again as there are if it has to move.
+    /// Reserves room for `more` elements, and at least doubles the room if the elements must move.
     #[inline]
     pub fn reserve(&mut self, more: usize) {
         if self.capacity() - self.len < more {
@@ -71,7 +72,7 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// Makes room for `more` elements and little else.
+    /// Reserves room for `more` elements and little else.
     pub fn reserve_exact(&mut self, more: usize) {
         if self.capacity() - self.len < more {
             self.move_to(self.len.saturating_add(more));
@@ -93,7 +94,8 @@ impl<T: Copy> Array<T> {
     #[inline]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         self.reserve(elements.len());
-        // SAFETY: the block has room for them behind the first `len`, and nobody else's elements lie in it.
+        // SAFETY: the block has room for the elements behind the first `len`, and no slice of
+        // another owner can lie in it.
         unsafe {
             let end = self.start().add(self.len);
             end.copy_from_nonoverlapping(NonNull::from(elements).cast(), elements.len());
@@ -101,7 +103,7 @@ impl<T: Copy> Array<T> {
         self.len += elements.len();
     }
 
-    /// Appends a copy of the elements in `range`.
+    /// Appends copies of the elements in `range`.
     ///
     /// # Panics
     /// If there are fewer.
@@ -110,7 +112,8 @@ impl<T: Copy> Array<T> {
         assert!(range.start <= range.end && range.end <= self.len, "the elements exist");
         let count = range.end - range.start;
         self.reserve(count);
-        // SAFETY: the range lies within the first `len` elements, and behind them is room for as many.
+        // SAFETY: the range lies within the first `len` elements, and there is room for as many
+        // behind them.
         unsafe {
             let from = self.start().add(range.start);
             self.start().add(self.len).copy_from_nonoverlapping(from, count);
@@ -118,7 +121,7 @@ impl<T: Copy> Array<T> {
         self.len += count;
     }
 
-    /// Appends `element` so many times, and hands out what was appended.
+    /// Appends `element` repeatedly, and returns the appended elements.
     #[inline]
     pub fn append(&mut self, times: usize, element: T) -> &mut [T] {
         let before = self.len;
@@ -126,13 +129,13 @@ impl<T: Copy> Array<T> {
         &mut self[before..]
     }
 
-    /// Cuts it to `len` elements, or fills it up to so many.
+    /// Truncates the array to `len` elements, or extends it with copies.
     #[inline]
     pub fn resize(&mut self, len: usize, element: T) {
         if let Some(more) = len.checked_sub(self.len) {
             self.reserve(more);
-            // Not looked up for each element: what is written might be the address itself, for all that the
-            // compiler knows of bytes.
+            // Loaded once, not for each element: as far as the compiler knows, a byte written might
+            // be part of the address itself.
             let start = self.start();
             for i in self.len..len {
                 // SAFETY: there is room for `len` elements.
@@ -142,13 +145,13 @@ impl<T: Copy> Array<T> {
         self.len = len;
     }
 
-    /// Cuts it to `len` elements, if it has more. The memory stays.
+    /// Truncates the array to at most `len` elements. The memory stays.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Forgets all elements. The memory stays.
+    /// Removes all elements. The memory stays.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
@@ -165,20 +168,21 @@ impl<T: Copy> Array<T> {
         self.move_to(self.len.saturating_add(more.max(self.len).max(least)));
     }
 
-    /// To a block with room for so many elements, which are no fewer than there are.
+    /// Moves the elements to a block with room for `elements` elements, no fewer than the array
+    /// has.
     fn move_to(&mut self, elements: usize) {
         let Some(bytes) = elements.checked_mul(size_of::<T>()) else {
             panic!("capacity overflow");
         };
         let block = Block::alloc(bytes, false);
         let old = std::mem::replace(&mut self.block, block);
-        // SAFETY: both have room for `len` elements, and a new block is nobody else's.
+        // SAFETY: both blocks have room for `len` elements, and a new block has no other owner.
         unsafe { self.start().copy_from_nonoverlapping(old.start().cast(), self.len) };
     }
 }
 
 impl<T: Copy + PartialEq> Array<T> {
-    /// Leaves out each element that equals the one before it.
+    /// Removes each element that equals its predecessor.
     pub fn dedup(&mut self) {
         let mut kept = self.len.min(1);
         for i in 1..self.len {
@@ -196,8 +200,8 @@ impl<T: Copy> Deref for Array<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: the block is aligned to `BLOCK_ALIGN`, and its first `len` elements were written. `&self`
-        // keeps writers away.
+        // SAFETY: the block is aligned to `BLOCK_ALIGN`, its first `len` elements were written, and
+        // `&self` excludes writers.
         unsafe { from_raw_parts(self.start().as_ptr(), self.len) }
     }
 }
@@ -205,7 +209,7 @@ impl<T: Copy> Deref for Array<T> {
 impl<T: Copy> DerefMut for Array<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and `&mut self` keeps everyone else away.
+        // SAFETY: as above, and `&mut self` excludes all other access.
         unsafe { from_raw_parts_mut(self.start().as_ptr(), self.len) }
     }
 }

@@ -1,7 +1,7 @@
 //! [`Buf`] and [`Bytes`]: owners of a block, unique and shared.
 //!
-//! Invariant: the bytes behind `start..start + len` are initialised and live as long as the block
-//! they belong to; a `Buf` is the only way to them, and a `Bytes` only reads.
+//! Invariant: the bytes behind `start..start + len` are initialised and live as long as their
+//! block. Only a `Buf` can write them; a `Bytes` only reads.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -13,8 +13,8 @@ use crate::sync::Arc;
 
 /// A unique, writable buffer of fixed size.
 ///
-/// From [`PAGE_BYTES`] bytes on, address and capacity are multiples of it, as direct I/O wants
-/// them, unless the buffer was made by [`packed`](Self::packed).
+/// From [`PAGE_BYTES`] bytes on, address and capacity are multiples of it, as direct I/O requires,
+/// unless the buffer was made by [`packed`](Self::packed).
 pub struct Buf {
     block: Block,
     len: usize,
@@ -27,20 +27,21 @@ impl Buf {
         Self { block: Block::alloc_zeroed(len, len >= PAGE_BYTES), len }
     }
 
-    /// A buffer of `len` bytes that hold anything: old blocks, zeros. For who overwrites it all.
+    /// A buffer of `len` bytes with unspecified contents (old blocks, zeros), for callers that
+    /// overwrite all of it.
     #[must_use]
     pub fn with_len(len: usize) -> Self {
         Self { block: Block::alloc(len, len >= PAGE_BYTES), len }
     }
 
-    /// The same, page-aligned at any length.
+    /// As [`with_len`](Self::with_len), page-aligned at any length.
     #[must_use]
     pub fn paged(len: usize) -> Self {
         Self { block: Block::alloc(len, true), len }
     }
 
-    /// A buffer of `len` bytes that hold anything, aligned to 16 only and rounded up by less: for
-    /// decoded blocks, which are kept for long and never meet the disk.
+    /// A buffer of `len` bytes with unspecified contents, aligned to 16 only and rounded up by
+    /// less: for decoded blocks, which live long and are never read from or written to disk.
     #[must_use]
     pub fn packed(len: usize) -> Self {
         Self { block: Block::alloc(len, false), len }
@@ -54,18 +55,18 @@ impl Buf {
         buf
     }
 
-    /// Cuts the buffer to `len` bytes (no effect if it is shorter). The memory stays.
+    /// Truncates the buffer to `len` bytes (no effect if it is shorter). The memory stays.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Bytes of memory it holds, rounding included: what to charge to the budget.
+    /// Bytes of memory, including rounding: the amount to charge to the budget.
     #[must_use]
     pub fn footprint(&self) -> usize {
         self.block.bytes() + size_of::<Self>()
     }
 
-    /// Makes it shareable.
+    /// Makes the buffer shareable.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes { start: self.block.start(), len: self.len, owner: Arc::new(self) }
@@ -82,8 +83,8 @@ impl Deref for Buf {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the block is ours and holds at least `len` initialised bytes; `&self` keeps
-        // writers away.
+        // SAFETY: the buffer owns the block, which holds at least `len` initialised bytes; `&self`
+        // excludes writers.
         unsafe { std::slice::from_raw_parts(self.block.start().as_ptr(), self.len) }
     }
 }
@@ -91,7 +92,7 @@ impl Deref for Buf {
 impl DerefMut for Buf {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` keeps everyone else away.
+        // SAFETY: as above, and `&mut self` excludes all other access.
         unsafe { std::slice::from_raw_parts_mut(self.block.start().as_ptr(), self.len) }
     }
 }
@@ -104,9 +105,8 @@ impl AsRef<[u8]> for Buf {
 
 /// A shared, read-only part of a [`Buf`]. Cloning counts a reference.
 ///
-/// Holds its address itself and not as a range of the owner: blocks are read through this on the
-/// hot path of every lookup, and the way over the owner is a dependent load and a bounds check
-/// more.
+/// It stores its own address and not a range of the owner: every lookup reads blocks through it,
+/// and going through the owner would add a dependent load and a bounds check to the hot path.
 #[derive(Clone)]
 pub struct Bytes {
     start: NonNull<u8>,
@@ -114,7 +114,8 @@ pub struct Bytes {
     owner: Arc<Buf>,
 }
 
-// SAFETY: it reads memory that its owner keeps, and nobody writes there once a `Buf` is frozen.
+// SAFETY: it reads memory that its owner keeps alive and that no thread writes once a `Buf` is
+// frozen.
 unsafe impl Send for Bytes {}
 // SAFETY: as above.
 unsafe impl Sync for Bytes {}
@@ -133,12 +134,12 @@ impl Bytes {
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len, "slice out of range");
-        // SAFETY: the range was checked to lie inside the bytes this part has.
+        // SAFETY: the range was checked to lie inside this part.
         let start = unsafe { self.start.add(range.start) };
         Self { start, len: range.end - range.start, owner: Arc::clone(&self.owner) }
     }
 
-    /// Bytes of memory that it keeps alive: the whole buffer's, shared by all its parts.
+    /// Bytes of memory that this part keeps alive: the whole buffer, shared by all its parts.
     #[must_use]
     pub fn footprint(&self) -> usize {
         self.owner.footprint() + 2 * size_of::<usize>()
@@ -155,8 +156,8 @@ impl Deref for Bytes {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `start..start + len` lies in the owner's block, which lives as long as `self`
-        // and is not written to any more.
+        // SAFETY: `start..start + len` lies in the owner's block, which lives as long as `self` and
+        // is no longer written.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -1,4 +1,4 @@
-//! The table of block sizes: eight steps a doubling from 1 KiB to 4 MiB, so that rounding up
+//! The table of block sizes: eight steps per doubling from 1 KiB to 4 MiB, so that rounding up
 //! wastes at most a ninth, and half of that on average.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //!   index 0    1    2    7 |  8    9      |  16   17     |    |  88         95    |  96
 //! ```
 //!
-//! Direct I/O needs addresses and sizes in whole pages; every doubling from 4 KiB up has classes
-//! that are (all, from 32 KiB on), and [`class_for`] skips to the next such one when asked.
+//! Direct I/O needs addresses and sizes in whole pages. Every doubling from 4 KiB up has classes of
+//! whole pages (all classes from 32 KiB on), and [`class_for`] chooses one of those when asked.
 
 use crate::limits::PAGE_BYTES;
 
@@ -15,18 +15,18 @@ use crate::limits::PAGE_BYTES;
 pub(super) const CLASS_BYTES_MIN: usize = 1 << CLASS_BITS_MIN;
 /// Requests larger than this get a mapping of their own.
 pub(super) const CLASS_BYTES_MAX: usize = 1 << CLASS_BITS_MAX;
-/// How many classes there are.
+/// Number of classes.
 pub(super) const CLASSES: usize = ((CLASS_BITS_MAX - CLASS_BITS_MIN) << STEP_BITS) as usize + 1;
 
 const CLASS_BITS_MIN: u32 = 10;
 const CLASS_BITS_MAX: u32 = 22;
-/// Steps a doubling, as a power of two.
+/// Steps per doubling, as a power of two.
 const STEP_BITS: u32 = 3;
 
-/// A slab is about this large: one system call serves many blocks, and an empty slab is little to
-/// keep.
+/// Approximate size of a slab: one system call serves many blocks, and keeping an empty slab costs
+/// little.
 const SLAB_BYTES: usize = 1 << 20;
-/// One bit a block in a word.
+/// Each block has one bit in a word.
 const SLAB_BLOCKS_MAX: usize = 64;
 
 /// Bytes of a block of `class`.
@@ -54,7 +54,7 @@ pub(super) const fn slab_blocks(class: usize) -> usize {
 pub(super) fn class_for(len: usize, paged: bool) -> usize {
     debug_assert!(len <= CLASS_BYTES_MAX);
     let len = len.max(CLASS_BYTES_MIN);
-    // A length of exactly a power of two is the last of the doubling below it.
+    // A length that is a power of two belongs to the doubling below it.
     let doubling = (len - 1).ilog2().max(CLASS_BITS_MIN - 1);
     let mut class = if doubling < CLASS_BITS_MIN {
         0

@@ -1,15 +1,15 @@
-//! Whole pages from the kernel, given back on drop.
+//! Whole pages from the kernel, returned on drop.
 //!
-//! Under Miri, which knows no anonymous mappings, they come from the ordinary allocator: the code
-//! above is the same, so Miri checks it.
+//! Under Miri, which does not support anonymous mappings, the pages come from the ordinary
+//! allocator: the code that uses them is the same, so Miri checks it.
 
 use std::ops::Range;
 use std::ptr::NonNull;
 
 use crate::limits::PAGE_BYTES;
 
-/// A zeroed, page-aligned, private region of memory. Owns its address range, not the contents:
-/// who hands out parts of it sees to it that no two overlap.
+/// A zeroed, page-aligned, private region of memory. It owns the address range, not the contents:
+/// the slab that hands out parts ensures that no two overlap.
 pub(super) struct Pages {
     start: NonNull<u8>,
     bytes: usize,
@@ -17,26 +17,26 @@ pub(super) struct Pages {
     map: memmap2::MmapRaw,
 }
 
-// SAFETY: the region is plain memory that no thread has a special claim to; all access to it goes
-// through blocks, of which each has one owner.
+// SAFETY: the region is plain memory that is bound to no thread; all access goes through blocks,
+// each of which has one owner.
 unsafe impl Send for Pages {}
 
 impl Pages {
     /// Maps `bytes`, rounded up to whole pages.
     ///
-    /// Without memory there is nothing the engine could do, not even report it: as with every
-    /// allocation of the standard library, the process ends.
+    /// Out of memory, the engine could not even report the failure: as with every allocation of the
+    /// standard library, the process ends.
     ///
     /// # Panics
-    /// If no address space could hold that many bytes.
+    /// If the address space cannot hold that many bytes.
     #[cfg(not(miri))]
     pub(super) fn map(bytes: usize) -> Self {
         let bytes = layout(bytes).size();
         let Ok(map) = memmap2::MmapMut::map_anon(bytes).map(memmap2::MmapRaw::from) else {
             std::alloc::handle_alloc_error(layout(bytes));
         };
-        // One touched byte must not make 2 MiB resident, or the memory in use is not what we
-        // count. A kernel without huge pages refuses the advice, which is just as well.
+        // One touched byte must not make 2 MiB resident, or the counters would be wrong. A kernel
+        // without huge pages refuses the advice, which has the same effect.
         let _ = map.advise(memmap2::Advice::NoHugePage);
         let Some(start) = NonNull::new(map.as_mut_ptr()) else {
             std::alloc::handle_alloc_error(layout(bytes));
@@ -65,11 +65,11 @@ impl Pages {
         self.bytes
     }
 
-    /// Gives the whole pages inside `range` back to the kernel; they read as zeros afterwards.
-    /// Returns whether there was a whole page.
+    /// Returns the whole pages inside `range` to the kernel; they read as zeros afterwards. Returns
+    /// whether there was a whole page.
     ///
     /// # Safety
-    /// Nobody holds a reference into `range`, and nobody needs what is there.
+    /// No thread has a reference into `range`, and its contents are no longer needed.
     pub(super) unsafe fn discard(&self, range: Range<usize>) -> bool {
         let start = range.start.next_multiple_of(PAGE_BYTES);
         let end = range.end.min(self.bytes) / PAGE_BYTES * PAGE_BYTES;
@@ -79,7 +79,7 @@ impl Pages {
         #[cfg(not(miri))]
         {
             let advice = memmap2::UncheckedAdvice::DontNeed;
-            // SAFETY: the caller owns the range, so contents that turn to zeros surprise no one.
+            // SAFETY: the caller owns the range and does not need its contents.
             unsafe { self.map.unchecked_advise_range(advice, start, end - start) }.is_ok()
         }
         #[cfg(miri)]
@@ -99,7 +99,7 @@ impl Drop for Pages {
     }
 }
 
-/// Whole pages that hold `bytes`.
+/// The layout of whole pages that hold `bytes`.
 fn layout(bytes: usize) -> std::alloc::Layout {
     let layout = bytes
         .checked_next_multiple_of(PAGE_BYTES)

@@ -1,4 +1,4 @@
-//! A slab: up to 64 blocks of one size in one mapping, and a word of bits that says which are free.
+//! A slab: up to 64 blocks of one size in one mapping, and a word of bits for the free ones.
 //!
 //! ```text
 //!   mapping   | block 0 | block 1 | block 2 | ... | block n-1 | rest |
@@ -6,10 +6,10 @@
 //!   touched      1         1         0              1               1 = may be resident
 //! ```
 //!
-//! `touched` tells an idle block that costs memory from one that the kernel never had to back, or
-//! that was given back to it.
+//! `touched` distinguishes an idle block that takes memory from one that the kernel never had to
+//! back, or that was returned to it.
 //!
-//! Threads: a slab is owned by its class and used under that lock.
+//! Threads: a slab belongs to its class and is used under the lock of the class.
 
 use std::ptr::NonNull;
 
@@ -26,11 +26,11 @@ pub(super) struct Slab {
     touched: u64,
 }
 
-/// A block as the slab hands it out.
+/// An allocated block.
 pub(super) struct Taken {
     /// Number of the block in its slab.
     pub(super) block: u8,
-    /// Where it begins.
+    /// Its address.
     pub(super) start: NonNull<u8>,
     /// Whether its memory was not counted as resident before.
     pub(super) fresh: bool,
@@ -50,12 +50,12 @@ impl Slab {
         self.pages.bytes()
     }
 
-    /// Whether every block is handed out.
+    /// Whether every block is allocated.
     pub(super) fn is_full(&self) -> bool {
         self.free == 0
     }
 
-    /// Whether none is.
+    /// Whether no block is allocated.
     pub(super) fn is_empty(&self) -> bool {
         self.free == self.all
     }
@@ -65,7 +65,7 @@ impl Slab {
         (self.free & self.touched).count_ones() as usize * self.block_bytes
     }
 
-    /// Hands out a free block, one that is resident already if there is one.
+    /// Allocates a free block, preferably a resident one.
     ///
     /// # Panics
     /// If the slab is full.
@@ -83,31 +83,31 @@ impl Slab {
         Taken { block: block as u8, start, fresh }
     }
 
-    /// Takes a block back. Its owner has given up every reference to it.
+    /// Frees a block. Its owner has dropped every reference to it.
     ///
     /// # Panics
-    /// If it is free already: that block would be handed out twice.
+    /// If it is free already: the block would be handed out twice.
     pub(super) fn put_back(&mut self, block: u8) {
         let bit = 1u64 << block;
         assert!(bit & self.all & !self.free != 0, "a block is freed twice");
         self.free |= bit;
     }
 
-    /// Gives the memory of idle blocks back to the kernel. Returns how many bytes of blocks are
-    /// not counted as resident any more.
+    /// Returns the memory of idle blocks to the kernel. Returns how many bytes of blocks no longer
+    /// count as resident.
     pub(super) fn discard_idle(&mut self) -> usize {
         let before = self.idle_bytes();
         let mut rest = self.free & self.touched;
         while rest != 0 {
-            // Neighbours go together: their common page is whole only then.
+            // Neighbours are discarded together: otherwise a page that they share would stay.
             let first = rest.trailing_zeros();
             let run = (rest >> first).trailing_ones();
             let bits = (u64::MAX >> (64 - run)) << first;
             rest &= !bits;
             let start = first as usize * self.block_bytes;
             let end = start + run as usize * self.block_bytes;
-            // SAFETY: the blocks are free, and this slab is borrowed uniquely, so no one has or
-            // gets a reference into them.
+            // SAFETY: the blocks are free, and this slab is borrowed exclusively, so there is no
+            // reference into them.
             if unsafe { self.pages.discard(start..end) } {
                 self.touched &= !bits;
             }

@@ -1,9 +1,10 @@
 //! The locks of [`sync`](super) under `--cfg shuttle`: parking_lot's API over shuttle's locks,
 //! whose every acquisition is a point where the scheduler may switch threads.
 //!
-//! Poison is dropped: a panic under shuttle ends the whole run anyway. A guard holds shuttle's
-//! guard in an `Option` because shuttle's condition variable takes its guard by value and ours
-//! lends it; it is empty only inside [`Condvar::wait`], where nobody else can see it.
+//! Poison is ignored: a panic under shuttle ends the whole run anyway. A guard holds shuttle's
+//! guard in an `Option`, because shuttle's condition variable takes its guard by value and this API
+//! takes a reference. The option is empty only inside [`Condvar::wait`], where no other code can
+//! see it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -19,7 +20,7 @@ pub use shuttle::sync::{Arc, atomic};
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(inner::Mutex<T>);
 
-/// Access to what a [`Mutex`] guards; dropping it unlocks.
+/// Access to the value of a [`Mutex`]; dropping it unlocks.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a inner::Mutex<T>,
     held: Option<inner::MutexGuard<'a, T>>,
@@ -55,7 +56,7 @@ impl<T: ?Sized> Mutex<T> {
         Some(MutexGuard { mutex: &self.0, held: Some(held) })
     }
 
-    /// The value, without locking: `&mut self` proves that nobody else can.
+    /// The value, without locking: `&mut self` excludes other access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +64,7 @@ impl<T: ?Sized> Mutex<T> {
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Looking would be a scheduling point, and a message must not change the schedule.
+        // Locking would be a scheduling point, and a message must not change the schedule.
         f.write_str("Mutex { .. }")
     }
 }
@@ -85,10 +86,10 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 #[derive(Default)]
 pub struct RwLock<T: ?Sized>(inner::RwLock<T>);
 
-/// Shared access to what a [`RwLock`] guards.
+/// Shared access to the value of a [`RwLock`].
 pub type RwLockReadGuard<'a, T> = inner::RwLockReadGuard<'a, T>;
 
-/// Exclusive access to what a [`RwLock`] guards.
+/// Exclusive access to the value of a [`RwLock`].
 pub type RwLockWriteGuard<'a, T> = inner::RwLockWriteGuard<'a, T>;
 
 impl<T> RwLock<T> {
@@ -110,7 +111,7 @@ impl<T: ?Sized> RwLock<T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody holds the lock.
+    /// Waits until no thread holds the lock.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -124,7 +125,7 @@ impl<T: ?Sized> RwLock<T> {
         }
     }
 
-    /// Exclusive access if nobody holds the lock.
+    /// Exclusive access if no thread holds the lock.
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         match self.0.try_write() {
             Ok(guard) => Some(guard),
@@ -145,16 +146,16 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-/// Waits for a change of what a [`Mutex`] guards.
+/// Waits for a change of the value of a [`Mutex`].
 #[derive(Default)]
 pub struct Condvar(inner::Condvar);
 
-/// Whether a wait ended by time.
+/// Whether a wait ended by timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// Whether the time was over.
+    /// Whether the wait timed out.
     #[must_use]
     pub fn timed_out(self) -> bool {
         self.0
@@ -162,7 +163,7 @@ impl WaitTimeoutResult {
 }
 
 impl Condvar {
-    /// A condition variable nobody waits on.
+    /// A condition variable without waiting threads.
     #[must_use]
     #[track_caller]
     pub const fn new() -> Self {
@@ -189,9 +190,9 @@ impl Condvar {
 
     /// As [`Condvar::wait`], for at most `timeout`.
     ///
-    /// Shuttle has no time, and its own timed wait never ends by it, which would report code that
-    /// relies on the timeout as a deadlock. Here the other threads run for a while; then the wait
-    /// is over, and whether by time or by a spurious wake-up is decided by the schedule's coin.
+    /// Shuttle has no time: its own timed wait never times out, so code that relies on a timeout
+    /// would be reported as a deadlock. Here the other threads run for a while and then the wait
+    /// ends; the schedule's random choice decides whether by timeout or by a spurious wake-up.
     pub fn wait_for<T>(
         &self,
         guard: &mut MutexGuard<'_, T>,
@@ -203,12 +204,12 @@ impl Condvar {
         WaitTimeoutResult(shuttle::rand::thread_rng().r#gen())
     }
 
-    /// Wakes one waiter.
+    /// Wakes one waiting thread.
     pub fn notify_one(&self) {
         self.0.notify_one();
     }
 
-    /// Wakes all waiters.
+    /// Wakes all waiting threads.
     pub fn notify_all(&self) {
         self.0.notify_all();
     }
@@ -228,7 +229,7 @@ mod shuttle_tests {
 
     const SCHEDULES: usize = 500;
 
-    /// Two threads that read and write without a lock between them: some schedule loses an update.
+    /// Two threads that read and write without a common lock: some schedule loses an update.
     #[test]
     #[should_panic(expected = "an update was lost")]
     fn a_race_is_found() {
@@ -267,7 +268,7 @@ mod shuttle_tests {
         shuttle::check_random(hand_over, SCHEDULES);
     }
 
-    /// Nobody notifies: only the timeout can end the wait, and must.
+    /// No thread notifies: only the timeout can end the wait, and it must.
     #[test]
     fn a_timed_wait_ends_by_itself() {
         let wait = || {
