@@ -46,7 +46,7 @@ fn rows() -> Vec<Message> {
     ]
 }
 
-/// 200 rows that every codec makes smaller, with planes of all modes.
+/// 200 rows that every codec makes smaller, with transposed columns of all modes.
 fn many() -> Vec<Message> {
     let mut many: Vec<Message> = (0..200u32)
         .map(|i| {

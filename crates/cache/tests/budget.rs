@@ -36,7 +36,7 @@ fn it_fills_the_budget_yields_to_others_and_keeps_a_floor() {
     assert!(floor.bytes <= MIB && floor.bytes > MIB / 2, "{floor:?}");
     assert_eq!(floor.capacity, MIB);
 
-    // With nobody telling it, it grows again.
+    // The cache grows again without being notified.
     memtable.resize(MIB);
     fill(&cache, 2, 10_000);
     assert!(cache.stats().bytes > 14 * MIB);
@@ -83,7 +83,7 @@ fn dropping_a_run_makes_room_at_once() {
     assert!(cache.get(CacheKey::block(RunId(2), 99)).is_some());
 }
 
-/// What an entry is charged for covers what the tables really take.
+/// The charge of an entry covers what the tables really take.
 #[test]
 fn the_tables_are_paid_for() {
     let budget = Budget::new(64 * MIB);

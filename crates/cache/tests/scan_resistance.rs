@@ -1,4 +1,4 @@
-//! A full scan does not evict the hot set, and what becomes hot later replaces what was.
+//! A full scan does not evict the hot set, and a new hot set replaces the old one.
 #![cfg(not(shuttle))]
 
 use frondb_cache::{Cache, CacheKey, CacheOptions, Priority};

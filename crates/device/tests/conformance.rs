@@ -1,5 +1,5 @@
-//! What every device must do: the same script of calls runs on the operating system's files,
-//! buffered and direct, on the in-memory device, and through each wrapper.
+//! The contract of every device: the same calls run on the operating system's files, buffered and
+//! direct, on the in-memory device, and through each wrapper.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,8 +16,8 @@ use frondb_device::{
     TraceDevice,
 };
 
-/// A directory that is removed again. (`frondb_testkit` has one for everybody else; it depends on
-/// this crate.)
+/// A directory that is removed at the end. (`frondb_testkit`, which other crates use for this,
+/// depends on this crate.)
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

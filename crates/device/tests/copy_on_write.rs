@@ -1,4 +1,4 @@
-//! What is written to a copy-on-write device is read there and never below it.
+//! Writes to a copy-on-write device are read there and never reach the device below.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,8 @@ fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// A random history on a copy-on-write device over some bytes equals the same on a device of its own.
+/// A random history on a copy-on-write device over existing files equals the same history on a
+/// plain device.
 #[test]
 fn a_file_over_another_is_as_a_file_with_the_same_content() {
     for seed in 0..60 {
@@ -80,7 +81,7 @@ fn names_change_above_only() {
     assert_eq!(below.list("dir").unwrap(), ["x"]);
 }
 
-/// What is too much for the memory goes to a temporary file, and reads the same.
+/// Pages beyond the memory limit go to a temporary file and read the same.
 #[test]
 fn a_large_device_is_as_a_small_one() {
     let dir = a_directory();

@@ -1,4 +1,4 @@
-//! What the in-memory device leaves after power loss, and how it stops.
+//! What the in-memory device leaves after a power loss, and how it stops.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -22,7 +22,6 @@
 //!
 //! Invariants: SeqNos of an array are all larger than those of the arrays behind it; only
 //! neighbours are merged; an array is an input of at most one merge.
-//! neighbours are merged; an array belongs to one merge at most.
 
 use std::ops::Range;
 

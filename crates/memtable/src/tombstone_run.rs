@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_put_inside_ends_the_stretch_and_one_outside_does_not() {
+    fn a_put_inside_ends_the_run_and_one_outside_does_not() {
         let mut run = TombstoneRun::default();
         for key in [b"d", b"c", b"f"] {
             run.delete(key);

@@ -1,4 +1,4 @@
-//! One behaviour a test: what the model does not cover.
+//! One behaviour per test: what the model does not cover.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -48,7 +48,7 @@ fn an_empty_memtable_answers_everything_and_holds_nothing() {
     assert_eq!(budget.used(), 0);
 }
 
-/// Rule 10: ten thousand trees with a message each must stay small.
+/// Rule 10: ten thousand trees with one message each must stay small.
 #[test]
 fn a_memtable_with_one_message_holds_little() {
     let budget = Budget::new(1 << 20);
@@ -152,9 +152,9 @@ fn range_deletes_are_listed_and_counted() {
     assert_eq!((table.min_seq(), table.max_seq()), (Some(SeqNo(7)), Some(SeqNo(12))));
 }
 
-/// Rule 15: deleting from the left must be noticed, also when rows are inserted at the right.
+/// Rule 15: deletes from the left must be counted, also when rows are inserted at the right.
 #[test]
-fn a_long_stretch_of_deletes_is_counted() {
+fn a_long_tombstone_run_is_counted() {
     let table = table();
     for i in 0..70 {
         fill(&table, MessageKind::Put, 1_000_000 + i * 1000, 1_001_000 + i * 1000, 1000);
@@ -178,9 +178,9 @@ fn the_number_of_arrays_stays_bounded() {
     }
 }
 
-/// Cursors pay for merges: the more of them between commits, the fewer arrays the next ones meet.
+/// Cursors pay for merges: the more cursors between commits, the fewer arrays the next ones meet.
 #[test]
-fn who_reads_much_meets_few_arrays() {
+fn frequent_readers_meet_few_arrays() {
     let most_arrays = |readers| {
         let table = table();
         let mut most = 0;
@@ -196,14 +196,14 @@ fn who_reads_much_meets_few_arrays() {
     let [none, some, many] = [0, 500, 10_000].map(most_arrays);
     assert!(none > 12, "{none} arrays without readers");
     assert!(some * 2 <= none, "{some} arrays with readers, {none} without");
-    // The one that all become, and what came while it was made anew.
+    // The array into which all were merged, and what arrived while it was being made.
     assert!(many <= 4, "{many} arrays with many readers");
 }
 
-/// A table that is filled and then read: nobody writes who could merge, so those who read do, and what is read
-/// meanwhile stays what it was.
+/// A table is filled and then read: no writer merges, so the readers do, and the data that they
+/// read meanwhile stays unchanged.
 #[test]
-fn who_reads_what_nobody_writes_merges_it() {
+fn readers_merge_arrays_that_are_no_longer_written() {
     let table = table();
     let mut prng = frondb_core::prng::Prng::new(7);
     let mut seq = 1;
@@ -228,9 +228,9 @@ fn who_reads_what_nobody_writes_merges_it() {
     assert!(table.bytes() < bytes + bytes / 8, "{} bytes, {bytes} before", table.bytes());
 }
 
-/// What is frozen stays as it is, however much it is read.
+/// A frozen memtable stays as it is, however often it is read.
 #[test]
-fn who_reads_a_sealed_memtable_merges_nothing() {
+fn readers_of_a_sealed_memtable_merge_nothing() {
     let table = table();
     for i in 0..40 {
         fill(&table, MessageKind::Put, i * 1000, (i + 1) * 1000, 1000);

@@ -89,8 +89,8 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
     assert_eq!(table.max_seq(), Some(SeqNo(model.last_seq())));
 }
 
-/// What a cursor hands out behind `key` that skips to it, at once or after its first chunk; `rest` if it was
-/// past the key by then.
+/// The messages that a cursor hands out behind `key` when it skips to it, at once or after its
+/// first chunk; `rest` if it was past the key by then.
 fn skipped(
     mut cursor: MemCursor,
     direction: Direction,
@@ -117,7 +117,7 @@ fn skipped(
     got
 }
 
-/// Of each key the messages down to the first that settles what it has.
+/// For each key, the messages down to the first that decides its value.
 fn visible(messages: &[Message]) -> Vec<Message> {
     let mut kept: Vec<Message> = Vec::new();
     let mut settled = false;
@@ -176,7 +176,7 @@ fn batches_of_every_size_match_the_model() {
     }
 }
 
-/// All keys share their first bytes, so every comparison has to look at the keys themselves.
+/// All keys share their first bytes, so every comparison has to read the keys themselves.
 #[test]
 fn keys_with_one_prefix_match_the_model() {
     for seed in 0..6 {
@@ -211,8 +211,8 @@ fn a_memtable_that_is_read_much_matches_the_model() {
     }
 }
 
-/// A scan of rows that are written again and again meets each of them about once, in both directions and
-/// at an old snapshot.
+/// A scan of rows that are overwritten many times meets each of them about once, in both directions
+/// and at an old snapshot.
 #[test]
 fn a_reader_passes_over_what_it_cannot_see() {
     const KEYS: u64 = 200;

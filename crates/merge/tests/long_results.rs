@@ -1,5 +1,5 @@
-//! A value that updates make too long is a failure of the function: operands stay, readers are
-//! told why, and shorter results are folded again.
+//! An update result that is longer than a value may be is a failure of the function: operands stay,
+//! readers get the reason, and shorter results are folded again.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -78,7 +78,7 @@ fn a_result_that_is_too_long_stays_an_operand() {
     assert_eq!(fold(&[(9, Update, &fits)]), [(9, Put, VALUE_BYTES_MAX)]);
     assert_eq!(fold(&[(9, Update, &long)]), [(9, Update, 8)]);
     assert_eq!(fold(&[(9, Update, &long), (5, Put, b"v")]), [(9, Update, 8), (5, Put, 1)]);
-    // Too long in between only: what a reader gets in the end is what counts.
+    // Only intermediate results are too long: the result that a reader gets is what counts.
     assert_eq!(fold(&[(9, Update, &fits), (8, Update, &long)]), [(9, Put, VALUE_BYTES_MAX)]);
 }
 
@@ -92,7 +92,7 @@ fn operands_that_are_too_long_together_stay_apart() {
 }
 
 #[test]
-fn a_reader_is_told_why() {
+fn a_reader_gets_the_reason() {
     let read = |length: usize| {
         let mut lookup = Lookup::new();
         lookup.feed(SeqNo(9), MessageKind::Update, &length.to_le_bytes());

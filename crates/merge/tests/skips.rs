@@ -1,6 +1,6 @@
-//! A merge that skips shows what is behind the key and nothing else, wherever its sources are: in the
-//! chunk, beyond it, at their ends; at every snapshot, under range deletes and updates. So does one that
-//! hands out many entries at once.
+//! A merge that skips returns exactly the entries behind the key, wherever its sources are (in the
+//! chunk, beyond it, at their ends), at every snapshot, under range deletes and updates. So does a
+//! merge that hands out many entries at once.
 
 mod history;
 
@@ -9,7 +9,7 @@ use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 use frondb_merge::{Found, Merger, VisibleMerge};
 use history::{History, deal, reader};
 
-/// A source that takes the hint, for some skips.
+/// A source that follows the hint for some skips only.
 struct Skipping {
     inner: Box<dyn Source>,
     direction: Direction,
@@ -57,7 +57,8 @@ fn found(merge: &VisibleMerge) -> (Vec<u8>, Found) {
     (merge.key().to_vec(), value)
 }
 
-/// What [`VisibleMerge::next_entries`] gives, whose keys and values have at most `bytes` each.
+/// The entries that [`VisibleMerge::next_entries`] returns, whose keys and values have at most
+/// `bytes` each.
 fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, Found)> {
     let entries = merge.next_entries(max, bytes);
     let ((keys, mut key_at, key_ends), (values, mut value_at, value_ends)) =

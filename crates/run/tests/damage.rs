@@ -32,7 +32,7 @@ impl Damaged {
         Self { fixture, run, entries, file }
     }
 
-    /// Turns a bit of the byte at this logical offset and forgets what is cached.
+    /// Inverts a bit of the byte at this logical offset and clears the cache.
     fn flip(&self, offset: u64) {
         let at = self.run.meta().extents[0].offset() + offset;
         let mut byte = [0];
@@ -71,7 +71,7 @@ fn a_damaged_block_fails_alone() {
             }
         }
     }
-    // A count needs the blocks of the bounds, whatever it reads beside them.
+    // A count needs the blocks of the bounds, whatever else it reads.
     let at = |block: usize| &entries[index.rank(block) as usize + 1].key;
     for (lo, hi) in [(6, 8), (4, 9)] {
         damaged.fixture.env.cache.clear();
@@ -84,7 +84,7 @@ fn a_damaged_block_fails_alone() {
         let error = run.count_between(lo, Some(&hi)).unwrap_err();
         damaged.assert_place(&error, offset, "data block");
     }
-    // Walks hand out everything in front of it, whatever was read ahead.
+    // Cursors hand out everything in front of the damage, whatever was read ahead.
     for mode in [ReadMode::Scan, ReadMode::Merge] {
         let (lo, hi) = (&entries[first].key, &entries[end].key);
         let below = scan(run, Direction::Forward, mode, None, Some(lo)).unwrap();
@@ -112,7 +112,7 @@ fn damage_of_index_and_filter_names_them() {
     let filter = meta.blocks_bytes + u64::from(meta.index_bytes);
     damaged.flip(filter + 40);
     damaged.assert_place(&get(&damaged.run, key, 999).unwrap_err(), filter, "filter block");
-    // Who needs no filter reads on.
+    // A reader that needs no filter reads on.
     let all = scan(&damaged.run, Direction::Forward, ReadMode::Scan, None, None).unwrap();
     assert_eq!(all.len(), damaged.entries.len());
 }
@@ -152,7 +152,8 @@ fn verify_compares_with_what_the_manifest_counts() {
 }
 
 impl Damaged {
-    /// Puts zeros where the file has these pages of the run, as a salvage reads behind the end of a file.
+    /// Writes zeros where the file has these pages of the run, as a salvage reads them behind the
+    /// end of a file.
     fn lose_pages(&self, from: u64, to: u64) {
         let page = PAGE_BYTES as u64;
         let to = to.next_multiple_of(page).min(self.run.meta().extents[0].bytes());
@@ -192,22 +193,22 @@ impl Damaged {
         self.lose_pages(from, from + u64::from(self.run.meta().index_bytes));
     }
 
-    /// The parts that are damaged; every entry outside of them can be read.
+    /// The damaged parts; every entry outside of them can be read.
     fn parts(&self) -> Vec<DamagedPart> {
         let parts = self.run.damaged_parts(&mut |_, _| {});
         let mut lo: Option<Vec<u8>> = None;
         for part in &parts {
             if lo.as_ref().is_none_or(|lo| *lo < part.lo) {
-                self.assert_whole(lo.as_deref(), Some(&part.lo));
+                self.assert_readable(lo.as_deref(), Some(&part.lo));
             }
             lo = lo.max(Some([&part.hi.clone().unwrap()[..], &[0]].concat()));
         }
-        self.assert_whole(lo.as_deref(), None);
+        self.assert_readable(lo.as_deref(), None);
         parts
     }
 
-    /// All entries between two keys can be read. Behind the last one nothing is.
-    fn assert_whole(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) {
+    /// All entries between two keys can be read, and nothing is behind the last one.
+    fn assert_readable(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) {
         let is_in = |entry: &&Entry| {
             lo.is_none_or(|lo| *entry.key >= *lo) && hi.is_none_or(|hi| *entry.key < *hi)
         };
@@ -227,7 +228,7 @@ impl Damaged {
     }
 }
 
-/// A run of which only the index is damaged is whole.
+/// A run of which only the index is damaged can be read completely.
 #[test]
 fn a_damaged_index_is_rebuilt_from_sound_blocks() {
     let damaged = Damaged::new();
@@ -240,15 +241,16 @@ fn a_damaged_index_is_rebuilt_from_sound_blocks() {
     assert!((0..index.len()).all(|block| rebuilt.extent(block) == index.extent(block)));
 }
 
-/// When pages of the index are missing, the blocks before the first damaged one can be read, and those
-/// behind missing pages.
+/// When pages of the index are missing, the blocks before the first damaged one and those behind
+/// missing pages can be read.
 #[test]
 fn with_a_missing_index_the_blocks_that_are_certain_can_be_read() {
     let whole = Damaged::new();
     let index = whole.run.index().unwrap();
     let middle = index.len() / 2;
     let (offset, _) = index.extent(middle);
-    // The block before the damaged one counts as lost, and other versions of the key before it may be there.
+    // The block before the damaged one counts as lost, and other versions of its last key may be
+    // there.
     let (lost_from, _) = index.extent(middle - 1);
     let last = &whole.entries[index.rank(middle - 1) as usize - 1].key;
     // Payload, header and length of a block.
@@ -276,9 +278,10 @@ fn with_a_missing_index_the_blocks_that_are_certain_can_be_read() {
     }
 }
 
-/// Without an index, a block at the wrong place condemns the run, and so does damage beside that of the index.
+/// Without an index, a block in the wrong place condemns the run, and so does damage beside that of
+/// the index.
 #[test]
-fn a_run_is_lost_whole_where_its_blocks_are_not_certain() {
+fn a_whole_run_is_lost_where_its_blocks_are_not_certain() {
     let damaged = Damaged::new();
     let Damaged { run, file, .. } = &damaged;
     let index = run.index().unwrap();
@@ -325,14 +328,15 @@ fn of_a_run_that_is_cut_the_blocks_before_the_cut_are_read() {
     damaged.file.set_len(run.meta().extents[0].offset() + cut).unwrap();
     damaged.fixture.env.cache.clear();
     let parts = damaged.parts();
-    // The last block before the cut counts as lost, and other versions of the key before it may be there.
+    // The last block before the cut counts as lost, and other versions of its last key may be
+    // there.
     let first = index.rank(block - 1) as usize;
     assert_eq!(parts[0].lo, entries[first - 1].key);
     assert_eq!(parts.last().unwrap().hi.as_deref(), Some(&*run.meta().last_key));
 }
 
-/// Damage of many kinds at random: nothing panics, and every entry outside of the listed parts is read as it is.
-/// `FRONDB_SEED` is the first seed, `FRONDB_FLIPS` says how many databases, by hundreds.
+/// Random damage of many kinds: nothing panics, and every entry outside of the listed parts is read
+/// unchanged. `FRONDB_SEED` is the first seed, `FRONDB_FLIPS` the number of databases, in hundreds.
 #[test]
 fn what_is_not_listed_as_damaged_is_right() {
     let first = seed::from_env("FRONDB_SEED", 1);

@@ -1,4 +1,4 @@
-//! Filters that would take a good part of the memory are not made, and not read (rule 24).
+//! Filters that would take a large part of the memory are neither built nor read (rule 24).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

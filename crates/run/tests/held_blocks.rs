@@ -1,5 +1,5 @@
-//! With little memory, the blocks that readers' walks hold are charged, for a cache that has evicted them does
-//! not count them any more; and they take a part of the memory at most (rule 24).
+//! With little memory, the blocks that readers' cursors hold are charged, because the cache no
+//! longer counts a block that it has evicted; they take at most a part of the memory (rule 24).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -46,7 +46,7 @@ fn walks_that_hold_blocks_have_charged_them() {
     }
 }
 
-/// Each walk's first chunk, and then what it hands out after what `meanwhile` does to it.
+/// Each cursor's first chunk, and then what it hands out after `meanwhile` was applied to it.
 #[test]
 fn many_walks_hold_a_part_of_the_memory_and_show_what_they_showed() {
     let fixture = Fixture::new();
@@ -74,7 +74,7 @@ fn many_walks_hold_a_part_of_the_memory_and_show_what_they_showed() {
         if i % 3 == 0 {
             fixture.env.cache.clear();
         }
-        // From where it is, a little further in its block, and in another one.
+        // To a key a little further on in its block, and to a key in another block.
         let skipped = [seen, seen + 5, all.len() / 2][i % 3];
         let mut expected: Vec<Entry> = match direction {
             Direction::Forward => {

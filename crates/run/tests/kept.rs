@@ -1,4 +1,5 @@
-//! What is written while others read is found in the cache, as it would be found on the device.
+//! Blocks written while others are read are found in the cache, with the same contents as on the
+//! device.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -12,12 +13,12 @@ use frondb_core::{Direction, TreeId};
 use frondb_run::{ReadMode, Run, RunOptions, RunWriter};
 use support::{Entry, Fixture, get, options, put, scan};
 
-/// Of about 64 KiB.
+/// About 64 KiB.
 fn entries() -> Vec<Entry> {
     (0..200u32).map(|i| put(&i.to_be_bytes(), 1 + u64::from(i), &[i as u8; 300])).collect()
 }
 
-/// A run of blocks of 1,000 bytes that are kept for the sake of so many reads.
+/// A run of blocks of 1,000 bytes that are kept on the strength of `reads` reads.
 fn kept_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
     kept_run_with(fixture, reads_of_rows, options(1000))
 }
@@ -48,7 +49,7 @@ fn what_is_kept_is_what_the_device_has() {
         assert_eq!(get(&run, &entry.key, u64::MAX).unwrap(), [entry]);
     }
     assert_eq!(reads(&fixture), before, "a block was not kept");
-    // The device has the same.
+    // The device has the same contents.
     fixture.env.cache.clear();
     assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
     assert!(reads(&fixture) > before);
@@ -72,7 +73,7 @@ fn nothing_is_evicted_for_what_is_only_written() {
     for codec in [Codec::None, Codec::Lz4] {
         let fixture = Fixture::new();
         let (cache, budget) = (&fixture.env.cache, &fixture.env.budget);
-        // What is left is the least that a cache has.
+        // The rest is the cache's floor.
         let _others = budget.reserve(Part::Work, cache.room());
         let room = cache.room();
         for i in 0..2 * room / 65_536 {

@@ -1,5 +1,5 @@
-//! Extents belong to exactly one: the stream until it is finished, then the run, and to nobody
-//! once a dead run's last holder let go (rule 7).
+//! An extent has exactly one owner: the stream until it is finished, then the run, and none once
+//! the last holder of a dead run is gone (rule 7).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -45,7 +45,7 @@ fn a_finished_stream_keeps_what_its_runs_need_and_no_page_more() {
             metas.iter().map(|m| m.disk_bytes().next_multiple_of(PAGE_BYTES as u64)).sum();
         assert_eq!((kept, written), (needed, needed), "expected {expected}");
         assert_eq!(fixture.used_bytes() - before, needed);
-        // What was acquired piece by piece is one extent where it lies in one stretch.
+        // Extents acquired one by one are one extent if they are adjacent.
         assert!(metas.iter().all(|meta| meta.extents.len() == 1), "{metas:?}");
         for meta in metas {
             fixture.open(meta, None).verify().unwrap();
@@ -148,8 +148,8 @@ fn a_full_disk_fails_the_stream_and_loses_no_page() {
     assert_eq!(whole, fixture.env.space.stats().file_bytes);
 }
 
-/// The handle of a transaction and the one of its commit are one run: its extents go once, with the
-/// last holder of either.
+/// The handles of a transaction and of its commit stand for one run: the last holder of either
+/// releases its extents, once.
 #[test]
 fn an_attached_run_is_released_once_with_its_last_holder() {
     let fixture = Fixture::new();
@@ -172,8 +172,8 @@ fn an_attached_run_is_released_once_with_its_last_holder() {
     }
 }
 
-/// What is read of an attached run has SeqNos, by lookups, walks and `verify`, and a snapshot below the
-/// commit sees nothing of it.
+/// Lookups, cursors and `verify` of an attached run return SeqNos, and a snapshot below the commit
+/// sees nothing of it.
 #[test]
 fn an_attached_run_reads_with_seqnos() {
     let fixture = Fixture::new();

@@ -1,4 +1,4 @@
-//! What is written is what is read: point lookups and walks in both directions against a sorted
+//! What is written is what is read: point lookups and cursors in both directions against a sorted
 //! list, with blocks so small that versions of a key, long keys and large values straddle them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -103,7 +103,8 @@ fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, e
     }
 }
 
-/// A walk with skips among its chunks; `wanted` is what it would hand out without them, in its order.
+/// A scan with skips among its chunks; `wanted` is what it would hand out without them, in its
+/// order.
 fn check_skips(prng: &mut Prng, mut cursor: RunCursor, direction: Direction, wanted: &[Entry]) {
     let mut chunk = Chunk::new();
     let mut left = wanted;
@@ -199,7 +200,7 @@ fn runs_of_any_shape_read_as_they_were_written() {
 
 /// Ranges far shorter than a block are told apart, by the block index alone.
 #[test]
-fn a_rank_tells_where_in_a_block_a_key_lies() {
+fn a_rank_estimates_the_place_of_a_key_in_its_block() {
     const ENTRIES: u64 = 10_000;
     let entry = |i: u64| {
         let key = [b"same", &(1000 + i * 7).to_be_bytes()[..]].concat();
@@ -215,7 +216,7 @@ fn a_rank_tells_where_in_a_block_a_key_lies() {
     assert!(largest > 100, "blocks of {largest}");
 }
 
-/// It knows blocks only, so it may count all of the first one, and of the last.
+/// The index knows blocks only, so it may count all of the first block and of the last.
 fn check_key_after(run: &Arc<Run>, all: &[Entry], lo: &[u8], hi: Option<&[u8]>, n: u64) {
     let KeyAfter { key, entries } = run.key_after(lo, hi, n).unwrap();
     let inside = |entry: &&Entry| *entry.key >= *lo && hi.is_none_or(|hi| *entry.key < *hi);
@@ -236,7 +237,7 @@ fn check_key_after(run: &Arc<Run>, all: &[Entry], lo: &[u8], hi: Option<&[u8]>, 
 }
 
 #[test]
-fn a_lookup_ends_when_it_was_told_to() {
+fn a_lookup_ends_when_its_visitor_returns_false() {
     let fixture = Fixture::new();
     let entries: Vec<Entry> = (0..50).rev().map(|seq| put(b"k", seq, b"v")).collect();
     let run = fixture.run(options(1), true, &entries);
@@ -295,7 +296,7 @@ fn walks_past_the_bounds_of_a_run_read_no_block() {
     assert_eq!(scan(Some(&[30]), Some(&[32])).unwrap(), entries[20..22]);
 }
 
-/// Who asks for the size of a short range reads it next.
+/// A caller that asks for the size of a short range reads the range next.
 #[test]
 fn a_count_reads_a_short_range_at_once() {
     let fixture = Fixture::new();
@@ -319,9 +320,9 @@ fn a_count_reads_a_short_range_at_once() {
     assert_eq!(count_and_scan(20..22), (1, 0));
     assert_eq!(count_and_scan(30..37), (1, 0));
     assert_eq!(count_and_scan(30..37), (0, 0), "all of it is in the cache");
-    // Blocks 19 and 22 are missing: they and what lies between them come at once.
+    // Blocks 19 and 22 are missing: they and the blocks between them are read together.
     assert_eq!(count_and_scan(19..23), (1, 0));
-    // A long range is not read to be counted.
+    // A long range is not read just to be counted.
     let (counting, scanning) = count_and_scan(50..80);
     assert!(counting == 2 && scanning > 1, "{counting} and {scanning} reads");
 }

@@ -1,4 +1,4 @@
-//! Spools: what was written is read, whatever its sizes; damage is found; space comes back.
+//! Spools return what was written, whatever its size; damage is found; space is released.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -96,7 +96,7 @@ fn nothing_in_is_nothing_out() {
     let fixture = Fixture::new();
     assert!(spool(&fixture, Codec::Lz4, &[]).is_none());
     assert_eq!(fixture.used_bytes(), 0);
-    // A writer that is given up leaves nothing either.
+    // A dropped writer leaves nothing, either.
     let mut writer = SpoolWriter::new(Arc::clone(&fixture.env), Codec::None, 1 << 20);
     for (key, kind, value) in rows(10_000, |_| vec![1; 100]) {
         writer.add(&key, kind, &value).unwrap();

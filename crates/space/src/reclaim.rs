@@ -8,7 +8,6 @@
 //! A punched hole frees disk space, but the file keeps its length, and a file with many holes
 //! burdens the file system. When a file consists mostly of holes, [`Space::tail_move_wanted`] names
 //! the page behind which the engine should move runs lower, so that the end can be truncated.
-//! which page on the engine should rewrite runs lower down, so that the end can be cut off.
 
 use std::ops::Range;
 

@@ -33,7 +33,7 @@ fn a_failed_sync_poisons_writing_for_ever_and_reading_goes_on() {
     device.set_script(&script("fail sync data nth=1"));
     assert_eq!(space.sync().unwrap_err().kind(), ErrorKind::Poisoned);
     device.set_script(&script(""));
-    // The device is well again; what it lost is unknown all the same.
+    // The device works again, but what it lost is unknown.
     assert_eq!(space.sync().unwrap_err().kind(), ErrorKind::Poisoned);
     assert_eq!(space.write(extent, 0, &page()).unwrap_err().kind(), ErrorKind::Poisoned);
     assert_eq!(space.acquire(1, Class::Base).unwrap_err().kind(), ErrorKind::Poisoned);
