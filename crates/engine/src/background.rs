@@ -209,7 +209,7 @@ impl Shared {
     /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
     pub(crate) fn tidy(&self) {
         self.tidied.store(true, Ordering::Release);
-        self.env.reads().cursors.let_all_go(self.env.now());
+        self.env.reads().cursors.unpin_all_old(self.env.now());
         let result = self.tidy_space();
         if let Err(error) = result.and_then(|()| self.env.log.wal.trim_spares()) {
             self.fail(&error);
@@ -397,7 +397,7 @@ impl Shared {
         self.tidied.store(false, Ordering::Release);
         match installed.settle(&self.env) {
             Ok(touched) => {
-                self.env.reads().cursors.let_go(tree, self.env.now());
+                self.env.reads().cursors.unpin_old(tree, self.env.now());
                 replan(&self.env, &self.work, tree, &touched);
             }
             Err(error) => {

@@ -156,7 +156,7 @@ impl Catalog {
             env.edits.pending().drop_tree(id);
             tree.set_dropped();
             // Cursors that are open on it go on, also those whose version was taken away.
-            env.reads().cursors.keep(&tree, env.now());
+            env.reads().cursors.pin_last(&tree, env.now());
             env.trees.remove(id);
             let values = std::mem::take(&mut install.values);
             // Readers that have a version keep it; the tree itself lets go.

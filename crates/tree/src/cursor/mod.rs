@@ -1,13 +1,15 @@
-//! Ordered reading of a tree, and what a cursor keeps from being given back.
+//! Ordered reading of a tree.
 //!
 //! ```text
-//!  cursor.rs   the cursor: seeks, moves, one leaf after the other
-//!  pins.rs     the version and the sources of each cursor, where a flush can take them away
+//!  cursor.rs   the cursor: seeks and steps, from leaf to leaf; errors
+//!  walk.rs     the merge over one leaf, and the scan debt that it adds
+//!  pins.rs     the version and the sources of each cursor, where a flush can unpin them
 //! ```
 
-#[expect(clippy::module_inception, reason = "the cursor itself, beside what it pins")]
+#[expect(clippy::module_inception, reason = "the cursor itself, beside its parts")]
 mod cursor;
 mod pins;
+mod walk;
 
 pub use cursor::{Cursor, CursorOptions};
 pub use pins::Cursors;

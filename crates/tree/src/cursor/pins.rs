@@ -1,33 +1,38 @@
-//! What cursors pin, where other threads can take it away.
+//! The versions that cursors pin, and how other threads unpin them.
 //!
-//! A cursor that stands still must not keep memtables, blocks and the extents of dropped runs (rule
-//! 12): its snapshot and its key are enough to go on from the newest version. So its version and the
-//! sources that read it are not in the cursor but in [`Pins`], which the engine knows too:
+//! A cursor between two moves must not keep memtables, blocks and the extents of dropped runs (rule
+//! 12): its snapshot and its key are enough to go on from the newest version. So its version and
+//! the sources that read it are not in the cursor but in [`Pins`], which the engine can reach:
 //!
 //! ```text
-//!   Cursor -- merge -- chunks (its own: the entry it shows, and what follows in the chunk)
+//!   Cursor -- merge -- chunks (of the cursor: the entry it shows, and the entries that follow)
 //!      |         +---- PinnedSource --+ next_chunk, under the lock
-//!      +-- Pins: Mutex { version, sources } <-- a flush: takes both from a cursor between two moves
+//!      +-- Pins: Mutex { version, sources } <-- a flush removes both from a cursor between two moves
 //! ```
 //!
-//! The lock is taken once for a chunk, not for an entry. A source that was taken away answers with an
-//! error and leaves the chunk as it is; the cursor then seeks on from the last key that it read.
+//! A read takes the lock once for a chunk, not once for an entry. A source that was unpinned
+//! returns an error and leaves the chunk as it is; the cursor then seeks on from the last key that
+//! it read.
 //!
 //! # Very many cursors
-//! Chunks are what a cursor that stands still keeps, and are charged. While there are more cursors than
-//! the memory has [`CROWD_BYTES`], the chunks of new walks are small and have their own values, and only so many walks
-//! keep their sources: the oldest one that stands still loses them when another begins. In a dense crowd, of
-//! one cursor for each 256 KiB, a cursor copies the entry it comes to and seeks at each move.
+//! A cursor between two moves keeps its chunks, and they are charged to the budget. The cursors are
+//! a *crowd* while the memory has less than [`CROWD_BYTES`] for each of them. In a crowd, the
+//! chunks of new walks are small and own their values, and only as many walks keep their sources as
+//! the memory has room for: when another walk begins, the oldest walk between two moves loses its
+//! sources. A crowd is *dense* while the memory has less than [`DENSE_BYTES`] for each cursor. In a
+//! dense crowd, a cursor copies the entry that it comes to, and every move is a seek.
 //!
-//! Invariants
-//! - What a cursor shows lies in its own chunks: nothing that it lent is taken away.
-//! - A cursor that seeks or comes to a leaf (`moving`) is left alone, so each of its moves ends.
-//! - The cursors of a tree that is dropped keep their versions, and those without one get the last one
-//!   before it goes ([`Cursors::keep`]).
-//! - Nothing is dropped under a lock of this file: the last holder of a version frees memory and extents.
+//! # Invariants
+//! - What a cursor shows lies in its own chunks, so unpinning takes nothing from a caller.
+//! - A cursor during a move (`moving`) is not unpinned, so each of its moves ends.
+//! - The cursors of a dropped tree keep their versions. Those without a version get the last one
+//!   before the tree's version becomes empty ([`Cursors::pin_last`]).
+//! - No version is dropped under a lock of this file: dropping the last holder of a version frees
+//!   memory and extents.
 //!
-//! Threads: everything may be called from any thread. Locks: a shard, then nothing; a `Pins`, then
-//! [`TreeCore::version`].
+//! # Threads and locks
+//! Any thread may call any function. A thread that holds the lock of a shard takes no other lock;
+//! one that holds the lock of a `Pins` may take the lock of [`TreeCore::version`].
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -41,25 +46,26 @@ use frondb_core::{Chunk, Error, ErrorKind, Result, Source};
 use crate::tree::TreeCore;
 use crate::version::Version;
 
-/// Age at which a cursor takes a newer version at its next leaf, and from which any install takes away
-/// the version of one that stands still.
+/// Age of a version from which a cursor takes a newer one at its next leaf, and from which any
+/// install unpins the version of a cursor between two moves.
 pub(super) const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// Lists of cursors: so many that threads which open and close cursors seldom meet.
+/// Number of lists of cursors. Enough that threads which open and close cursors seldom wait for
+/// each other.
 const SHARDS: usize = 16;
 
-/// What the blocks, the windows and the full chunks of one walk take, about: the memory has room for so many
-/// of them, and what is more is a crowd.
+/// About what the blocks, the read windows and the full chunks of one walk take. Where the memory
+/// has less for each cursor, the cursors are a crowd.
 const CROWD_BYTES: u64 = 2 << 20;
 
-/// What each of a crowd may keep when it stands still, with messages of ordinary size.
+/// What each cursor of a crowd may keep between two moves, with messages of ordinary size.
 const SMALL_BYTES: u64 = 4 << 10;
 
-/// What the small chunks of one walk with many sources take: where there is less for each cursor, the crowd is
-/// dense.
+/// What the small chunks of one walk with many sources take. Where the memory has less for each
+/// cursor, the crowd is dense.
 const DENSE_BYTES: u64 = 256 << 10;
 
-/// Messages of a chunk in a crowd, at most.
+/// Maximum number of messages of a chunk in a crowd.
 const SMALL_MESSAGES_MAX: u64 = 16;
 
 /// See [`Held::slack`].
@@ -68,18 +74,19 @@ const SLACK_BYTES: u64 = 32 << 10;
 /// What one cursor pins.
 pub struct Pins {
     pub tree: Arc<TreeCore>,
-    /// Its list, and its place there. The place is changed under the list's lock.
+    /// The list that the cursor is in, and its index there. The index changes under the list's
+    /// lock.
     shard: usize,
     place: AtomicUsize,
-    /// The tree was dropped before the cursor was in the list.
+    /// Whether the tree was dropped before the cursor was listed.
     is_late: bool,
-    /// The cursor opens sources, or makes the first step with them. Set under the lock.
+    /// Whether the cursor opens sources or makes the first step with them. Set under the lock.
     moving: AtomicBool,
-    /// The crowd is dense; of the walk it is at.
+    /// Whether the crowd was dense when the current walk began.
     is_dense: AtomicBool,
-    /// The version is to be replaced as soon as the cursor can.
+    /// Whether the cursor must take a newer version at its next move or chunk.
     stale: AtomicBool,
-    /// Counts its walks, to tell them apart.
+    /// Number of the current walk.
     walk: AtomicU64,
     budget: Arc<Budget>,
     held: Mutex<Held>,
@@ -88,59 +95,64 @@ pub struct Pins {
 #[derive(Default)]
 struct Held {
     version: Option<Arc<Version>>,
+    /// When the cursor took the version.
     since: Nanos,
-    /// What the cursor's walk reads; empty without a version.
+    /// The sources of the cursor's walk; empty without a version.
     sources: Vec<Box<dyn Source>>,
-    /// Bytes of the chunk of each source. They stay when the sources go.
+    /// Bytes of the chunk of each source. The cursor keeps the chunks when the sources are
+    /// unpinned.
     chunk_bytes: Vec<u64>,
     charge: Option<Reservation>,
-    /// Bytes that are not worth charging: few have them but in a crowd.
+    /// Chunks of up to so many bytes are not charged: without a crowd, few cursors have them.
     slack: u64,
 }
 
-/// What was taken out of [`Held`], to be dropped without its lock.
+/// What was removed from [`Held`], to be dropped without its lock.
 #[derive(Default)]
 #[must_use = "to be dropped when no lock is held"]
-struct Gone {
+struct Unpinned {
     _version: Option<Arc<Version>>,
     _sources: Vec<Box<dyn Source>>,
 }
 
 impl Pins {
-    /// Begins a move: lets go of the sources of the last one and returns the version to read, the newest
-    /// one if the cursor has none or an old one. Until [`rest`](Self::rest) nothing is taken away.
+    /// Begins a move to a leaf: drops the sources of the last walk and returns the version to read.
+    /// A cursor without a version, or with an old one, gets the newest. Until
+    /// [`end_move`](Self::end_move) the cursor is not unpinned.
     ///
     /// # Errors
     /// `NotFound` if the tree was dropped before the cursor had a version.
-    pub fn begin(&self, now: Nanos) -> Result<Arc<Version>> {
-        let mut gone = Gone::default();
+    pub fn begin_move(&self, now: Nanos) -> Result<Arc<Version>> {
+        let mut unpinned = Unpinned::default();
         let mut held = self.held.lock();
         self.moving.store(true, Ordering::Relaxed);
-        gone._sources = std::mem::take(&mut held.sources);
+        unpinned._sources = std::mem::take(&mut held.sources);
         let is_old = now.since(held.since) >= VERSION_AGE_MAX;
         if held.version.is_none() || is_old || self.stale.load(Ordering::Relaxed) {
             let newest = self.tree.version();
-            // A dropped tree's newest version is empty; what the cursor holds stays readable. Asked
-            // after the version was taken, for the drop may come in between. But while a cursor that was
-            // there before the drop has none, `Cursors::keep` has still to come by, and the version is
-            // what it was: the lock is held.
-            let is_whole = held.version.is_none() && !self.is_late;
-            if is_whole || !self.tree.is_dropped() {
+            // The newest version of a dropped tree is empty, so the cursor must not take it; its
+            // own version stays readable. The check comes after the version was read, because the
+            // drop may come in between. A cursor that was listed before the drop and has no version
+            // may take the newest one in any case: `Cursors::pin_last` visits all listed cursors
+            // before the drop empties the version, and it waits for the lock that is held here.
+            let is_before_drop = held.version.is_none() && !self.is_late;
+            if is_before_drop || !self.tree.is_dropped() {
                 self.stale.store(false, Ordering::Relaxed);
                 held.since = now;
-                gone._version = held.version.replace(newest);
+                unpinned._version = held.version.replace(newest);
             }
         }
         let version = held.version.clone();
         drop(held);
-        drop(gone);
+        drop(unpinned);
         version.ok_or_else(|| {
             let message = format!("tree {:?} was dropped", &*self.tree.name.read());
             Error::new(ErrorKind::NotFound, message)
         })
     }
 
-    /// Takes over the sources of a walk; what reads them instead of the walk, in their order.
+    /// Takes over the sources of a new walk. Returns sources that read them under the lock, in the
+    /// same order.
     pub fn hold(
         self: &Arc<Self>,
         cursors: &Cursors,
@@ -155,7 +167,7 @@ impl Pins {
         let mut held = self.held.lock();
         debug_assert!(
             held.sources.is_empty(),
-            "the sources of the last walk go when a move begins"
+            "the beginning of a move drops the sources of the last walk"
         );
         held.chunk_bytes.clear();
         held.chunk_bytes.resize(sources.len(), 0);
@@ -172,18 +184,18 @@ impl Pins {
         pinned
     }
 
-    /// Whether the walk was begun in a crowd so dense that it should not outlast its move.
+    /// Whether the crowd was dense when the walk began: the cursor ends the walk with its move.
     pub fn is_dense(&self) -> bool {
         self.is_dense.load(Ordering::Relaxed)
     }
 
-    /// The move is over: from now on what the cursor pins may be taken away.
+    /// Ends a move: from now on other threads may unpin the cursor.
     #[inline]
-    pub fn rest(&self) {
+    pub fn end_move(&self) {
         self.moving.store(false, Ordering::Release);
     }
 
-    /// The walk is over, and no other one follows at once.
+    /// Drops the sources of the walk and its charge. For a cursor that opens no other walk at once.
     pub fn end_walk(&self) {
         let mut held = self.held.lock();
         let sources = std::mem::take(&mut held.sources);
@@ -193,19 +205,19 @@ impl Pins {
         drop(sources);
     }
 
-    /// Has the next move begin with the newest version.
+    /// Makes the next move take the newest version.
     pub fn renew(&self) {
         self.stale.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the sources of a walk that has some were taken away.
-    pub fn is_lost(&self) -> bool {
+    /// Whether the sources of the walk were unpinned. Only for a walk that has sources.
+    pub fn is_unpinned(&self) -> bool {
         self.held.lock().sources.is_empty()
     }
 
-    /// Takes away what a cursor between two moves pins, if it is of an old version; one that is at a
-    /// move does it by itself when it can.
-    fn take_old(&self, newest: &Arc<Version>, now: Nanos) {
+    /// Unpins a cursor between two moves if its version is old or keeps a flushed memtable. A
+    /// cursor during a move is only marked: it takes a newer version as soon as it can.
+    fn unpin_old(&self, newest: &Arc<Version>, now: Nanos) {
         let Some(mut held) = self.held.try_lock() else {
             self.stale.store(true, Ordering::Relaxed);
             return;
@@ -219,34 +231,34 @@ impl Pins {
             self.stale.store(true, Ordering::Relaxed);
             return;
         }
-        let gone = self.take(&mut held);
+        let unpinned = self.unpin(&mut held);
         drop(held);
-        drop(gone);
+        drop(unpinned);
     }
 
-    /// Takes away what a walk pins, if the cursor is still at that walk and stands still.
-    fn take_walk(&self, walk: u64) {
+    /// Unpins the cursor if it is still at that walk and between two moves.
+    fn unpin_walk(&self, walk: u64) {
         let Some(mut held) = self.held.try_lock() else { return };
         if self.walk.load(Ordering::Relaxed) != walk || self.moving.load(Ordering::Acquire) {
             return;
         }
-        let gone = self.take(&mut held);
+        let unpinned = self.unpin(&mut held);
         drop(held);
-        drop(gone);
+        drop(unpinned);
     }
 
-    /// Takes version and sources out, unless the tree is dropped. Asked under the lock: whoever drops the
-    /// tree gives the last version to those that have none then ([`Cursors::keep`]), and needs the lock
-    /// for it.
-    fn take(&self, held: &mut Held) -> Gone {
+    /// Removes version and sources, unless the tree is dropped. The check is made under the lock:
+    /// the thread that drops the tree marks it first and then takes this lock to give the last
+    /// version to a cursor without one ([`Cursors::pin_last`]).
+    fn unpin(&self, held: &mut Held) -> Unpinned {
         if self.tree.is_dropped() {
-            return Gone::default();
+            return Unpinned::default();
         }
-        Gone { _version: held.version.take(), _sources: std::mem::take(&mut held.sources) }
+        Unpinned { _version: held.version.take(), _sources: std::mem::take(&mut held.sources) }
     }
 
-    /// The tree is about to be dropped, and its newest version to be emptied.
-    fn keep(&self, last: &Arc<Version>, now: Nanos) {
+    /// Pins `last`, the last version of a tree that is being dropped, if the cursor has no version.
+    fn pin_last(&self, last: &Arc<Version>, now: Nanos) {
         let mut held = self.held.lock();
         if held.version.is_none() {
             held.version = Some(Arc::clone(last));
@@ -255,14 +267,15 @@ impl Pins {
     }
 }
 
-/// Whether `version` keeps a memtable that is flushed: they are flushed from the oldest on.
+/// Whether `version` keeps a flushed memtable. Sources are flushed from the oldest on, so it is
+/// enough to check the oldest.
 fn has_flushed(version: &Version, newest: &Version) -> bool {
     let oldest = version.frozen.last().unwrap_or(&version.active);
-    !newest.sources().any(|slot| Arc::ptr_eq(slot, oldest))
+    !newest.sources().any(|source| Arc::ptr_eq(source, oldest))
 }
 
 impl Held {
-    /// Charges what the chunks have.
+    /// Charges the bytes of the chunks.
     fn recharge(&mut self, budget: &Arc<Budget>) {
         let bytes: u64 = self.chunk_bytes.iter().sum();
         let bytes = if bytes > self.slack { bytes } else { 0 };
@@ -274,7 +287,7 @@ impl Held {
     }
 }
 
-/// A source of a walk, as the walk has it.
+/// A source of a walk that reads the real source in [`Pins`], under its lock.
 pub struct PinnedSource {
     pins: Arc<Pins>,
     at: usize,
@@ -285,17 +298,17 @@ impl Source for PinnedSource {
         let pins = &self.pins;
         let mut held = pins.held.lock();
         if pins.stale.load(Ordering::Relaxed) && !pins.moving.load(Ordering::Relaxed) {
-            let gone = pins.take(&mut held);
+            let unpinned = pins.unpin(&mut held);
             if held.version.is_none() {
                 drop(held);
-                drop(gone);
-                return Err(taken_away());
+                drop(unpinned);
+                return Err(unpinned_error());
             }
         }
-        let Some(source) = held.sources.get_mut(self.at) else { return Err(taken_away()) };
+        let Some(source) = held.sources.get_mut(self.at) else { return Err(unpinned_error()) };
         let found = source.next_chunk(chunk);
         let bytes = chunk.allocated() as u64;
-        // Chunks grow to a size that they keep then.
+        // A chunk grows to some size and keeps it.
         if let Some(before) = held.chunk_bytes.get_mut(self.at).filter(|before| **before < bytes) {
             *before = bytes;
             held.recharge(&pins.budget);
@@ -305,43 +318,44 @@ impl Source for PinnedSource {
 
     fn skip(&mut self, key: &[u8]) -> Result<()> {
         let mut held = self.pins.held.lock();
-        let Some(source) = held.sources.get_mut(self.at) else { return Err(taken_away()) };
+        let Some(source) = held.sources.get_mut(self.at) else { return Err(unpinned_error()) };
         source.skip(key)
     }
 }
 
-/// What the cursor never shows: it asks [`Pins::is_lost`], and goes on.
+/// The error of a source that was unpinned. The cursor checks [`Pins::is_unpinned`] and goes on, so
+/// a caller never sees the error.
 #[cold]
-fn taken_away() -> Error {
-    Error::internal("the version of a cursor was taken away")
+fn unpinned_error() -> Error {
+    Error::internal("the version of a cursor was unpinned")
 }
 
-/// The cursors of an engine.
+/// The open cursors of a database.
 #[derive(Default)]
 pub struct Cursors {
     shards: [Mutex<Vec<Arc<Pins>>>; SHARDS],
     next: AtomicUsize,
     count: AtomicUsize,
-    /// Walks that were begun in a crowd and may have their sources, the oldest first.
+    /// Walks that began in a crowd and may have their sources, oldest first.
     crowd: Mutex<VecDeque<(Arc<Pins>, u64)>>,
 }
 
-/// There are more cursors than the memory has room for as they are.
+/// The limits that apply while there are more cursors than the memory has room for.
 struct Crowd {
-    /// Walks that keep their sources.
+    /// How many walks keep their sources.
     walks: usize,
-    /// Messages of a chunk.
+    /// Maximum number of messages of a chunk.
     messages: usize,
     is_dense: bool,
 }
 
 impl Cursors {
-    /// Enters a cursor over a tree, which pins nothing yet.
+    /// Lists a new cursor over a tree. It pins nothing before its first move.
     pub fn add(&self, tree: Arc<TreeCore>, budget: &Arc<Budget>) -> Arc<Pins> {
         self.count.fetch_add(1, Ordering::Relaxed);
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
         let mut list = self.shards[shard].lock();
-        // Asked under the list's lock: a drop that comes later finds the cursor in the list.
+        // Checked under the list's lock: a drop that is marked later finds the cursor in the list.
         let is_late = tree.is_dropped();
         let pins = Arc::new(Pins {
             tree,
@@ -359,10 +373,10 @@ impl Cursors {
         pins
     }
 
-    /// Strikes a cursor out.
+    /// Removes a cursor and drops what it pins.
     pub fn remove(&self, pins: &Arc<Pins>) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-        // Others may hold `pins` a little longer, as one of a crowd.
+        // The list of the crowd may hold `pins` a little longer.
         let held = std::mem::take(&mut *pins.held.lock());
         drop(held);
         let mut list = self.shards[pins.shard].lock();
@@ -375,6 +389,7 @@ impl Cursors {
         debug_assert!(Arc::ptr_eq(&removed, pins));
     }
 
+    /// The limits for new walks if the cursors are a crowd. `memory` is the whole budget in bytes.
     fn crowd(&self, memory: u64) -> Option<Crowd> {
         let (count, room) = (self.count.load(Ordering::Relaxed) as u64, memory / CROWD_BYTES);
         let messages = (memory / SMALL_BYTES / count.max(1)).clamp(1, SMALL_MESSAGES_MAX);
@@ -386,17 +401,17 @@ impl Cursors {
         })
     }
 
-    /// A walk was begun in a crowd: the oldest ones lose their sources.
+    /// Notes a walk that began in a crowd, and unpins the oldest walks beyond the limit.
     fn enter_crowd(&self, crowd: &Crowd, pins: Arc<Pins>, walk: u64) {
         let mut list = self.crowd.lock();
         list.push_back((pins, walk));
         let many = list.len().saturating_sub(crowd.walks);
         let oldest: Vec<_> = list.drain(..many).collect();
         drop(list);
-        oldest.iter().for_each(|(pins, walk)| pins.take_walk(*walk));
+        oldest.iter().for_each(|(pins, walk)| pins.unpin_walk(*walk));
     }
 
-    /// The cursors over a tree; over all trees if none is named.
+    /// The cursors over `tree`; without one, those over all trees.
     fn of(&self, tree: Option<&TreeCore>) -> Vec<Arc<Pins>> {
         let mut found = Vec::new();
         for list in &self.shards {
@@ -407,26 +422,26 @@ impl Cursors {
         found
     }
 
-    /// Takes their versions from cursors over the tree that stand still: those that keep a flushed
-    /// memtable, and those of more than a second that are not the newest. REQUIRES: no lock.
-    pub fn let_go(&self, tree: &TreeCore, now: Nanos) {
+    /// Unpins the cursors over a tree that are between two moves and whose version keeps a flushed
+    /// memtable, or is not the newest and older than a second. REQUIRES: no lock.
+    pub fn unpin_old(&self, tree: &TreeCore, now: Nanos) {
         let cursors = self.of(Some(tree));
         if cursors.is_empty() {
             return;
         }
         let newest = tree.version();
-        cursors.iter().for_each(|pins| pins.take_old(&newest, now));
+        cursors.iter().for_each(|pins| pins.unpin_old(&newest, now));
     }
 
-    /// The same for the cursors over all trees.
-    pub fn let_all_go(&self, now: Nanos) {
-        self.of(None).iter().for_each(|pins| pins.take_old(&pins.tree.version(), now));
+    /// As [`unpin_old`](Self::unpin_old), for the cursors over all trees.
+    pub fn unpin_all_old(&self, now: Nanos) {
+        self.of(None).iter().for_each(|pins| pins.unpin_old(&pins.tree.version(), now));
     }
 
-    /// Gives the tree's version to its cursors that have none. REQUIRES: it is marked as dropped, and
-    /// its version is still that of before; nothing else publishes one.
-    pub fn keep(&self, tree: &TreeCore, now: Nanos) {
+    /// Pins the tree's version for its cursors without one. REQUIRES: the tree is marked as
+    /// dropped, its version is not emptied, and no other thread publishes a version.
+    pub fn pin_last(&self, tree: &TreeCore, now: Nanos) {
         let last = tree.version();
-        self.of(Some(tree)).iter().for_each(|pins| pins.keep(&last, now));
+        self.of(Some(tree)).iter().for_each(|pins| pins.pin_last(&last, now));
     }
 }

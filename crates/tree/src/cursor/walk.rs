@@ -1,0 +1,197 @@
+//! [`Walk`]: the merge over one leaf that a cursor reads, and what reading the leaf costs.
+//!
+//! A walk merges, newest first: the writes of the transaction that reads, the memtables and
+//! attached runs, the runs that inner nodes buffer, the runs of the leaf, and its base
+//! ([`frondb_trunk::segment`]). It begins and ends so that it skips known-empty ranges.
+//!
+//! A walk notes on its leaf what readers paid for merging (scan debt) and for stepping over deletes
+//! (rule 15). When that makes the leaf worth a plan, the walk posts a hint. It never plans.
+
+use std::ops::Bound;
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Direction, Result, SeqNo, Source};
+use frondb_merge::{Own, VisibleMerge, VisibleOptions};
+use frondb_trunk::plan::{SCAN_DEBT_FACTOR, TOMBSTONE_RUN};
+use frondb_trunk::{Key, Node, Segment, segment};
+use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
+
+use super::pins::{PinnedSource, Pins};
+use crate::context::ReadContext;
+use crate::snapshot::Snapshot;
+use crate::tree::TreeCore;
+use crate::value::Values;
+use crate::version::Version;
+
+/// What a cursor reads: which part of which tree, at which snapshot, below which own writes.
+pub(super) struct Scope {
+    pub(super) context: Arc<ReadContext>,
+    pub(super) tree: Arc<TreeCore>,
+    pub(super) snapshot: Snapshot,
+    /// First key of the part; empty without a bound.
+    pub(super) lower: Vec<u8>,
+    /// First key behind the part.
+    pub(super) upper: Option<Vec<u8>>,
+    /// The uncommitted writes of the transaction that reads.
+    pub(super) own: Option<OwnWrites>,
+    /// Corrections of the snapshot, which the transaction sees below its own writes.
+    pub(super) overlay: Option<OwnWrites>,
+    /// The cursor probes for known-empty ranges: its cost is in no statistics and no scan debt.
+    pub(super) is_probe: bool,
+}
+
+impl Scope {
+    /// The transaction's writes that the cursor shows, newest first.
+    fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
+        self.own.iter().chain(&self.overlay)
+    }
+}
+
+/// The merge over the range of one leaf, in one direction.
+pub(super) struct Walk {
+    pub(super) merge: VisibleMerge<PinnedSource>,
+    pub(super) direction: Direction,
+    leaf: Arc<Node>,
+    /// The walk covers `[lo, hi)`.
+    pub(super) lo: Key,
+    pub(super) hi: Option<Key>,
+    /// Deletes passed that [`report`](Self::report) has noted.
+    reported: u64,
+}
+
+impl Walk {
+    /// Opens the walk at the leaf that holds `at`; without `at`, at the first or the last leaf. The
+    /// first call of `merge.next()` goes to the first entry.
+    ///
+    /// # Errors
+    /// `NotFound` if the tree was dropped before the cursor had a version; `Corruption` or a device
+    /// error of an index.
+    pub(super) fn open(
+        scope: &Scope,
+        pins: &Arc<Pins>,
+        direction: Direction,
+        at: Option<&[u8]>,
+    ) -> Result<Self> {
+        let version = pins.begin_move(scope.context.now())?;
+        let seq = scope.snapshot.seq();
+        let may_skip = |lo: &[u8], hi: &[u8]| scope.writes().all(|own| own.is_empty_in(lo, hi));
+        // The version is at least as new as the snapshot, and a known-empty range stays empty in
+        // all newer versions.
+        let around = scope.tree.empty_ranges.around(direction, at, seq, &may_skip);
+        let at = around.at.as_deref().or(at);
+        let lower = around.lo.as_deref().map_or(&*scope.lower, |lo| lo.max(&scope.lower));
+        let upper = match (around.hi.as_deref(), scope.upper.as_deref()) {
+            (Some(empty), Some(upper)) => Some(empty.min(upper)),
+            (empty, upper) => empty.or(upper),
+        };
+        // Collected before the runs are opened, so that hidden parts of runs are skipped without
+        // reading them.
+        let mut deletes = Vec::new();
+        for memtable in version.memtables() {
+            deletes.extend(memtable.range_delete_sets().iter().cloned());
+        }
+        let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &deletes)?;
+        if !scope.is_probe {
+            add_scan_debt(scope, &part.leaf, part.sources.len());
+        }
+        let sources = open_sources(scope, &version, direction, seq, &mut part)?;
+        let options = VisibleOptions {
+            snapshot: seq,
+            direction,
+            range_deletes: part.range_deletes,
+            update: scope.tree.update.clone(),
+            values: Some(Arc::new(Values(Arc::clone(&scope.context.runs)))),
+            own: own_writes(scope),
+        };
+        let merge = VisibleMerge::new(pins.hold(&scope.context.cursors, sources), options);
+        let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
+        Ok(Self { merge, direction, leaf, lo, hi, reported: 0 })
+    }
+
+    /// Whether `key` lies ahead of the entry that the walk is at, within its leaf.
+    pub(super) fn is_ahead(&self, direction: Direction, key: &[u8]) -> bool {
+        let is_ahead = match direction {
+            Direction::Forward => {
+                *key > *self.merge.key() && self.hi.as_ref().is_none_or(|hi| *key < **hi)
+            }
+            Direction::Backward => *key <= *self.merge.key() && *key > *self.lo,
+        };
+        is_ahead && self.direction == direction
+    }
+
+    /// Notes the deletes stepped over since the last report, and posts a hint if the leaf has many.
+    /// Returns how many they are.
+    pub(super) fn report(&mut self, scope: &Scope) -> u64 {
+        let passed = self.merge.stats().deletes_passed;
+        let new = passed - self.reported;
+        self.reported = passed;
+        if new == 0 {
+            return 0;
+        }
+        if !scope.is_probe {
+            scope.context.counters.add_tombstones(new);
+            scope.tree.tombstones_skipped.fetch_add(new, Ordering::Relaxed);
+        }
+        if passed > TOMBSTONE_RUN {
+            self.leaf.hints.request_tombstone_compaction();
+            scope.context.hints.post(&scope.tree, self.leaf.id);
+        }
+        new
+    }
+}
+
+/// Adds the cost of merging to the leaf's scan debt. A leaf whose only run is its base costs
+/// nothing beyond reading it; each further run costs one block.
+fn add_scan_debt(scope: &Scope, leaf: &Node, runs: usize) {
+    let extra = (runs as u64).saturating_sub(1);
+    if extra == 0 {
+        return;
+    }
+    let block = scope.tree.options.trunk.run_block_bytes as u64;
+    leaf.hints.add_scan_debt(extra * block);
+    let debt = leaf.hints.scan_debt.load(Ordering::Relaxed);
+    let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;
+    // Posts once, when the debt passes the limit.
+    if debt > due && debt - extra * block <= due {
+        scope.context.hints.post(&scope.tree, leaf.id);
+    }
+}
+
+/// The sources of a walk, newest first.
+fn open_sources(
+    scope: &Scope,
+    version: &Version,
+    direction: Direction,
+    seq: SeqNo,
+    part: &mut Segment,
+) -> Result<Vec<Box<dyn Source>>> {
+    let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
+    for writes in scope.writes() {
+        sources.extend(writes.sources(direction, &part.lo, part.hi.as_deref())?);
+    }
+    let from = Bound::Included(&*part.lo);
+    let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    for source in version.sources() {
+        if !source.memtable.is_empty() {
+            sources.push(Box::new(source.memtable.visible_cursor(direction, from, to, seq)));
+        }
+        for run in source.runs() {
+            sources.extend(part.source_of(run, direction, seq)?);
+        }
+    }
+    sources.append(&mut part.sources);
+    Ok(sources)
+}
+
+/// How the merge tells the transaction's writes from committed messages.
+fn own_writes(scope: &Scope) -> Option<Own> {
+    scope.writes().next()?;
+    let own = scope.own.as_ref();
+    Some(Own {
+        from: OWN_SEQS,
+        seen_from: if scope.overlay.is_some() { OVERLAY_SEQS } else { OWN_SEQS },
+        upto: own.map_or(0, OwnWrites::upto),
+        range_deletes: own.map(|own| Arc::clone(own.range_deletes())).unwrap_or_default(),
+    })
+}
