@@ -23,6 +23,7 @@ mod layout;
 mod reader;
 mod rows;
 mod stats;
+mod transpose;
 mod transposed;
 mod transposed_keys;
 mod trial;

@@ -18,7 +18,8 @@ use std::ops::Range;
 use frondb_core::mem::Array;
 
 use crate::format::TRANSPOSED_KEY_BYTES_MAX;
-use crate::transposed::{CONSTANT, ROW_SLACK, Tile, TransposedMap, eight_of, transpose};
+use crate::transpose::transpose;
+use crate::transposed::{CONSTANT, ROW_SLACK, Tile, TransposedMap, eight_of};
 
 /// Most tiles across a key.
 const TILES_MAX: usize = TRANSPOSED_KEY_BYTES_MAX / 8;

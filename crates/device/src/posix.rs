@@ -8,6 +8,7 @@
 //! Calls interrupted by a signal are repeated; short reads and writes are continued. Thread-safe:
 //! only positioned reads and writes are used, so files have no shared position.
 
+mod error;
 mod file;
 mod paths;
 
@@ -24,6 +25,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use crate::modes::Modes;
 use crate::name;
+use error::os_error;
 use file::PosixFile;
 
 /// Numbers of temporary files of this process.
@@ -401,11 +403,6 @@ fn set_direct(fd: &OwnedFd) -> bool {
 
 fn not_a_directory(path: &Path) -> Error {
     Error::invalid(format!("{} is a file and not a directory", path.display()))
-}
-
-fn os_error(action: &str, file: &str, errno: Errno) -> Error {
-    let error = Error::io(action, file, &errno.into());
-    if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
 }
 
 #[cfg(test)]

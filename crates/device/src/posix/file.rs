@@ -12,7 +12,7 @@ use rustix::io::{Errno, pread, pwrite, pwritev, retry_on_intr};
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::{Error, Result};
 
-use super::os_error;
+use super::error::os_error;
 use crate::device::File;
 
 /// Most buffers that the kernel accepts in one vectored write (IOV_MAX).

@@ -7,7 +7,8 @@ use rustix::io::retry_on_intr;
 
 use frondb_core::{Error, Result};
 
-use super::{PosixDevice, os_error, set_mode};
+use super::error::os_error;
+use super::{PosixDevice, set_mode};
 use crate::device::Device;
 use crate::modes::Modes;
 
