@@ -1,8 +1,8 @@
 //! The record: the framed unit of the WAL and of the manifest.
 //!
-//! A log file is a header of its owner's making and then records, one directly behind the other.
-//! A record says how long it is, proves that it was written *here* and in *this* life of the file,
-//! and may say how much of the log was durable when it was written:
+//! A log file is a header defined by its owner, followed by records without gaps. A record states
+//! its length, proves that it was written *at this place* and in *this* life of the file, and may
+//! state how much of the log was durable when it was written:
 //!
 //! ```text
 //!  offset size field
@@ -16,17 +16,17 @@
 //!            . payload, to the end of the stored bytes
 //! ```
 //!
-//! All integers are little-endian. The place is (generation, position): the generation is a number
-//! no other life of a file has, the position is an Lsn or a file offset. Both are in the seed and
-//! not in the record, so an old record in a recycled file, or a record that a faulty device put
-//! somewhere else, does not verify.
+//! All integers are little-endian. The place is (generation, position): no other life of a file has
+//! the same generation, and the position is an Lsn or a file offset. Both are part of the
+//! checksum's seed and not of the record, so an old record in a recycled file, or a record that a
+//! faulty device wrote elsewhere, does not verify.
 //!
-//! The small check lets a reader reject a length before it reads that far, tell a record that was
-//! cut short from bytes that never were a record, and search forward quickly. It is never trusted:
+//! The small check lets a reader reject a length before reading that far, distinguish a truncated
+//! record from bytes that never were a record, and search forward quickly. It is never trusted:
 //! only the checksum makes a record valid.
 //!
-//! The `synced` distance is what tells a torn tail from damage (rule 9). After power loss an
-//! unsynced page can be missing while a later one is there, so a valid record behind a bad one
+//! The `synced` distance distinguishes a torn tail from damage (rule 9). After power loss an
+//! unsynced page can be missing while a later one is present, so a valid record behind a bad one
 //! proves nothing by itself. A valid record that says "everything below X was durable when I was
 //! written" proves that a bad record below X is damage.
 //!
@@ -42,7 +42,7 @@ use frondb_core::{Error, Result};
 /// Bytes of a record in front of what it stores.
 pub const HEADER_BYTES: usize = 16;
 
-/// Most bytes a record stores or decodes to: what 30 bits can say.
+/// Longest payload, stored or decoded: the largest number of 30 bits.
 pub const PAYLOAD_BYTES_MAX: usize = (1 << 30) - 1;
 
 const FLAG_LZ4: u8 = 1;
@@ -52,13 +52,13 @@ const FLAGS_KNOWN: u8 = FLAG_LZ4 | FLAG_SYNCED;
 /// Longest pair of varints in front of a payload.
 const PREFIX_BYTES_MAX: usize = 20;
 
-/// Below this lz4 finds nothing worth its call.
+/// Shorter payloads are not compressed: lz4 would save too little to be worth the call.
 const COMPRESS_BYTES_MIN: usize = 128;
 
-/// Where a record stands, as its checksum knows it.
+/// The place of a record, which is part of its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// The life of the file: never used before by any file of this log.
+    /// The life of the file: no file of this log had the same generation before.
     pub generation: u64,
     /// The record's first byte: its Lsn, or its offset in the file.
     pub position: u64,
@@ -70,12 +70,12 @@ impl Place {
     }
 }
 
-/// What a record carries, before its place is known.
+/// The payload of a record, before its place is known.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// Parts that are stored one after the other as they are.
+    /// Parts that are stored uncompressed, one after the other.
     Raw(&'a [&'a [u8]]),
-    /// What [`compress`] made.
+    /// The result of [`compress`].
     Lz4 {
         /// Length before compression.
         raw_bytes: usize,
@@ -85,13 +85,13 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
-    /// Most bytes that a record of this takes, header included.
+    /// Most bytes of a record with this payload, header included.
     #[must_use]
     pub fn frame_bytes_max(&self) -> u64 {
         (HEADER_BYTES + PREFIX_BYTES_MAX + self.stored_bytes()) as u64
     }
 
-    /// Whether it fits a record.
+    /// Checks that the payload fits a record.
     ///
     /// # Errors
     /// `Invalid` if it does not.
@@ -111,7 +111,7 @@ impl Body<'_> {
     }
 }
 
-/// A record that was read.
+/// A decoded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     /// The owner's kind.
@@ -127,21 +127,21 @@ pub struct Frame<'a> {
     pub frame_bytes: usize,
 }
 
-/// Why bytes are not a record.
+/// The reason why bytes are not a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Nothing was written here: the bytes end, or a header's worth of zeros.
+    /// Nothing was written here: the bytes end, or a header's length of zeros follows.
     End,
-    /// Not the header of a record of this place.
+    /// Not the header of a record for this place.
     Header,
-    /// The header fits, but the record is longer than what is there.
+    /// The header is valid, but the record is longer than the available bytes.
     Short {
         /// Bytes the record would take.
         frame_bytes: usize,
     },
-    /// The header fits, but the checksum does not.
+    /// The header is valid, but the checksum is not.
     Checksum,
-    /// The checksum fits, but the content is not one this version writes.
+    /// The checksum is valid, but this version does not write such content.
     Content,
 }
 
@@ -212,7 +212,7 @@ fn header_check(fields: &[u8], seed: u64) -> u16 {
     xxh3_seeded(fields, seed) as u16
 }
 
-/// A header that passed its small check: how long the record claims to be. Not to be trusted.
+/// A header that passed its small check: the length that the record claims. Not to be trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     stored: usize,
@@ -228,7 +228,7 @@ impl Header {
     }
 }
 
-/// Looks at the header at the front of `bytes` without reading further.
+/// Checks the header at the front of `bytes` without reading further.
 ///
 /// # Errors
 /// [`Fault::End`] or [`Fault::Header`].
@@ -247,7 +247,7 @@ pub fn peek(bytes: &[u8], place: Place) -> Result<Header, Fault> {
     Ok(header)
 }
 
-/// The numbers of a header, before anything about them is known to be true.
+/// The fields of a header, before they are verified.
 struct Fields {
     checksum: u64,
     stored: u32,
@@ -272,7 +272,7 @@ impl Fields {
     #[inline]
     fn plausible(&self) -> Option<Header> {
         let stored = self.stored as usize;
-        // Unknown flags pass: whether they are damage or news the checksum decides.
+        // Unknown flags pass: the checksum decides whether they are damage or from a newer version.
         (stored <= PAYLOAD_BYTES_MAX).then_some(Header {
             stored,
             flags: self.flags,
@@ -303,7 +303,7 @@ pub fn decode<'a>(
     Ok(Frame { kind: header.kind, synced, payload, in_scratch, frame_bytes })
 }
 
-/// Takes apart the stored bytes of a record whose checksum fits.
+/// Parses the stored bytes of a record whose checksum is valid.
 fn open<'a>(
     header: Header,
     stored: &'a [u8],
@@ -322,7 +322,7 @@ fn open<'a>(
         return Some((synced, reader.rest()));
     }
     let raw_bytes = usize::try_from(reader.varint().ok()?).ok()?;
-    // One byte of lz4 makes at most 255: a longer claim is no reason to take memory.
+    // One byte of lz4 expands to at most 255: a longer claim must not allocate memory.
     let most = reader.rest().len().saturating_mul(255).min(PAYLOAD_BYTES_MAX);
     if raw_bytes > most {
         return None;
@@ -358,9 +358,9 @@ pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> O
 /// The first offset in `bytes` where a record of this generation verifies whole, and the bytes it
 /// takes.
 ///
-/// The position of `bytes[0]` is `place.position`. A candidate whose header fits but whose end
-/// lies beyond `bytes` is given to `beyond` with its offset and length, which may read further to
-/// decide.
+/// The position of `bytes[0]` is `place.position`. A candidate whose header is valid but whose end
+/// lies beyond `bytes` is passed to `beyond` with its offset and length; `beyond` may read further
+/// to decide.
 ///
 /// # Errors
 /// What `beyond` reports.
@@ -394,7 +394,7 @@ pub fn find(
     Ok(None)
 }
 
-/// Whether a whole record's checksum fits.
+/// Whether the checksum of a complete record is valid.
 fn verify(frame: &[u8], place: Place) -> bool {
     frame.len() >= HEADER_BYTES
         && Fields::of(frame).is_some_and(|f| f.checksum == xxh3_seeded(&frame[8..], place.seed()))
@@ -407,7 +407,7 @@ fn promising(head: &[u8]) -> bool {
         .is_some_and(|f| f.flags & !FLAGS_KNOWN == 0 && f.stored as usize <= PAYLOAD_BYTES_MAX)
 }
 
-/// How many bytes at the front are zero.
+/// Number of zero bytes at the front.
 fn head_zeros(bytes: &[u8]) -> usize {
     let words = bytes.chunks_exact(64).take_while(|chunk| chunk.iter().all(|&b| b == 0)).count();
     words * 64 + bytes[words * 64..].iter().take_while(|&&byte| byte == 0).count()

@@ -1,9 +1,10 @@
-//! Reads the records of one file in order and in bounded memory, and says exactly why it stopped.
+//! Reads the records of one file in order and in bounded memory, and reports exactly why it
+//! stopped.
 //!
-//! The reader keeps a window of the file, as large as the largest record it has met and at least
-//! [`WINDOW_BYTES`]. When there is no further valid record it searches the rest of the file for
-//! records that were written behind the bad place, because only they can tell damage from a torn
-//! tail ([`Stop::proves_damage`]).
+//! The reader keeps a window of the file, as large as the largest record so far and at least
+//! [`WINDOW_BYTES`]. When no further valid record follows, it searches the rest of the file for
+//! records behind the bad place, because only these can distinguish damage from a torn tail
+//! ([`Stop::proves_damage`]).
 
 use frondb_core::Result;
 
@@ -36,7 +37,7 @@ impl ReadAt for &[u8] {
     }
 }
 
-/// Which part of a file holds the records, and what their positions are.
+/// The part of a file that holds the records, and their positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// The generation of the file.
@@ -45,8 +46,8 @@ pub struct Extent {
     pub offset: u64,
     /// Position of the first record.
     pub position: u64,
-    /// File offset at which nothing more is read: the file's length, or where the log is known to
-    /// go on elsewhere.
+    /// File offset at which reading stops: the file's length, or where the log is known to continue
+    /// elsewhere.
     pub end: u64,
 }
 
@@ -57,7 +58,7 @@ impl Extent {
     }
 }
 
-/// A record the scanner stands on; [`Scanner::payload`] has what it carries.
+/// The scanner's current record; [`Scanner::payload`] returns its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Its offset in the file.
@@ -72,7 +73,7 @@ pub struct Record {
     pub frame_bytes: usize,
 }
 
-/// What the next step of a [`Scanner`] found.
+/// The result of a [`Scanner`]'s step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// A valid record.
@@ -81,7 +82,7 @@ pub enum Step {
     Stop(Stop),
 }
 
-/// Why and where the records end.
+/// Where the records end, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stop {
     /// File offset behind the last valid record.
@@ -99,10 +100,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Whether what is missing had been durable: then this is damage and no torn tail.
+    /// Whether the missing bytes had been durable: then this is damage and no torn tail.
     #[must_use]
     pub fn proves_damage(&self) -> bool {
-        // A record whose checksum fits was not torn, whatever it says.
+        // A record with a valid checksum was not torn, whatever it says.
         self.fault == Fault::Content || self.synced.is_some_and(|synced| synced > self.position)
     }
 
@@ -148,7 +149,7 @@ impl<R: ReadAt> Scanner<R> {
         }
     }
 
-    /// Goes to the next record, or says why there is none.
+    /// Moves to the next record, or reports why there is none.
     ///
     /// # Errors
     /// Those of the device.
@@ -244,7 +245,7 @@ impl Window {
     }
 }
 
-/// Searches behind a bad place and puts together the verdict.
+/// Searches behind a bad place and combines the results into a verdict.
 fn stop(read: &mut impl ReadAt, extent: Extent, offset: u64, fault: Fault) -> Result<Stop> {
     let mut stop = Stop {
         offset,
@@ -320,11 +321,11 @@ fn is_valid(
     Ok(got == frame_bytes && super::verify(frame, extent.place(offset)))
 }
 
-/// Writes the bytes of a file from `from` to `to` again as they are.
+/// Rewrites the bytes of a file from `from` to `to` unchanged.
 ///
-/// A sync that failed may leave pages that are not on disk but that the operating system believes
-/// to be: a process that opens the file again reads them, and its sync does nothing. Writing them
-/// again makes the next sync mean what it says.
+/// A failed sync may leave pages that are not on disk although the operating system believes that
+/// they are: a process that opens the file again reads them, and its sync does nothing. Rewriting
+/// the bytes makes the next sync reliable.
 ///
 /// # Errors
 /// Those of `read` and `write`.
