@@ -72,11 +72,11 @@ pub struct RunMeta {
     /// Whether each message carries its own SeqNo, because a snapshot lay below `max_seq` when
     /// the run was written.
     pub per_entry_seqs: bool,
-    /// Whether no key has several messages, as it may for the sake of snapshots. Always so where no
-    /// message carries its own SeqNo.
+    /// Whether every key has a single message. Always true if messages have no SeqNos of their own;
+    /// otherwise false where snapshots need several messages of a key.
     pub one_a_key: bool,
-    /// What is added to every SeqNo that is stored with a message: not 0 only for a run that was
-    /// written with a transaction's local numbers ([`attached`](Self::attached)).
+    /// The number added to every SeqNo stored with a message: 0, except for a run written with a
+    /// transaction's local numbers ([`attached`](Self::attached)).
     pub seq_shift: u64,
     /// How often its messages have been written so far (rule 4).
     pub writes: u8,
@@ -93,8 +93,8 @@ impl RunMeta {
         self.blocks_bytes + u64::from(self.index_bytes) + u64::from(self.filter_bytes)
     }
 
-    /// The same run with its local numbers made SeqNos: number `n` becomes `base + n`. The bytes on
-    /// disk stay as they are.
+    /// The same run with its local numbers turned into SeqNos: number `n` becomes `base + n`. The
+    /// bytes on disk stay unchanged.
     #[must_use]
     pub fn attached(&self, base: SeqNo) -> Self {
         let shifted = |seq: SeqNo| SeqNo(seq.get().saturating_add(base.get()));
@@ -186,7 +186,7 @@ impl RunMeta {
             last_key: input.bytes()?.into(),
             seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
         };
-        // Both are written only where they mean something.
+        // Both flags are written only where they apply.
         let needless = flags & FLAG_ONE_A_KEY != 0 && !meta.per_entry_seqs;
         if needless || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0 {
             return Err(Truncated);
@@ -218,8 +218,8 @@ fn room(extents: &[Extent]) -> u64 {
     extents.iter().fold(0, |sum, extent| sum.saturating_add(extent.bytes()))
 }
 
-/// Reads one index entry; `separator` holds the one before and becomes this one's. Returns the
-/// block's bytes, whether it continues a key, and its entries.
+/// Decodes one index entry; `separator` holds the previous separator and is replaced by the new
+/// one. Returns the block's bytes, whether it continues a key, and its entries.
 pub(crate) fn decode_index_entry(
     input: &mut Reader<'_>,
     separator: &mut Vec<u8>,
@@ -238,8 +238,7 @@ pub(crate) fn decode_index_entry(
     Ok((bytes >> 1, bytes & 1 == 1, entries))
 }
 
-/// Where a value lies that has extents of its own: what a [`PutRef`] message carries as its value
-/// (rule 17).
+/// The place of a value in extents of its own: the value of a [`PutRef`] message (rule 17).
 ///
 /// ```text
 /// len (varint), checksum (u64, XXH3 of the value), extent count, each extent
@@ -252,7 +251,7 @@ pub struct ValueRef {
     pub len: u64,
     /// XXH3 of the value.
     pub checksum: u64,
-    /// Where it lies, in order.
+    /// The extents of the value, in order.
     pub extents: Vec<Extent>,
 }
 
@@ -367,7 +366,7 @@ mod tests {
         assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(attached.clone()));
         assert_eq!((out[3], &out[out.len() - 2..]), (3, &b"\xf4\x03"[..]));
         assert_eq!(attached.attached(SeqNo(1)).seq_shift, 501);
-        // Where one SeqNo stands for all, nothing is stored that could be shifted.
+        // If one SeqNo applies to all messages, no stored SeqNo could be shifted.
         let attached =
             RunMeta { per_entry_seqs: false, one_a_key: true, ..local }.attached(SeqNo(500));
         assert_eq!((attached.seq_shift, attached.max_seq), (0, SeqNo(1500)));
