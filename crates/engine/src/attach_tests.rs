@@ -3,13 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use frondb_background::Background;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::{ErrorKind, MessageKind};
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 
 use super::*;
-use crate::checkpoint::{rotate_manifest, trim_log};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use crate::private::{PrivateMessage, PrivatePart};
@@ -96,8 +96,10 @@ fn later_messages_go_above_the_runs() {
 /// whoever looks how far it is needed.
 #[test]
 fn the_record_stays_while_the_runs_wait() {
-    let keeps: [fn(&Env); 2] =
-        [|env| trim_log(env).unwrap(), |env| assert!(rotate_manifest(env, true).unwrap())];
+    let keeps: [fn(&Background); 2] = [
+        |background| background.trim_log().unwrap(),
+        |background| assert!(background.rotate_manifest(true).unwrap()),
+    ];
     for keep in keeps {
         let device = MemoryDevice::new();
         let engine = open(&device);
@@ -105,9 +107,9 @@ fn the_record_stays_while_the_runs_wait() {
         engine.block_flushes(&a, true);
         commit(&engine, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::Sync);
         put(&engine, &b, b"later", Durability::Sync);
-        engine.shared.freeze(b.core());
-        engine.shared.run_pending();
-        keep(&engine.shared.env);
+        engine.shared.background.freeze(b.core());
+        engine.shared.background.run_pending();
+        keep(&engine.shared.background);
         assert_eq!(engine.stats().attaches, 1, "only one of them is part of its tree");
         drop(engine);
 
@@ -214,7 +216,7 @@ fn what_was_never_committed_is_free_after_a_restart() {
         let tree = engine.open_tree("t").unwrap();
         assert_eq!(count(&engine, &tree), 0);
         if rotate {
-            assert!(rotate_manifest(&engine.shared.env, true).unwrap());
+            assert!(engine.shared.background.rotate_manifest(true).unwrap());
         }
     }
     let engine = open(&device.crash(CrashMode::KeepAll));
@@ -269,6 +271,6 @@ fn a_long_stretch_of_deletes_is_cleaned_away() {
     of((400_000..440_000).map(message(MessageKind::Delete)).collect(), false);
     while engine.run_one(false) {}
     let left = engine.tree_stats(&tree).unwrap().deletes;
-    assert!(left < TOMBSTONE_RUN / 2, "{left} deletes are left");
+    assert!(left < frondb_trunk::plan::TOMBSTONE_RUN / 2, "{left} deletes are left");
     assert_eq!(count(&engine, &tree), 760_000);
 }

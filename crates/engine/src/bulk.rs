@@ -33,8 +33,8 @@ use frondb_space::{Extent, Space};
 use frondb_writeset::SortBuffer;
 
 use self::merging::Merging;
-use crate::admission::Load;
 use crate::engine::Engine;
+use frondb_background::Load;
 use frondb_commit::Attachment;
 use frondb_commit::Commit;
 use frondb_commit::Durability;
@@ -180,7 +180,7 @@ impl Engine {
         let env = &self.shared().env;
         env.check()?;
         env.check_writable()?;
-        let default = env.memory().bulk_bytes();
+        let default = env.jobs.shares.now().bulk_bytes();
         let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
         let shared = LoadShared {
             engine: Arc::clone(self),
@@ -535,7 +535,7 @@ impl LoadShared {
         self.lock_trees(&mut locker, parts, report, go_on)?;
         let _call = self.engine.begin_call()?;
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
-        shared.admit(load, &|| self.check_cancelled().is_err())?;
+        shared.background.admit(load, &|| self.check_cancelled().is_err())?;
         let committed = shared.catalog.commit_new(new, || {
             env.parts.add_with(txn, parts, new)?;
             let commit = Commit { txn, attachments: parts, sections: &[] };
@@ -543,7 +543,7 @@ impl LoadShared {
                 .commit(commit, false, &mut Vec::new())
                 .inspect_err(|_| env.parts.forget(txn, parts))
         })?;
-        shared.committed(&committed, 0, 0);
+        shared.background.committed(&committed, 0, 0);
         Ok(Some(committed.end))
     }
 }

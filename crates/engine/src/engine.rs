@@ -2,7 +2,6 @@
 
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{JoinHandle, Priority, SharedExecutor};
-use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_device::{CopyOnWriteDevice, DeviceLock, SharedDevice};
@@ -11,22 +10,19 @@ use frondb_space::Extent;
 
 use frondb_wal::SyncMode;
 
-use crate::admission::{FULL_TRIES, LOOK_EVERY, Load};
-use crate::background::{LEND_BYTES, worker};
 use crate::batch_locks::BatchLocks;
 use crate::catalog::Catalog;
-use crate::checkpoint::{FEW_TREES, rotate_manifest, trim_log};
 use crate::env::Env;
 use crate::options::EngineOptions;
-use crate::pacing::Pacing;
-use crate::period::Period;
-use crate::plans::plan_all;
 use crate::prepared;
 use crate::recovery::{self, Damage, Recovery};
-use crate::stats::{Counters, EngineStats, TreeStats};
+use crate::stats::{EngineStats, TreeStats};
 use crate::two_phase;
-use crate::work::Work;
-use frondb_commit::{Batch, Commit, CommitHook, Committed, Committer, Durability, guarded};
+use frondb_background::{
+    Background, FEW_TREES, FULL_TRIES, LEND_BYTES, LOOK_EVERY, Load, LogPins, Queue, plan_all,
+    worker,
+};
+use frondb_commit::{Batch, Commit, CommitHook, Committed, Durability, guarded};
 use frondb_records::TreeOptions;
 use frondb_tree::estimate::split_keys;
 use frondb_tree::estimate::{FirstEntries, count_first};
@@ -43,16 +39,9 @@ pub const LOG_DIR: &str = "wal";
 
 /// What users and workers share.
 pub(crate) struct Shared {
-    pub(crate) env: Env,
-    pub(crate) work: Arc<Work>,
-    pub(crate) pacing: Pacing,
-    pub(crate) period: Period,
-    pub(crate) committer: Arc<Committer>,
+    pub(crate) env: Arc<Env>,
+    pub(crate) background: Arc<Background>,
     pub(crate) catalog: Catalog,
-    /// Nothing is left to tidy since the last write.
-    pub(crate) tidied: AtomicBool,
-    /// A worker knows that the log has something to sync when its time has come.
-    pub(crate) ticking: AtomicBool,
 }
 
 /// A tree by name, for listings.
@@ -164,21 +153,24 @@ impl Engine {
             }
         };
         let threads = options.background_threads;
-        let period = Period::new(options.checkpoint_period);
-        let work = Arc::new(Work::default());
-        let hints = Arc::clone(&work) as Arc<dyn HintSink>;
+        let period = options.checkpoint_period;
+        let queue = Arc::new(Queue::default());
+        let hints = Arc::clone(&queue) as Arc<dyn HintSink>;
         let (env, recovery, log_lock) =
             recovery::open(device, log_device, options, clock, hints, damage)?;
-        work.set_merges_max(env.memory().merges_max());
+        let env = Arc::new(env);
         let shared = Arc::new(Shared {
             catalog: Catalog::of(&env),
-            committer: Arc::clone(&env.committer),
+            background: Background::new(
+                Arc::clone(&env.jobs),
+                queue,
+                Arc::clone(&env.committer),
+                Arc::clone(&env.account),
+                Arc::clone(&env) as Arc<dyn LogPins>,
+                period,
+                threads == 0,
+            ),
             env,
-            work,
-            pacing: Pacing::default(),
-            period,
-            tidied: AtomicBool::new(true),
-            ticking: AtomicBool::new(false),
         });
         let engine = Self {
             shared,
@@ -189,20 +181,20 @@ impl Engine {
             closed: Mutex::new(Ok(())),
         };
         for tree in engine.shared.env.trees.all() {
-            plan_all(&engine.shared.env, &engine.shared.work, &tree);
+            plan_all(&engine.shared.env.jobs, &engine.shared.background.queue, &tree);
             if !tree.version().frozen.is_empty() {
-                engine.shared.work.add_flush(&tree);
+                engine.shared.background.queue.add_flush(&tree);
             }
         }
         two_phase::lock_again(&engine.shared.env)?;
         for i in 0..threads {
-            let shared = Arc::clone(&engine.shared);
-            let task = Box::new(move || worker(&shared));
+            let background = Arc::clone(&engine.shared.background);
+            let task = Box::new(move || worker(&background));
             let handle = executor.spawn(&format!("frondb-{i}"), Priority::Background, task)?;
             engine.workers.lock().push(handle);
         }
-        engine.shared.freeze_if_full(&[]);
-        engine.shared.mark_recovered();
+        engine.shared.background.freeze_if_full(&[]);
+        engine.shared.background.mark_recovered();
         Ok(engine)
     }
 
@@ -264,10 +256,10 @@ impl Engine {
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         let _call = self.begin_call()?;
         let shared = &self.shared;
-        let tree = shared.catalog.remove(&shared.env, &shared.committer, name)?;
-        shared.work.forget(tree.id);
-        shared.touched();
-        shared.work.add_chores();
+        let tree = shared.catalog.remove(&shared.env, &shared.env.committer, name)?;
+        shared.background.queue.forget(tree.id);
+        shared.background.touched();
+        shared.background.queue.add_chores();
         Ok(())
     }
 
@@ -277,7 +269,7 @@ impl Engine {
     /// most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
-        self.shared.env.memory().batch_bytes()
+        self.shared.env.jobs.shares.now().batch_bytes()
     }
 
     /// Commits a batch: all of it or nothing. Returns when it is as durable as asked; later reads
@@ -290,13 +282,13 @@ impl Engine {
         let _call = self.begin_call()?;
         let shared = &self.shared;
         batch.check_bytes(self.batch_bytes_max())?;
-        shared.admit(Load::of(batch), &|| false)?;
+        shared.background.admit(Load::of(batch), &|| false)?;
         let locks = BatchLocks::take(&shared.env, batch)?;
-        let committed =
-            shared.lending_space(batch.frees_space(), || shared.committer.commit_batch(batch))?;
+        let committed = shared
+            .lending_space(batch.frees_space(), || shared.env.committer.commit_batch(batch))?;
         drop(locks);
-        shared.committed(&committed, batch.len() as u64, batch.bytes() as u64);
-        shared.committer.make_durable(committed.end, durability)
+        shared.background.committed(&committed, batch.len() as u64, batch.bytes() as u64);
+        shared.env.committer.make_durable(committed.end, durability)
     }
 
     /// What [`Durability::Sync`] waits for now.
@@ -316,8 +308,7 @@ impl Engine {
         let result =
             env.log.wal.set_sync_mode(mode).inspect_err(|error| env.poison_if_unknown(error));
         // A worker may be waiting for as long as the old mode allowed.
-        self.shared.ticking.store(true, Ordering::Release);
-        self.shared.work.wake();
+        self.shared.background.sync_mode_changed();
         result
     }
 
@@ -330,20 +321,20 @@ impl Engine {
     /// Writes all memtables to runs and waits for it.
     pub fn flush(&self) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.flush()
+        self.shared.background.flush()
     }
 
     /// Flushes, writes a snapshot of the manifest and lets go of the log: the next open replays
     /// nothing that was committed before this call.
     pub fn checkpoint(&self) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.flush()?;
+        self.shared.background.flush()?;
         let env = &self.shared.env;
         // What is prepared is pending from now on, and needs no log (rule 19).
-        let moved = prepared::move_to_manifest(env, &self.shared.committer, Lsn::MAX);
+        let moved = prepared::move_to_manifest(env, &self.shared.env.committer, Lsn::MAX);
         let result = moved
-            .and_then(|()| trim_log(env))
-            .and_then(|()| rotate_manifest(env, true))
+            .and_then(|()| self.shared.background.trim_log())
+            .and_then(|()| self.shared.background.rotate_manifest(true))
             .map(|_| ());
         result.inspect_err(|error| env.poison_if_unknown(error))
     }
@@ -372,7 +363,7 @@ impl Engine {
             return env.check_health();
         }
         env.check_open()?;
-        self.shared.committer.make_durable(end, durability)
+        self.shared.env.committer.make_durable(end, durability)
     }
 
     /// To be held by a call that may write; see the head of [`Engine`]. Calls do not nest.
@@ -487,14 +478,14 @@ impl Engine {
     pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
         let env = &self.shared.env;
         env.check_open()?;
-        env.throttle.set_limit(bytes, env.now());
+        env.jobs.throttle.set_limit(bytes, env.now());
         Ok(())
     }
 
     /// How many bytes a second flushes and merges may write; 0 for no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
-        self.shared.env.throttle.limit()
+        self.shared.env.jobs.throttle.limit()
     }
 
     /// All locks that transactions hold just now.
@@ -553,17 +544,17 @@ impl Engine {
     /// Whether no flush or merge that writers owe is due or under way.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.shared.plan_hints_if_manual();
-        self.shared.work.due().is_settled()
+        self.shared.background.plan_hints_if_manual();
+        self.shared.background.queue.due().is_settled()
     }
 
     /// Waits until [`is_settled`](Self::is_settled), and until deleted large values are given back whose space is worth
     /// the rewrite of the leaves that name them.
     pub fn wait_settled(&self) -> Result<()> {
         let call = self.begin_call()?;
-        self.shared.plan_values();
+        self.shared.background.plan_values();
         drop(call);
-        let work = &self.shared.work;
+        let work = &self.shared.background.queue;
         work.want_values(true);
         let waited = self.wait_for_work();
         work.want_values(false);
@@ -574,13 +565,14 @@ impl Engine {
         let mut tries = 0;
         loop {
             let _call = self.begin_call()?;
-            if self.shared.is_manual() {
-                self.shared.try_space();
-                self.shared.run_pending();
+            if self.shared.background.is_manual() {
+                self.shared.background.try_space();
+                self.shared.background.run_pending();
             }
             let settled = self
                 .shared
-                .work
+                .background
+                .queue
                 .wait_until(LOOK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
             let Some(full) = self.shared.env.full() else {
                 if settled {
@@ -589,12 +581,12 @@ impl Engine {
                 continue;
             };
             // Merges may be about to free what is missing, or have, and it is to be tried.
-            if tries == FULL_TRIES || self.shared.is_manual() && tries > 0 {
+            if tries == FULL_TRIES || self.shared.background.is_manual() && tries > 0 {
                 return Err(full);
             }
             tries += 1;
-            if settled && !self.shared.is_manual() {
-                self.shared.work.wait_until(LOOK_EVERY, &mut |_| false);
+            if settled && !self.shared.background.is_manual() {
+                self.shared.background.queue.wait_until(LOOK_EVERY, &mut |_| false);
             }
         }
     }
@@ -603,17 +595,17 @@ impl Engine {
     /// `idle` lets in what is otherwise done only when nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
         let Ok(_call) = self.begin_call() else { return false };
-        self.shared.tick();
+        self.shared.background.tick();
         if idle {
-            self.shared.begin_idle();
+            self.shared.background.begin_idle();
         } else {
-            self.shared.work.set_idle(false);
+            self.shared.background.queue.set_idle(false);
         }
-        self.shared.plan_hints();
-        match self.shared.work.try_next() {
+        self.shared.background.plan_hints();
+        match self.shared.background.queue.try_next() {
             None => false,
             Some(task) => {
-                self.shared.perform(task);
+                self.shared.background.perform(task);
                 true
             }
         }
@@ -645,8 +637,8 @@ impl Engine {
         let flushed = healthy.and_then(|()| {
             // Thousands of small trees stay in the log, which replays them as fast.
             let few = shared.env.trees.len() <= FEW_TREES;
-            shared.freeze_all(if few { 0 } else { crate::checkpoint::RELOG_BYTES_MAX });
-            shared.wait_flushed()
+            shared.background.freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
+            shared.background.wait_flushed()
         });
         let flushed = match flushed {
             // The log has what could not be flushed.
@@ -656,10 +648,10 @@ impl Engine {
         self.stop();
         flushed?;
         self.unpin_prepared()?;
-        trim_log(&shared.env)?;
-        rotate_manifest(&shared.env, false)?;
+        shared.background.trim_log()?;
+        shared.background.rotate_manifest(false)?;
         shared.env.log.wal.settle()?;
-        shared.tidy();
+        shared.background.tidy();
         // From now on what is missing was lost.
         shared.env.edits.manifest.settle()?;
         shared.env.check_health()
@@ -668,9 +660,9 @@ impl Engine {
     /// What is prepared should not make the next open replay a long log.
     fn unpin_prepared(&self) -> Result<()> {
         let env = &self.shared.env;
-        let long = env.memory().write_buffer_bytes() / 16;
+        let long = env.jobs.shares.now().write_buffer_bytes() / 16;
         let limit = Lsn(env.log.wal.end_lsn().get().saturating_sub(long));
-        match prepared::move_to_manifest(env, &self.shared.committer, limit) {
+        match prepared::move_to_manifest(env, &self.shared.env.committer, limit) {
             // The log has it.
             Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
             other => other,
@@ -678,13 +670,13 @@ impl Engine {
     }
 
     fn stop(&self) {
-        self.shared.work.stop();
+        self.shared.background.queue.stop();
         for worker in self.workers.lock().drain(..) {
             if let Err(error) = worker.join() {
                 tracing::error!(%error, "a background worker ended badly");
             }
         }
-        drop(self.shared.work.take_parked());
+        drop(self.shared.background.queue.take_parked());
     }
 }
 
@@ -714,7 +706,7 @@ impl Shared {
         frees_space: bool,
         values: &mut Vec<(TreeId, Vec<Extent>)>,
     ) -> Result<Committed> {
-        self.lending_space(frees_space, || self.committer.commit(commit, values))
+        self.lending_space(frees_space, || self.env.committer.commit(commit, values))
     }
 
     /// Commits; one that only deletes can be logged on a full disk (rule 25).
@@ -734,48 +726,10 @@ impl Shared {
         committed.inspect_err(|error| self.env.poison_if_unknown(error))
     }
 
-    /// What follows a commit, but the wait for the disk.
-    pub(crate) fn committed(self: &Arc<Self>, committed: &Committed, messages: u64, bytes: u64) {
-        let counters = &self.env.counters;
-        Counters::add(&counters.commits, 1);
-        Counters::add(&counters.messages, messages);
-        Counters::add(&counters.user_bytes, bytes);
-        let now = self.env.now();
-        self.env.last_commit.store(now.0, Ordering::Relaxed);
-        self.period.committed(now);
-        self.touched();
-        self.flush_attached(&committed.attached);
-        committed.trees.iter().for_each(|tree| self.probe_empty_ranges(tree));
-        self.freeze_if_full(&committed.trees);
-    }
-
-    pub(crate) fn is_manual(&self) -> bool {
-        self.env.options.background_threads == 0
-    }
-
-    /// Something was written: there will be something to tidy.
-    pub(crate) fn touched(&self) {
-        if self.tidied.swap(false, Ordering::AcqRel) {
-            self.work.set_idle(false);
-            // A worker that sleeps without end should look around once things are quiet again.
-            self.work.wake();
-        } else {
-            self.work.set_idle(false);
-        }
-        self.keep_ticking();
-    }
-
     pub(crate) fn stats(&self) -> EngineStats {
-        let env = &self.env;
         let mut stats = EngineStats::default();
-        env.counters.fill(&mut stats);
-        crate::maintenance::fill_parts(env, &mut stats);
-        let due = self.work.due();
-        stats.debt_jobs = due.debt_jobs;
-        stats.debt_bytes = due.debt_bytes;
-        stats.running_jobs = due.running;
-        stats.write_stall_nanos = self.pacing.waited_nanos();
-        stats.rate_limit_nanos = env.throttle.waited_nanos();
+        crate::maintenance::fill_parts(&self.env, &mut stats);
+        crate::maintenance::fill_background(&self.background, &mut stats);
         stats
     }
 }

@@ -11,7 +11,7 @@ use frondb_core::budget::Part;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
-use frondb_core::sync::atomic::AtomicU64;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{NodeId, SeqNo, UpdateFn};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_space::{Class, Extent};
@@ -19,17 +19,21 @@ use frondb_trunk::install::{Change, Made, Place};
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
 use super::*;
-use crate::flush::FlushJob;
-use crate::plans::{Begun, MergeJob, Running, dead_runs, replan};
-use crate::work::{RANK_FLUSH, Task};
+use frondb_background::jobs::Running;
+use frondb_background::jobs::flush::FlushJob;
+use frondb_background::jobs::install::dead_runs;
+use frondb_background::jobs::merge::{Begun, MergeJob};
+use frondb_background::priority::FLUSH;
+use frondb_background::replan;
+use frondb_background::{Queue, Task};
 use frondb_tree::InstallState;
 
 /// What makes durable how far the log is needed.
-type Keep = fn(&Env);
+type Keep = fn(&Background);
 
 const KEEPS: [(&str, Keep); 2] = [
-    ("an edit", |env| trim_log(env).unwrap()),
-    ("a snapshot of the manifest", |env| assert!(rotate_manifest(env, true).unwrap())),
+    ("an edit", |background| background.trim_log().unwrap()),
+    ("a snapshot of the manifest", |background| assert!(background.rotate_manifest(true).unwrap())),
 ];
 
 fn open(device: &MemoryDevice) -> Result<Engine> {
@@ -88,7 +92,7 @@ fn the_log_goes_on_where_power_loss_has_cut_it() {
             put(&engine, &goes, &format!("unsynced {key}"), Durability::NoSync);
         }
         engine.drop_tree("goes").unwrap();
-        keep(&engine.shared.env);
+        keep(&engine.shared.background);
         let device = device.crash(CrashMode::LoseUnsynced);
         drop(engine);
 
@@ -133,7 +137,7 @@ fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
         mark.read_exact_at(0, &mut blank).unwrap();
         let tree = create(&engine, "t");
         put(&engine, &tree, "the last key", Durability::Sync);
-        keep(&engine.shared.env);
+        keep(&engine.shared.background);
         drop((tree, engine));
         damage(&device, "the last key");
         if how != "the mark" {
@@ -173,19 +177,19 @@ fn ids_go_on_where_they_ended() {
         let id = goes.id();
         for round in 0..3 {
             put(&engine, &goes, &format!("in a run {round}"), Durability::Sync);
-            assert!(engine.shared.freeze(goes.core()));
-            engine.shared.run_pending();
+            assert!(engine.shared.background.freeze(goes.core()));
+            engine.shared.background.run_pending();
         }
         put(&engine, &goes, "in the log", Durability::Sync);
         drop(goes);
         engine.drop_tree("goes").unwrap();
         if !log_is_needed {
             engine.flush().unwrap();
-            trim_log(&engine.shared.env).unwrap();
+            engine.shared.background.trim_log().unwrap();
         }
         let before = given_out(&engine);
         assert!(before.1 >= 3, "runs were made");
-        assert!(rotate_manifest(&engine.shared.env, true).unwrap());
+        assert!(engine.shared.background.rotate_manifest(true).unwrap());
         drop((stays, engine));
 
         let engine = open(&device).unwrap();
@@ -218,7 +222,7 @@ fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
     engine.write(&batch, Durability::Sync).unwrap();
     engine.flush().unwrap();
     assert_eq!(engine.shared.env.ids.largest().run, 0, "no run was made");
-    trim_log(&engine.shared.env).unwrap();
+    engine.shared.background.trim_log().unwrap();
     let before = given_out(&engine);
     drop((tree, engine));
 
@@ -240,11 +244,11 @@ fn the_flushed_seqno_outlives_reopening() {
     let (pin, tree) = (create(&engine, "pins the log"), create(&engine, "t"));
     put(&engine, &pin, "first", Durability::Sync);
     put(&engine, &tree, "k", Durability::Sync);
-    assert!(engine.shared.freeze(tree.core()));
-    engine.shared.run_pending();
+    assert!(engine.shared.background.freeze(tree.core()));
+    engine.shared.background.run_pending();
     drop((pin, tree));
     for _ in 0..3 {
-        assert!(rotate_manifest(&engine.shared.env, true).unwrap());
+        assert!(engine.shared.background.rotate_manifest(true).unwrap());
         drop(engine);
         engine = open(&device).unwrap();
         assert_eq!(engine.recovery().messages, 1, "only what is in no run is replayed");
@@ -386,7 +390,7 @@ fn planned(node: NodeId, rank: u8) -> Planned {
 #[test]
 fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Work::default());
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     let (steps, mut of_scans) = (4000, 0);
     for _ in 0..steps {
         for (node, rank) in [(NodeId(1), 2), (NodeId(2), 4)] {
@@ -404,7 +408,7 @@ fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
 #[test]
 fn a_long_job_makes_way_for_what_is_more_urgent() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Work::default());
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     let rewrite = 3;
     assert!(!work.stepped(rewrite), "nothing waits");
     work.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), rewrite)));
@@ -412,7 +416,7 @@ fn a_long_job_makes_way_for_what_is_more_urgent() {
     assert!(!work.stepped(rewrite), "what waits is no more urgent");
     work.add_flush(&tree);
     assert!(work.stepped(rewrite), "a flush waits");
-    assert!(!work.stepped(RANK_FLUSH), "a flush goes on");
+    assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
 /// Rule 10: between the end of a flush and the chores that let go of the log there is always something
@@ -420,7 +424,7 @@ fn a_long_job_makes_way_for_what_is_more_urgent() {
 #[test]
 fn the_chores_are_due_with_the_end_of_a_flush() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Work::default());
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     work.add_flush(&tree);
     let Some(Task::Flush(flushed)) = work.try_next() else { panic!("a flush is due") };
     assert_eq!((work.due().running, work.due().chores), (1, false));
@@ -436,12 +440,12 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     let engine = open(&device).unwrap();
     let (tree, env) = (create(&engine, "t"), &engine.shared.env);
     put(&engine, &tree, "flushed", Durability::Sync);
-    assert!(engine.shared.freeze(tree.core()));
-    let mut flush = FlushJob::begin(env, tree.core()).unwrap().unwrap();
+    assert!(engine.shared.background.freeze(tree.core()));
+    let mut flush = FlushJob::begin(&env.jobs, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
-    let not_settled = flush.install(env).unwrap();
+    let not_settled = flush.install(&env.jobs).unwrap();
     put(&engine, &tree, "logged again", Durability::Sync);
-    engine.shared.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    engine.shared.env.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
     assert_eq!(env.committer.relogs(), 1);
     env.log.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
@@ -493,10 +497,10 @@ fn what_is_logged_again_is_there_whole_and_once() {
         [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
         engine.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
-            engine.shared.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+            engine.shared.env.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
             env.log.wal.sync().unwrap();
             if trims {
-                trim_log(env).unwrap();
+                engine.shared.background.trim_log().unwrap();
             }
         }
         let engine = open_updating(&device.crash(CrashMode::LoseUnsynced)).unwrap();
@@ -527,9 +531,9 @@ fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
         engine.write(&batch, Durability::Sync).unwrap();
     }
     let env = &engine.shared.env;
-    engine.shared.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    engine.shared.env.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
     env.log.wal.sync().unwrap();
-    trim_log(env).unwrap();
+    engine.shared.background.trim_log().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(engine);
 
@@ -557,10 +561,10 @@ fn an_idle_engine_keeps_no_spare_segments() {
         most = most.max(spares());
     }
     engine.flush().unwrap();
-    trim_log(&engine.shared.env).unwrap();
+    engine.shared.background.trim_log().unwrap();
     most = most.max(spares());
     assert!((1..=2).contains(&most), "{most} spares");
-    engine.shared.tidy();
+    engine.shared.background.tidy();
     assert_eq!(spares(), 0);
 }
 
@@ -652,8 +656,8 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     delete_row(&engine, &one, 1);
     (0..9).for_each(|row| delete_row(&engine, &two, row));
     let frozen = |tree: &Tree| tree.core().version().frozen.len();
-    engine.shared.freeze_deletes();
-    engine.shared.freeze_deletes();
+    engine.shared.background.freeze_deletes();
+    engine.shared.background.freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
@@ -663,30 +667,31 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
 fn what_waits_when_the_disk_is_full_is_taken_back() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let tree = create(&engine, "t");
-    let Shared { env, work, .. } = &*engine.shared;
+    let Shared { env, background, .. } = &*engine.shared;
+    let work = &background.queue;
     put_rows(&engine, &tree, 0..300);
     engine.flush().unwrap();
     (0..250).for_each(|row| delete_row(&engine, &tree, row));
-    assert!(engine.shared.freeze(tree.core()));
-    let mut flush = FlushJob::begin(env, tree.core()).unwrap().unwrap();
+    assert!(engine.shared.background.freeze(tree.core()));
+    let mut flush = FlushJob::begin(&env.jobs, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
-    let touched = flush.install(env).unwrap().settle(env).unwrap();
-    replan(env, work, tree.core(), &touched);
+    let touched = flush.install(&env.jobs).unwrap().settle(&env.jobs).unwrap();
+    replan(&env.jobs, work, tree.core(), &touched);
     let merge = next_plan(work).expect("a merge is due");
-    let Begun::Job(merge) = MergeJob::begin(env, tree.core(), merge).unwrap().unwrap() else {
+    let Begun::Job(merge) = MergeJob::begin(&env.jobs, tree.core(), merge).unwrap().unwrap() else {
         panic!("a merge has something to do");
     };
     work.park(Running::Merge(merge));
     let claimed = || tree.core().install.lock().claimed.len();
     assert_eq!(claimed(), 1);
 
-    engine.shared.fail(&Error::new(ErrorKind::NoSpace, "no space"));
+    engine.shared.background.fail(&Error::new(ErrorKind::NoSpace, "no space"));
     assert_eq!(claimed(), 0);
     assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
 }
 
 /// The next merge that may run; what else is due is forgotten.
-fn next_plan(work: &Work) -> Option<Planned> {
+fn next_plan(work: &Queue) -> Option<Planned> {
     loop {
         if let Task::Plan(_, planned) = work.try_next()? {
             return Some(planned);
@@ -706,7 +711,7 @@ fn until_space_is_lent(shared: &Shared, call: &mut dyn FnMut() -> Result<()>) {
         || (shared.env.log.wal.has_reserve(), shared.env.edits.manifest.has_reserve());
     assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
     shared.env.set_full(Some(error));
-    shared.try_space();
+    shared.background.try_space();
     call().unwrap();
     assert_eq!(has_reserve(), (true, true));
 }
@@ -732,11 +737,11 @@ fn the_reserve_is_lent_to_the_log_and_the_manifest() {
 #[test]
 fn no_job_is_parked_behind_a_full_disk() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&engine, "t"), &engine.shared.work);
+    let (tree, work) = (create(&engine, "t"), &engine.shared.background.queue);
     put(&engine, &tree, "key", Durability::Sync);
-    assert!(engine.shared.freeze(tree.core()));
+    assert!(engine.shared.background.freeze(tree.core()));
     let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
-    let job = FlushJob::begin(&engine.shared.env, &core).unwrap().unwrap();
+    let job = FlushJob::begin(&engine.shared.env.jobs, &core).unwrap().unwrap();
     assert!(work.hold(|| {}).is_empty());
     let job = work.park(Running::Flush(Box::new(job)));
     let job = job.expect("it takes space, and nothing may");
@@ -781,11 +786,11 @@ fn a_memtable_and_its_flush_charge_their_memory() {
     let (memtable, work) = (used(Part::Memtable), used(Part::Work));
     put(&engine, &tree, "key", Durability::Sync);
     assert!(used(Part::Memtable) > memtable);
-    assert!(engine.shared.freeze(tree.core()));
-    let mut flush = FlushJob::begin(env, tree.core()).unwrap().unwrap();
+    assert!(engine.shared.background.freeze(tree.core()));
+    let mut flush = FlushJob::begin(&env.jobs, tree.core()).unwrap().unwrap();
     assert!(used(Part::Work) > work);
     while !flush.step().unwrap() {}
-    let _ = flush.install(env).unwrap().settle(env).unwrap();
+    let _ = flush.install(&env.jobs).unwrap().settle(&env.jobs).unwrap();
     assert_eq!((used(Part::Memtable), used(Part::Work)), (memtable, work));
     let parts: u64 = Part::ALL.iter().map(|part| used(*part)).sum();
     assert_eq!(parts, env.budget.used());

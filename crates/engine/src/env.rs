@@ -1,5 +1,6 @@
 //! The handles that the parts of an open engine share, and the engine's health.
 
+use frondb_background::{JobContext, LogPins};
 use std::collections::BTreeMap;
 
 use frondb_commit::{Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState};
@@ -14,18 +15,14 @@ use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
 use frondb_run::RunEnv;
 use frondb_tree::{
-    Health, HintSink, MemtableAccount, PlanLimits, ReadContext, ReadCounters, TreeCore, TreeTotals,
-    Trees,
+    Health, HintSink, MemoryShares, MemtableAccount, ReadContext, ReadCounters, TreeTotals, Trees,
 };
-use frondb_trunk::job::JobEnv;
 use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
 use crate::memory::Beside;
 use crate::options::EngineOptions;
-use crate::prepared::PreparedSet;
-use crate::stats::Counters;
-use crate::throttle::Throttle;
+use crate::prepared::{self, PreparedSet};
 use crate::transaction::{PreparedHold, Roster, Spares};
 
 /// What the parts of one open engine share. Every field is safe to use from any thread.
@@ -83,12 +80,10 @@ pub struct Env {
     pub(crate) account: Arc<MemtableAccount>,
     /// Whether calls are taken.
     pub(crate) health: Arc<Health>,
-    /// When the last commit was, by the clock.
-    pub(crate) last_commit: AtomicU64,
-    /// How much background work may write.
-    pub(crate) throttle: Throttle,
-    /// Counters.
-    pub(crate) counters: Counters,
+    /// What jobs take.
+    pub(crate) jobs: Arc<JobContext>,
+    /// Parts of large transactions written to disk before they commit, a count.
+    pub(crate) spills: AtomicU64,
     /// What the process takes beside what the parts charge. Held while the memory is changed.
     pub(crate) beside: Mutex<Beside>,
     /// How much the block allocator may keep idle.
@@ -141,7 +136,18 @@ impl Env {
         let edits = Edits::new(parts.manifest, parts.pending, Arc::clone(&health));
         let trees: Arc<Trees> = Arc::default();
         let runs = parts.runs;
+        let shares = MemoryShares::new(Arc::clone(&parts.budget), parts.options.memory_rules());
+        let jobs = JobContext::new(
+            Arc::clone(&reads),
+            Arc::clone(&trees),
+            Arc::clone(&ids),
+            Arc::clone(&log),
+            Arc::clone(&edits),
+            shares,
+            parts.options.background_bytes_per_second,
+        );
         Self {
+            jobs,
             id,
             locks: LockManager::new(lock_options, Arc::clone(&parts.budget)),
             spill: SpillEnv {
@@ -175,7 +181,6 @@ impl Env {
             oracle,
             device: parts.device,
             log_device: parts.log_device,
-            throttle: Throttle::new(parts.options.background_bytes_per_second),
             clock: parts.clock,
             options: parts.options,
             budget: parts.budget,
@@ -187,8 +192,7 @@ impl Env {
             totals: Arc::default(),
             account,
             health,
-            last_commit: AtomicU64::new(0),
-            counters: Counters::default(),
+            spills: AtomicU64::new(0),
             beside: Mutex::new(parts.beside),
             idle: Mutex::new(IdleMemory::allow(memory.idle_bytes())),
         }
@@ -198,48 +202,9 @@ impl Env {
         ENGINES.next()
     }
 
-    /// `frees_space`: on a full disk the job may use the reserve (rule 25).
-    pub(crate) fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
-        JobEnv {
-            reserved: frees_space && self.full().is_some(),
-            reads: self.reads.counters.found(),
-            tree: tree.id,
-            options: tree.options.trunk,
-            run_env: Arc::clone(&self.runs),
-            run_ids: Arc::clone(self.ids.runs()),
-            update: tree.update.clone(),
-        }
-    }
-
     /// What reads take.
     pub(crate) fn reads(&self) -> &Arc<ReadContext> {
         &self.reads
-    }
-
-    /// What the planner needs to know beside a tree.
-    pub(crate) fn plan_limits(&self) -> PlanLimits {
-        PlanLimits {
-            write_buffer_bytes: self.memory().write_buffer_bytes(),
-            oldest_snapshot: self.snapshots.oldest(),
-            inputs_max: frondb_run::merge_inputs_max(self.budget.total()),
-        }
-    }
-
-    /// Where the log begins that some memtable or prepared transaction still needs.
-    pub(crate) fn log_start(&self) -> Lsn {
-        // Read before the trees: a record behind this is not noted in its memtable yet.
-        let mut start = self.log.applied().get();
-        // Likewise: one that commits is noted in its trees before it is prepared no more.
-        start = start.min(self.prepared.needed_from().get());
-        let durable = self.log.wal.durable_lsn();
-        self.trees.for_each(|tree| {
-            for source in tree.version().sources() {
-                if let Some(lsn) = source.needed_from(durable) {
-                    start = start.min(lsn.get());
-                }
-            }
-        });
-        Lsn(start)
     }
 
     pub(crate) fn now(&self) -> Nanos {
@@ -272,11 +237,6 @@ impl Env {
         self.health.set_closed()
     }
 
-    #[inline]
-    pub(crate) fn is_closed(&self) -> bool {
-        self.health.is_closed()
-    }
-
     pub(crate) fn poison(&self, error: &Error) {
         self.health.poison(error);
     }
@@ -285,11 +245,22 @@ impl Env {
         self.health.poison_if_unknown(error);
     }
 
+    #[cfg(test)]
     pub(crate) fn set_full(&self, error: Option<Error>) {
         self.health.set_full(error);
     }
 
     pub(crate) fn full(&self) -> Option<Error> {
         self.health.full()
+    }
+}
+
+impl LogPins for Env {
+    fn needed_from(&self) -> Lsn {
+        self.prepared.needed_from()
+    }
+
+    fn unpin(&self, limit: Lsn) -> Result<()> {
+        prepared::move_to_manifest(self, &self.committer, limit)
     }
 }

@@ -8,37 +8,24 @@
 //! No part here owns the whole database: each takes the handles it needs from [`Env`].
 //! `docs/design/` has a page for each: wal-and-commit, recovery, background-work, cursors.
 
-mod admission;
-mod attach;
-mod background;
 mod batch_locks;
 mod bulk;
 mod catalog;
-mod checkpoint;
 mod engine;
 mod env;
 mod files;
-mod flush;
-mod flush_group;
 mod maintenance;
 mod memory;
 mod options;
-mod pacing;
 mod period;
-mod plans;
 mod prepared;
-mod probe;
 mod quiesce;
 mod recovery;
-mod relocate;
 mod replay;
-mod replay_room;
 mod stats;
 mod survey;
-mod throttle;
 mod transaction;
 mod two_phase;
-mod work;
 
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,

@@ -1,5 +1,6 @@
 //! Figures of an open engine.
 
+use frondb_background::Background;
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 
@@ -59,6 +60,7 @@ pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
     stats.run_bytes = totals.run_bytes;
     stats.frozen_memtables = totals.frozen_memtables;
     stats.relogs = env.committer.relogs();
+    stats.spills = env.spills.load(Ordering::Relaxed);
     let reads = &env.reads().counters;
     stats.gets = reads.gets();
     stats.seeks = reads.seeks();
@@ -99,6 +101,34 @@ pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
     stats.data_used_bytes = space.used_bytes;
     stats.data_free_bytes = space.free_bytes;
     stats.disk_full = u64::from(env.full().is_some());
+}
+
+/// Statistics of background work.
+pub(crate) fn fill_background(background: &Background, stats: &mut EngineStats) {
+    let done = background.jobs.figures();
+    stats.commits = done.commits;
+    stats.messages = done.messages;
+    stats.user_bytes = done.user_bytes;
+    stats.attaches = done.attaches;
+    stats.flushes = done.flushes;
+    stats.flush_bytes = done.flush_bytes;
+    stats.merges = done.merges;
+    stats.rewrites = done.rewrites;
+    stats.scan_rewrites = done.scan_rewrites;
+    stats.node_flushes = done.node_flushes;
+    stats.prefix_truncations = done.prefix_truncations;
+    stats.merge_bytes = done.merge_bytes;
+    stats.merged_entries = done.merged_entries;
+    stats.steps = done.steps;
+    stats.checkpoints = done.checkpoints;
+    stats.manifest_rotations = done.manifest_rotations;
+    stats.job_failures = done.job_failures;
+    let due = background.queue.due();
+    stats.debt_jobs = due.debt_jobs;
+    stats.debt_bytes = due.debt_bytes;
+    stats.running_jobs = due.running;
+    stats.write_stall_nanos = background.write_stall_nanos();
+    stats.rate_limit_nanos = background.jobs.throttle.waited_nanos();
 }
 
 #[cfg(all(test, not(shuttle)))]

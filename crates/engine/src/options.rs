@@ -8,7 +8,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 use frondb_wal::{SyncMode, WalOptions};
 
-use crate::memory::Memory;
+use frondb_tree::{Memory, MemoryRules};
 
 /// Update functions by name and version, given before the log is replayed (rule 16).
 #[derive(Clone, Default)]
@@ -146,9 +146,9 @@ impl Default for EngineOptions {
 
 impl EngineOptions {
     /// Smallest budget accepted, bytes: the smallest that the whole process keeps to.
-    pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
+    pub const MEMORY_BYTES_MIN: u64 = MemoryRules::BYTES_MIN;
     /// The same without background threads, for tests: there the parts keep to it.
-    pub const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
+    pub const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
     /// Largest reserve accepted, bytes.
     pub const RESERVE_BYTES_MAX: u64 = 256 << 20;
     /// Smallest segment of the log, bytes.
@@ -185,7 +185,7 @@ impl EngineOptions {
                 range.end()
             )));
         }
-        crate::period::check(self.checkpoint_period)?;
+        frondb_background::check_period(self.checkpoint_period)?;
         self.sync.check()
     }
 
@@ -208,11 +208,15 @@ impl EngineOptions {
 
     /// How the memory is shared out when it is opened.
     pub(crate) fn memory(&self) -> Memory {
-        self.memory_of(self.memory_bytes)
+        self.memory_rules().of(self.memory_bytes)
     }
 
-    /// The same if it were so much.
-    pub(crate) fn memory_of(&self, bytes: u64) -> Memory {
-        Memory::new(bytes, self)
+    /// What the options say of memory, but for how much there is.
+    pub(crate) fn memory_rules(&self) -> MemoryRules {
+        MemoryRules {
+            write_buffer: self.write_buffer_bytes,
+            has_threads: self.background_threads > 0,
+            read_only: self.read_only,
+        }
     }
 }

@@ -37,7 +37,7 @@ use frondb_trunk::install::Place;
 use frondb_trunk::job::{Job, JobInput};
 
 use crate::env::Env;
-use crate::plans::discard;
+use frondb_background::jobs::install::discard;
 use frondb_commit::{
     Attachment, Commit, CommitLatch, Committed, Committer, Messages, PreparedInManifest, insert,
     parts_of,
@@ -541,7 +541,7 @@ impl Moved {
         };
         let whole =
             Target { lo: Arc::from([]), hi: None, place: Place::Slice, piece_bytes: u64::MAX };
-        let mut job = Job::new(env.job_env(tree, false), input, vec![whole], 1)?;
+        let mut job = Job::new(env.jobs.job_env(tree, false), input, vec![whole], 1)?;
         while !job.step()? {}
         let result = job.finish()?;
         let dropped = extents_of(&result.dropped_refs).inspect_err(|_| discard(&result.made))?;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use frondb_background::Background;
 use std::time::Duration;
 
 use frondb_core::MessageKind;
@@ -11,7 +12,6 @@ use frondb_core::executor::ThreadExecutor;
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 
 use super::*;
-use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use crate::private::{PrivateMessage, PrivatePart};
@@ -64,7 +64,7 @@ fn value(engine: &Engine, tree: &str, key: &str) -> Option<String> {
 /// Fills the log behind what is prepared, in a tree of its own.
 fn fill_log(engine: &Engine) {
     let tree = engine.create_tree("filler", TreeOptions::default()).unwrap();
-    while !log_is_long(&engine.shared.env) {
+    while !engine.shared.background.log_is_long() {
         let mut batch = Batch::new();
         batch.put(&tree, b"key", &[1; 60_000]);
         engine.write(&batch, Durability::Sync).unwrap();
@@ -77,21 +77,23 @@ type Unpin = fn(&Engine);
 
 const UNPINS: [(&str, Unpin); 5] = [
     ("nothing", |_| {}),
-    ("an edit that lets the log go", |engine| trim_log(&engine.shared.env).unwrap()),
+    ("an edit that lets the log go", |engine| engine.shared.background.trim_log().unwrap()),
     ("a checkpoint", |engine| engine.checkpoint().unwrap()),
     ("a snapshot of the manifest behind a move", |engine| {
-        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
         move_to_manifest(env, committer, Lsn::MAX).unwrap();
-        assert!(rotate_manifest(env, true).unwrap());
+        assert!(engine.shared.background.rotate_manifest(true).unwrap());
     }),
     ("a long log", |engine| {
         fill_log(engine);
         let shared = &engine.shared;
-        shorten_log(&shared.env, &shared.committer, &mut |tree| shared.work.add_flush(tree))
-            .unwrap();
-        trim_log(&shared.env).unwrap();
+        shared.background.shorten_log().unwrap();
+        shared.background.trim_log().unwrap();
         let kept = shared.env.log.replay_bytes();
-        assert!(kept < shared.env.memory().write_buffer_bytes(), "{kept} bytes are pinned");
+        assert!(
+            kept < shared.env.jobs.shares.now().write_buffer_bytes(),
+            "{kept} bytes are pinned"
+        );
     }),
 ];
 
@@ -193,7 +195,7 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
         prepare(&engine, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
         unpin(&engine);
         // Without the flush of the runs, which would make the log durable.
-        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
         for xid in [&b"record"[..], b"runs"] {
             commit(env, committer, xid, None).unwrap();
         }
@@ -245,15 +247,17 @@ fn a_build_waits_for_no_prepared_transaction() {
 /// The messages of a commit may be in the record of its prepare alone.
 #[test]
 fn what_is_committed_keeps_the_record_of_its_prepare() {
-    let keeps: [fn(&Env); 2] =
-        [|env| trim_log(env).unwrap(), |env| assert!(rotate_manifest(env, true).unwrap())];
+    let keeps: [fn(&Background); 2] = [
+        |background| background.trim_log().unwrap(),
+        |background| assert!(background.rotate_manifest(true).unwrap()),
+    ];
     for keep in keeps {
         let device = MemoryDevice::new();
         let engine = open(&device);
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
         prepare(&engine, "x", &[], &batch(&tree, &["k"])).unwrap();
         engine.commit_prepared(b"x", Durability::Sync).unwrap();
-        keep(&engine.shared.env);
+        keep(&engine.shared.background);
         drop(engine);
         let (_, engine) = crash(&device);
         assert_eq!(value(&engine, "t", "k").as_deref(), Some("record"));
@@ -270,11 +274,11 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
         engine.write(&batch(&pins, &["first"]), Durability::Sync).unwrap();
         prepare(&engine, "x", &[part(&tree, &["l"])], &batch(&tree, &["k"])).unwrap();
-        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
         move_to_manifest(env, committer, Lsn::MAX).unwrap();
         engine.roll_back_prepared(b"x").unwrap();
         if rotate {
-            assert!(rotate_manifest(env, true).unwrap());
+            assert!(engine.shared.background.rotate_manifest(true).unwrap());
         }
         drop(engine);
         let (_, engine) = crash(&device);
@@ -289,7 +293,7 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
 fn what_an_earlier_try_had_pending_is_nothing() {
     type Then = fn(&Engine, Commit<'_>);
     let prepare: Then = |engine, commit| {
-        let (env, committer) = (&engine.shared.env, &engine.shared.committer);
+        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
         let end = super::prepare(env, committer, b"x", commit, &mut Vec::new()).unwrap();
         env.log.wal.sync_to(end).unwrap();
     };
@@ -298,7 +302,7 @@ fn what_an_earlier_try_had_pending_is_nothing() {
             "committed",
             |engine, commit| {
                 let shared = &engine.shared;
-                let committed = shared.committer.commit(commit, &mut Vec::new());
+                let committed = shared.env.committer.commit(commit, &mut Vec::new());
                 shared.env.log.wal.sync_to(committed.unwrap().end).unwrap();
             },
             false,
@@ -318,7 +322,7 @@ fn what_an_earlier_try_had_pending_is_nothing() {
         env.parts.add(5, &again).unwrap();
         then(&engine, Commit { txn: 5, attachments: &again, sections: &[] });
         if moved {
-            move_to_manifest(env, &shared.committer, Lsn::MAX).unwrap();
+            move_to_manifest(env, &shared.env.committer, Lsn::MAX).unwrap();
         }
         drop(engine);
 

@@ -7,7 +7,6 @@
 
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{MessageKind, RangeDelete, Result, SeqNo};
 use frondb_run::{Output, Run, RunWriter};
 use frondb_space::Class;
@@ -147,15 +146,12 @@ impl Engine {
         durability: Durability,
     ) -> Result<()> {
         let _call = self.begin_call()?;
-        let (shared, env) = (&self.shared, &self.shared.env);
+        let (shared, _env) = (&self.shared, &self.shared.env);
         let committed = self.with_attachments(parts, batch, |commit, values| {
-            shared.committer.commit(commit, values)
+            shared.env.committer.commit(commit, values)
         })?;
-        env.last_commit.store(env.now().0, Ordering::Relaxed);
-        shared.touched();
-        shared.flush_attached(&committed.attached);
-        shared.freeze_if_full(&committed.trees);
-        shared.committer.make_durable(committed.end, durability)
+        shared.background.committed(&committed, 0, 0);
+        shared.env.committer.make_durable(committed.end, durability)
     }
 
     /// Prepares a transaction that has written these parts, and a batch behind them.
@@ -172,17 +168,17 @@ impl Engine {
         let _call = self.begin_call()?;
         let (shared, env) = (&self.shared, &self.shared.env);
         let end = self.with_attachments(parts, batch, |commit, values| {
-            prepared::prepare(env, &shared.committer, xid, commit, values)
+            prepared::prepare(env, &shared.env.committer, xid, commit, values)
         })?;
-        shared.touched();
-        self.shared.committer.make_durable(end, durability)
+        shared.background.touched();
+        self.shared.env.committer.make_durable(end, durability)
     }
 
     /// Keeps what is frozen of a tree from being flushed, or lets it be flushed.
     pub fn block_flushes(&self, tree: &Tree, blocked: bool) {
         tree.core().install.lock().flushing = blocked;
         if !blocked {
-            self.shared.work.add_flush(tree.core());
+            self.shared.background.queue.add_flush(tree.core());
         }
     }
 
@@ -245,3 +241,7 @@ impl Engine {
         })
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "attach_tests.rs"]
+mod tests;

@@ -20,8 +20,8 @@ use frondb_memtable::Entry;
 use frondb_run::format::ValueRef;
 
 use crate::env::Env;
-use crate::replay_room::Room;
 use crate::survey::{Surveyed, attachment, of_record};
+use frondb_background::Room;
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
 };
@@ -67,7 +67,7 @@ impl<'a> Replay<'a> {
             at: (start, start),
             relogged: None,
             messages: 0,
-            room: Room::new(env, std::mem::take(&mut surveyed.relogs)),
+            room: Room::new(&env.jobs, &env.account, std::mem::take(&mut surveyed.relogs)),
         }
     }
 

@@ -32,9 +32,9 @@ impl Engine {
     pub(crate) fn commit_prepared_in_order(&self, xid: &[u8], of: Option<u64>) -> Result<Lsn> {
         let _call = self.begin_call()?;
         let shared = &self.shared;
-        let (txn, committed) = prepared::commit(&shared.env, &shared.committer, xid, of)?;
+        let (txn, committed) = prepared::commit(&shared.env, &shared.env.committer, xid, of)?;
         drop(shared.env.prepared_locks.lock().remove(&txn));
-        shared.committed(&committed, 0, 0);
+        shared.background.committed(&committed, 0, 0);
         Ok(committed.end)
     }
 
@@ -49,9 +49,9 @@ impl Engine {
     /// The same, if it is the transaction `of` where that is given.
     pub(crate) fn roll_back_prepared_of(&self, xid: &[u8], of: Option<u64>) -> Result<()> {
         let _call = self.begin_call()?;
-        let txn = prepared::roll_back(&self.shared.env, &self.shared.committer, xid, of)?;
+        let txn = prepared::roll_back(&self.shared.env, &self.shared.env.committer, xid, of)?;
         drop(self.shared.env.prepared_locks.lock().remove(&txn));
-        self.shared.touched();
+        self.shared.background.touched();
         Ok(())
     }
 }

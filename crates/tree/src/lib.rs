@@ -18,6 +18,7 @@
 //! | `verify.rs`, `damage.rs` | reads all of a tree: to find faults; to find the ranges that are lost |
 //! | `context.rs`, `health.rs` | what reads use of the database; whether it takes calls |
 //! | `account.rs`, `totals.rs` | memory of memtables; figures over all trees |
+//! | `memory.rs` | how the memory is shared out |
 //! | `large_values.rs`, `snapshot.rs` | extents of large values; a fixed state to read at |
 //!
 //! A reader posts compaction hints ([`HintSink`]). It never plans or starts background work.
@@ -30,6 +31,7 @@ pub mod estimate;
 pub mod get;
 mod health;
 mod large_values;
+mod memory;
 mod snapshot;
 mod source;
 pub mod tombstones;
@@ -46,6 +48,7 @@ pub use cursor::{Cursor, CursorOptions, Cursors};
 pub use damage::{DamagedRange, damaged_ranges};
 pub use health::Health;
 pub use large_values::LargeValues;
+pub use memory::{Memory, MemoryRules, MemoryShares};
 pub use snapshot::Snapshot;
 pub use source::{AttachedRuns, MemSource};
 pub use totals::{TreeFigures, TreeTotals};

@@ -58,7 +58,7 @@ impl<'a> Merging<'a> {
         mut trees: Vec<GatheredTree>,
     ) -> Self {
         trees.sort_by_key(|tree| tree.tree.id);
-        let memory = shared.engine.shared().env.memory().bulk_bytes();
+        let memory = shared.engine.shared().env.jobs.shares.now().bulk_bytes();
         let fan_in = (memory / SPOOL_BYTES).clamp(FAN_IN_MIN as u64, FAN_IN_MAX as u64);
         let fan_in = fan_in as usize;
         let total = trees.iter().map(|tree| tree.entries_to_merge(fan_in)).sum();
@@ -147,7 +147,7 @@ impl<'a> Merging<'a> {
         }
         let bytes = of_spools + of_buffers;
         let env = &self.shared.engine.shared().env;
-        let mut context = tree.plan_context(&tree.version().trunk, env.plan_limits());
+        let mut context = tree.plan_context(&tree.version().trunk, env.jobs.plan_limits());
         context.tree_raw_bytes += bytes;
         let piece_bytes = context.leaf_target();
         let target = Target { lo: Key::from([]), hi: None, place: Place::Base, piece_bytes };
@@ -192,7 +192,7 @@ impl<'a> Merging<'a> {
             raw_bytes,
             disk_bytes: raw_bytes / 2,
         };
-        let job = Job::new(engine.shared().env.job_env(tree, false), input, vec![target], 1)?;
+        let job = Job::new(engine.shared().env.jobs.job_env(tree, false), input, vec![target], 1)?;
         let mut job = job.with_buffer(WRITE_BYTES);
         loop {
             self.shared.check_cancelled()?;

@@ -6,10 +6,10 @@ use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
 
 use super::{Core, Phase, PreparedHold, State, Transaction, spill_of};
-use crate::admission::Load;
 use crate::engine::Engine;
 use crate::env::Env;
 use crate::prepared;
+use frondb_background::Load;
 use frondb_commit::Attachment;
 use frondb_commit::Durability;
 use frondb_commit::{Commit, Messages};
@@ -172,7 +172,7 @@ impl Core {
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
-        shared.admit(load, &|| state.locker.take_cancel())?;
+        shared.background.admit(load, &|| state.locker.take_cancel())?;
         shared.env.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
@@ -181,7 +181,7 @@ impl Core {
             .commit(commit, frees_space, &mut values)
             .inspect_err(|_| shared.env.parts.forget(self.id, &attachments))?;
         state.writes.hand_over();
-        shared.committed(&committed, messages, bytes);
+        shared.background.committed(&committed, messages, bytes);
         Ok(committed.end)
     }
 
@@ -193,14 +193,14 @@ impl Core {
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
-        shared.admit(load, &|| state.locker.take_cancel())?;
+        shared.background.admit(load, &|| state.locker.take_cancel())?;
         env.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Who decides it may be somebody else, and has the locks go: they are there before it is.
         let mut locks = env.prepared_locks.lock();
-        let end = prepared::prepare(env, &shared.committer, xid, commit, &mut values)
+        let end = prepared::prepare(env, &shared.env.committer, xid, commit, &mut values)
             .inspect_err(|_| env.parts.forget(self.id, &attachments))?;
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
         let card = std::mem::replace(&mut state.card, env.roster.card());

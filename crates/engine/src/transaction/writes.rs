@@ -2,6 +2,7 @@
 
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, MessageKind, Result};
 use frondb_locks::LockMode;
 use frondb_writeset::TreeWrites;
@@ -212,7 +213,7 @@ impl Core {
     /// Brings the memory charge up to date, and spills if all write sets together have too much.
     fn make_room(&self, state: &mut State) -> Result<()> {
         let env = &self.engine.shared().env;
-        let limit = env.memory().write_set_bytes();
+        let limit = env.jobs.shares.now().write_set_bytes();
         let mut sum = state.charge.set(env, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.engine.begin_call()?;
@@ -225,7 +226,7 @@ impl Core {
             };
             let _sorting = env.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
             writes.spill_largest(&env.spill, &|id| spill_of(trees, id))?;
-            crate::stats::Counters::add(&env.counters.spills, 1);
+            env.spills.fetch_add(1, Ordering::Relaxed);
             sum = state.charge.set(env, state.memory_bytes());
         }
         Ok(())

@@ -16,19 +16,17 @@ use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
-use crate::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
-use crate::plans::Running;
 use frondb_tree::{HintSink, TreeCore};
 
-/// Rank of a memtable's flush.
-pub(crate) const RANK_FLUSH: u8 = 1;
-const RANK_SCAN: u8 = 4;
+use crate::jobs::Running;
+use crate::jobs::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
+use crate::priority::{FLUSH, SCAN};
 
 /// Over how many steps, about, the shares of the ranks are kept.
 const LATELY_STEPS: u64 = 1024;
 
 /// Something to do.
-pub(crate) enum Task {
+pub enum Task {
     /// Flush the oldest frozen memtable of a tree.
     Flush(Arc<TreeCore>),
     /// The same of several trees, whose oldest memtables are small: together.
@@ -79,51 +77,51 @@ struct State {
 
 /// What is due, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Due {
+pub struct Due {
     /// Jobs that writers owe, begun or not.
-    pub(crate) debt_jobs: u64,
+    pub debt_jobs: u64,
     /// Bytes those not begun will read.
-    pub(crate) debt_bytes: u64,
+    pub debt_bytes: u64,
     /// Jobs that give back deleted large values and that nobody owes.
-    pub(crate) values_jobs: u64,
+    pub values_jobs: u64,
     /// All jobs, idle work included.
-    pub(crate) jobs: u64,
+    pub jobs: u64,
     /// Jobs a worker is at.
-    pub(crate) running: u64,
+    pub running: u64,
     /// Whether the log, the manifest and the space are to be looked after.
-    pub(crate) chores: bool,
+    pub chores: bool,
 }
 
 impl Due {
     /// Whether writers owe nothing.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         self.debt_jobs == 0 && self.running == 0
     }
 }
 
 /// The queue. One for an engine.
 #[derive(Default)]
-pub(crate) struct Work {
+pub struct Queue {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-impl Work {
+impl Queue {
     /// How many merges may be under way at once, parked ones included.
-    pub(crate) fn set_merges_max(&self, most: usize) {
+    pub fn set_merges_max(&self, most: usize) {
         self.state.lock().merges_max = most;
         self.changed.notify_all();
     }
 
     /// A tree has a frozen memtable.
-    pub(crate) fn add_flush(&self, tree: &Arc<TreeCore>) {
+    pub fn add_flush(&self, tree: &Arc<TreeCore>) {
         let mut state = self.state.lock();
         state.flushes.insert(tree.id, Arc::clone(tree));
         self.changed.notify_all();
     }
 
     /// Replaces what is planned for a node.
-    pub(crate) fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
+    pub fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
         let mut state = self.state.lock();
         if let Some(rank) = state.ranks.remove(&(tree.id, node)) {
             state.plans.remove(&(rank, tree.id, node));
@@ -137,7 +135,7 @@ impl Work {
 
     /// Forgets all that is planned for a tree that was dropped, and its parked jobs: they would
     /// keep what they read and wrote, on a full disk for as long as it is full.
-    pub(crate) fn forget(&self, tree: TreeId) {
+    pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
         state.hints.retain(|(of, _)| of.id != tree);
         state.flushes.remove(&tree);
@@ -160,12 +158,12 @@ impl Work {
     }
 
     /// The hints of readers that were posted since this was last called, to be planned.
-    pub(crate) fn take_hints(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
+    pub fn take_hints(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
         std::mem::take(&mut self.state.lock().hints)
     }
 
     /// Asks for the chores.
-    pub(crate) fn add_chores(&self) {
+    pub fn add_chores(&self) {
         let mut state = self.state.lock();
         if !state.chores {
             state.chores = true;
@@ -174,7 +172,7 @@ impl Work {
     }
 
     /// The next task, if there is one that may run now.
-    pub(crate) fn try_next(&self) -> Option<Task> {
+    pub fn try_next(&self) -> Option<Task> {
         let mut state = self.state.lock();
         state.next()
     }
@@ -182,7 +180,7 @@ impl Work {
     /// Waits for the next task, for as long as `patience` says, `None` for ever. It is asked again,
     /// under the queue's lock, whenever something has changed: what [`wake`](Self::wake) is called
     /// for must have happened before.
-    pub(crate) fn next(&self, patience: &mut dyn FnMut() -> Option<Duration>) -> Next {
+    pub fn next(&self, patience: &mut dyn FnMut() -> Option<Duration>) -> Next {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -207,10 +205,10 @@ impl Work {
     }
 
     /// A step of `rank` was made. Returns whether the job should be parked.
-    pub(crate) fn stepped(&self, rank: u8) -> bool {
+    pub fn stepped(&self, rank: u8) -> bool {
         let mut state = self.state.lock();
         state.count_step(rank);
-        if rank == RANK_SCAN && state.scan_is_short() {
+        if rank == SCAN && state.scan_is_short() {
             return state.stopped;
         }
         state.stopped || state.waiting_rank().is_some_and(|waiting| waiting < rank)
@@ -218,7 +216,7 @@ impl Work {
 
     /// A job goes back to the queue; or to its worker, if it may not go on before there is space: it is
     /// to end then, as those that [`hold`](Self::hold) returns.
-    pub(crate) fn park(&self, job: Running) -> Option<Running> {
+    pub fn park(&self, job: Running) -> Option<Running> {
         let mut state = self.state.lock();
         if !state.may_resume(&job) {
             return Some(job);
@@ -231,14 +229,14 @@ impl Work {
 
     /// A flush of `tree` is over that made nothing durable; `more` says whether it has another frozen
     /// memtable.
-    pub(crate) fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
+    pub fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
         self.state.lock().end_flush(tree, more);
         self.changed.notify_all();
     }
 
     /// The same of one behind which the log may be shorter: the chores are due in the same step. A
     /// commit that waits for a shorter log would else find nothing due in between, and go on (rule 10).
-    pub(crate) fn end_flush_with_chores(&self, tree: &Arc<TreeCore>, more: bool) {
+    pub fn end_flush_with_chores(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
         state.end_flush(tree, more);
         state.chores = true;
@@ -246,7 +244,7 @@ impl Work {
     }
 
     /// The same of the flushes of a group.
-    pub(crate) fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
+    pub fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
         let mut state = self.state.lock();
         ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
         state.chores = true;
@@ -254,7 +252,7 @@ impl Work {
     }
 
     /// The work on a node is over.
-    pub(crate) fn end_plan(&self, tree: TreeId, node: NodeId) {
+    pub fn end_plan(&self, tree: TreeId, node: NodeId) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.busy_nodes.remove(&(tree, node));
@@ -266,7 +264,7 @@ impl Work {
     }
 
     /// The chores are done.
-    pub(crate) fn end_chores(&self) {
+    pub fn end_chores(&self) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.in_chores = false;
@@ -278,7 +276,7 @@ impl Work {
     /// `note` notes that the disk is full in the same step: if another job could find space between
     /// the two, nobody would know of a full disk any more, and what is held back would stay so.
     /// Returns the parked jobs that may not go on; they are to end as those that run.
-    pub(crate) fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
+    pub fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
         let mut state = self.state.lock();
         note();
         state.stuck = state.held;
@@ -293,7 +291,7 @@ impl Work {
     }
 
     /// Lets what was held back go on; `note` notes, in the same step, what is known of the disk now.
-    pub(crate) fn release(&self, note: impl FnOnce()) {
+    pub fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         note();
         (state.held, state.stuck) = (false, false);
@@ -301,17 +299,17 @@ impl Work {
     }
 
     /// A plan failed for want of space.
-    pub(crate) fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
+    pub fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
         self.state.lock().failed.push((Arc::clone(tree), node));
     }
 
     /// The plans that failed for want of space since they were last asked for.
-    pub(crate) fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
+    pub fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
         std::mem::take(&mut self.state.lock().failed)
     }
 
     /// Whether idle work may run. Returns whether that is a change.
-    pub(crate) fn set_idle(&self, idle: bool) -> bool {
+    pub fn set_idle(&self, idle: bool) -> bool {
         let mut state = self.state.lock();
         let changed = state.idle != idle;
         if changed {
@@ -322,7 +320,7 @@ impl Work {
     }
 
     /// Somebody waits for deleted large values, or (`false`) does no more.
-    pub(crate) fn want_values(&self, begins: bool) {
+    pub fn want_values(&self, begins: bool) {
         let mut state = self.state.lock();
         match begins {
             true => state.values_wanted += 1,
@@ -333,7 +331,7 @@ impl Work {
 
     /// Waits until nothing of the tree is to be cleaned at once, or `patience` is over. Returns
     /// which it was.
-    pub(crate) fn wait_cleaned(&self, tree: TreeId, patience: Duration) -> bool {
+    pub fn wait_cleaned(&self, tree: TreeId, patience: Duration) -> bool {
         let mut state = self.state.lock();
         while state.has_urgent(tree) {
             if state.stopped || self.changed.wait_for(&mut state, patience).timed_out() {
@@ -344,34 +342,30 @@ impl Work {
     }
 
     /// Lets waiting workers look around.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         let _state = self.state.lock();
         self.changed.notify_all();
     }
 
     /// Stops all workers at their next step.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();
     }
 
     /// Takes back the jobs that were parked, for dropping them.
-    pub(crate) fn take_parked(&self) -> Vec<Running> {
+    pub fn take_parked(&self) -> Vec<Running> {
         std::mem::take(&mut self.state.lock().parked)
     }
 
     /// What is due.
-    pub(crate) fn due(&self) -> Due {
+    pub fn due(&self) -> Due {
         let state = self.state.lock();
         state.due()
     }
 
     /// Waits until `done` says so, looked at after every change, at most `patience`.
-    pub(crate) fn wait_until(
-        &self,
-        patience: Duration,
-        done: &mut dyn FnMut(&Due) -> bool,
-    ) -> bool {
+    pub fn wait_until(&self, patience: Duration, done: &mut dyn FnMut(&Due) -> bool) -> bool {
         let mut state = self.state.lock();
         loop {
             if done(&state.due()) {
@@ -384,7 +378,7 @@ impl Work {
     }
 }
 
-impl HintSink for Work {
+impl HintSink for Queue {
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId) {
         let mut state = self.state.lock();
         if !state.hints.iter().any(|(of, known)| of.id == tree.id && *known == node) {
@@ -395,11 +389,14 @@ impl HintSink for Work {
 }
 
 /// What waiting for a task gave.
-pub(crate) enum Next {
+pub enum Next {
+    /// A task to do.
     Task(Task),
-    /// Readers have posted hints: see [`Work::take_hints`].
+    /// Readers have posted hints: see [`Queue::take_hints`].
     Hints,
+    /// Nothing was due for as long as was to be waited.
     Nothing,
+    /// No more work is to be done.
     Stopped,
 }
 
@@ -448,7 +445,7 @@ impl State {
 
     fn count_step(&mut self, rank: u8) {
         self.steps += 1;
-        self.scan_steps += u64::from(rank == RANK_SCAN);
+        self.scan_steps += u64::from(rank == SCAN);
         if self.steps >= LATELY_STEPS {
             self.steps /= 2;
             self.scan_steps /= 2;
@@ -461,7 +458,7 @@ impl State {
 
     /// The smallest rank of what waits and may run.
     fn waiting_rank(&self) -> Option<u8> {
-        let flush = self.first_flush().map(|_| RANK_FLUSH);
+        let flush = self.first_flush().map(|_| FLUSH);
         let parked = self.parked.iter().filter(|job| self.may_resume(job));
         let parked = parked.map(|job| job.rank()).min();
         let plan = self.first_plan(0).map(|key| key.0);
@@ -553,10 +550,10 @@ impl State {
     }
 
     fn pick_scan(&mut self) -> Option<Task> {
-        if let Some(at) = self.parked.iter().position(|job| job.rank() == RANK_SCAN) {
+        if let Some(at) = self.parked.iter().position(|job| job.rank() == SCAN) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
         }
-        let key = self.first_plan(RANK_SCAN).filter(|key| key.0 == RANK_SCAN)?;
+        let key = self.first_plan(SCAN).filter(|key| key.0 == SCAN)?;
         self.take_plan(key)
     }
 
@@ -565,7 +562,7 @@ impl State {
         if let Some(at) = parked.position(|job| job.rank() == rank && self.may_resume(job)) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
         }
-        if rank == RANK_FLUSH
+        if rank == FLUSH
             && let Some(id) = self.first_flush()
         {
             return self.take_flush(id);

@@ -22,15 +22,16 @@ use frondb_run::Run;
 use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
 use frondb_trunk::plan::TOMBSTONE_RUN;
 
-use crate::env::Env;
-use crate::plans::{InstallEnd, Installed, commit_edit};
-use crate::stats::Counters;
 use frondb_records::Edit;
-use frondb_tree::{MemSource, TreeCore};
+use frondb_tree::{InstallState, MemSource, TreeCore};
+
+use crate::context::JobContext;
+use crate::counters::add;
+use crate::jobs::install::{InstallEnd, Installed, install as install_change};
 
 /// Makes the oldest frozen source of a tree part of its trunk, if it is runs of a commit. `None` if
 /// it is something else, or a flush is under way.
-pub(crate) fn flush(env: &Env, tree: &Arc<TreeCore>) -> Result<Option<Installed>> {
+pub fn flush(context: &JobContext, tree: &Arc<TreeCore>) -> Result<Option<Installed>> {
     let slot = {
         let mut install = tree.install.lock();
         if install.flushing || tree.is_dropped() {
@@ -41,54 +42,49 @@ pub(crate) fn flush(env: &Env, tree: &Arc<TreeCore>) -> Result<Option<Installed>
         install.flushing = true;
         slot
     };
-    let installed = install(env, tree, &slot);
+    let installed = install(context, tree, &slot);
     tree.install.lock().flushing = false;
     installed.map(Some)
 }
 
-fn install(env: &Env, tree: &TreeCore, slot: &Arc<MemSource>) -> Result<Installed> {
+fn install(context: &JobContext, tree: &TreeCore, slot: &Arc<MemSource>) -> Result<Installed> {
     let Some(attached) = slot.attached() else { return Ok(Installed::nothing()) };
     // Rule 6: run data was synced before the runs became pending.
-    env.log.wal.sync_to(slot.last_lsn())?;
+    context.log.wal.sync_to(slot.last_lsn())?;
     // After the commit: a snapshot taken from now on sees all of it.
-    let snapshots = env.snapshots.list();
+    let snapshots = context.reads.snapshots.list();
     let deletes = slot.memtable.range_deletes();
     let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
     let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
 
-    let latch = env.edits.begin();
-    let mut install = tree.install.lock();
-    if tree.is_dropped() {
-        return Ok(Installed::nothing());
-    }
-    let trunk = tree.version().trunk.clone();
-    let leaf_target = tree.plan_context(&trunk, env.plan_limits()).leaf_target();
-    let mut next_id = || env.ids.next_node();
-    let mut builder = VersionBuilder::new(trunk, &mut next_id);
-    let arrived = Arrived { runs: &attached.runs, deletes: &deletes, are_base: attached.are_base };
-    builder.attach(&arrived, keep_hidden, leaf_target);
-    let change = builder.finish();
-    ask_for_cleaning(&change, &attached.runs);
-
+    let leaf_target = tree.plan_context(&tree.version().trunk, context.plan_limits()).leaf_target();
     let (txn, part) = (attached.txn, attached.part);
-    let mut edits = vec![
-        Edit::Flushed { tree: tree.id, seq: attached.last },
-        Edit::EndPending { tree: tree.id, txn, part },
-    ];
-    for value in slot.take_values() {
-        let Some(first) = value.first().copied() else { continue };
-        edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
-        install.values.insert(first, value);
-    }
-    install.flushed = install.flushed.max(attached.last);
-    let made = attached.runs.iter().map(made_of);
-    let made: Vec<Made> = made.collect();
-    let end = InstallEnd { flushed: Some(slot), edits, orphans: Vec::new() };
-    let installed = commit_edit(&latch, tree, &mut install, change, &made, end)?;
-    env.edits.pending().end_part(txn, part);
-    drop(install);
-    drop(latch);
-    Counters::add(&env.counters.attaches, 1);
+    let made: Vec<Made> = attached.runs.iter().map(made_of).collect();
+    let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| {
+        let (runs, are_base) = (&attached.runs, attached.are_base);
+        let arrived = Arrived { runs, deletes: &deletes, are_base };
+        builder.attach(&arrived, keep_hidden, leaf_target);
+        true
+    };
+    let end = |change: &Change, state: &mut InstallState| {
+        ask_for_cleaning(change, &attached.runs);
+        let mut edits = vec![
+            Edit::Flushed { tree: tree.id, seq: attached.last },
+            Edit::EndPending { tree: tree.id, txn, part },
+        ];
+        for value in slot.take_values() {
+            let Some(first) = value.first().copied() else { continue };
+            edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
+            state.values.insert(first, value);
+        }
+        state.flushed = state.flushed.max(attached.last);
+        context.edits.pending().end_part(txn, part);
+        Ok(InstallEnd { flushed: Some(slot), edits, orphans: Vec::new() })
+    };
+    let Some(installed) = install_change(context, tree, &made, build, end)? else {
+        return Ok(Installed::nothing());
+    };
+    add(&context.counters.attaches, 1);
     Ok(installed)
 }
 
@@ -110,7 +106,3 @@ fn ask_for_cleaning(change: &Change, runs: &[Arc<Run>]) {
         }
     });
 }
-
-#[cfg(all(test, not(shuttle)))]
-#[path = "attach_tests.rs"]
-mod tests;

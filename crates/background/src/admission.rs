@@ -8,15 +8,14 @@
 
 use std::time::Duration;
 
+use frondb_commit::Batch;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
-
-use crate::checkpoint::log_is_long;
-use crate::engine::Shared;
-use crate::flush::frees_space;
-use crate::pacing::Debt;
-use frondb_commit::Batch;
 use frondb_tree::{TreeCore, tombstones};
+
+use crate::background::Background;
+use crate::jobs::flush::frees_space;
+use crate::pacing::Debt;
 
 /// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
 /// space comes back.
@@ -28,26 +27,28 @@ const RANGE_DELETES_MAX: u64 = 1000;
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 /// How long a wait for background work lasts before the engine's health is looked at again.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How often a delete or a flush on a full disk looks again before it gives up.
-pub(crate) const FULL_TRIES: u32 = 20;
+pub const FULL_TRIES: u32 = 20;
 
 /// What a commit brings.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub struct Load {
     /// Bytes of its messages.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// How many messages.
-    pub(crate) messages: u64,
+    pub messages: u64,
     /// It only deletes: let in while the disk is full.
-    pub(crate) frees_space: bool,
+    pub frees_space: bool,
     /// It does not wait for background work.
-    pub(crate) unpaced: bool,
+    pub unpaced: bool,
 }
 
 impl Load {
-    pub(crate) fn of(batch: &Batch) -> Self {
+    /// What a batch brings.
+    #[must_use]
+    pub fn of(batch: &Batch) -> Self {
         Self {
             bytes: batch.bytes() as u64,
             messages: batch.len() as u64,
@@ -57,21 +58,21 @@ impl Load {
     }
 }
 
-impl Shared {
+impl Background {
     fn debt(&self) -> Debt {
         Debt {
-            memtable_bytes: self.env.account.unflushed_bytes(),
-            write_buffer_bytes: self.env.memory().write_buffer_bytes(),
-            log_bytes: self.env.log.replay_bytes(),
-            merge_bytes: self.work.due().debt_bytes,
-            merge_allowance: self.env.memory().merge_debt_bytes(),
+            memtable_bytes: self.account.unflushed_bytes(),
+            write_buffer_bytes: self.jobs.shares.now().write_buffer_bytes(),
+            log_bytes: self.jobs.log.replay_bytes(),
+            merge_bytes: self.queue.due().debt_bytes,
+            merge_allowance: self.jobs.shares.now().merge_debt_bytes(),
         }
     }
 
     /// Lets a commit in, at the pace that background work can follow; `Cancelled`, soon after
     /// `is_cancelled` says so, if it still waits then.
-    pub(crate) fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        if self.env.full().is_some() {
+    pub fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        if self.health().full().is_some() {
             if self.is_manual() && !(load.frees_space && self.has_room_to_delete()) {
                 self.try_space();
                 self.run_pending();
@@ -85,29 +86,29 @@ impl Shared {
         if debt.permille() == 0 {
             return Ok(());
         }
-        if log_is_long(&self.env) {
-            self.work.add_chores();
+        if self.log_is_long() {
+            self.queue.add_chores();
         }
         if self.is_manual() {
             self.run_pending();
-            return self.env.check();
+            return self.health().check();
         }
         // What the commit adds to memtables is about its encoding and a slot a message.
         let bytes = load.bytes + load.messages * 24;
-        let before = self.env.now();
+        let before = self.jobs.now();
         if let Some(wait) = self.pacing.wait(bytes, debt) {
-            self.env.clock.sleep(wait);
+            self.jobs.reads.clock.sleep(wait);
         }
         self.wait_for_room(is_cancelled)?;
-        self.pacing.waited(self.env.now().since(before).as_nanos() as u64);
+        self.pacing.waited(self.jobs.now().since(before).as_nanos() as u64);
         // The disk may have been found full meanwhile.
         self.admit_to_full_disk(load, is_cancelled)
     }
 
     /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is small:
     /// one at a time, for flushes of a few deletes each would fill the disk with what describes them.
-    pub(crate) fn freeze_deletes(&self) {
-        let trees = self.env.trees.all();
+    pub fn freeze_deletes(&self) {
+        let trees = self.jobs.trees.all();
         if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {
             return;
         }
@@ -119,25 +120,25 @@ impl Shared {
 
     /// Whether both the write buffer and the log are below their limit.
     fn has_room(&self) -> bool {
-        self.is_below(self.env.memory().write_buffer_bytes() * 2)
+        self.is_below(self.jobs.shares.now().write_buffer_bytes() * 2)
     }
 
     /// The same for deletes on a full disk. Rows that found no space may fill the buffer to its limit,
     /// and only deletes can get them out: there is room for so many that they outnumber the rows of
     /// the memtable that they go to, for this makes it one that is flushed.
     fn has_room_to_delete(&self) -> bool {
-        self.is_below(self.env.memory().write_buffer_bytes() * 3)
+        self.is_below(self.jobs.shares.now().write_buffer_bytes() * 3)
     }
 
     fn is_below(&self, limit: u64) -> bool {
-        self.env.account.unflushed_bytes() < limit && self.env.log.replay_bytes() < limit
+        self.account.unflushed_bytes() < limit && self.jobs.log.replay_bytes() < limit
     }
 
     /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
     /// flushes then; there is always some space for those.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let mut tries = 0;
-        while let Some(full) = self.env.full() {
+        while let Some(full) = self.health().full() {
             if load.frees_space && self.has_room_to_delete() {
                 return Ok(());
             }
@@ -147,9 +148,9 @@ impl Shared {
             tries += 1;
             check_cancelled(is_cancelled)?;
             self.freeze_deletes();
-            let changed = || self.env.full().is_none() || self.has_room_to_delete();
-            self.work.wait_until(LOOK_EVERY, &mut |_| changed());
-            self.env.check()?;
+            let changed = || self.health().full().is_none() || self.has_room_to_delete();
+            self.queue.wait_until(LOOK_EVERY, &mut |_| changed());
+            self.health().check()?;
         }
         Ok(())
     }
@@ -160,12 +161,12 @@ impl Shared {
             check_cancelled(is_cancelled)?;
             self.freeze_if_full(&[]);
             let mut nothing_due = false;
-            self.work.wait_until(LOOK_EVERY, &mut |due| {
+            self.queue.wait_until(LOOK_EVERY, &mut |due| {
                 nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.chores;
                 nothing_due || self.has_room()
             });
-            self.env.check()?;
-            if nothing_due || self.env.full().is_some() {
+            self.health().check()?;
+            if nothing_due || self.health().full().is_some() {
                 // What is left is not ours to flush; waiting would not end.
                 return Ok(());
             }
@@ -175,8 +176,8 @@ impl Shared {
 
     /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
     /// early, one with a long stretch of deletes (rule 15), and one with many large values.
-    pub(crate) fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
-        let buffer = self.env.memory().write_buffer_bytes();
+    pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
+        let buffer = self.jobs.shares.now().write_buffer_bytes();
         // A flush into a slow codec stays below half a second, so that writers never wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
@@ -194,8 +195,8 @@ impl Shared {
                 self.freeze(tree);
             }
         }
-        while self.env.account.active_bytes() >= buffer {
-            match self.env.trees.largest() {
+        while self.account.active_bytes() >= buffer {
+            match self.jobs.trees.largest() {
                 Some(tree) if self.freeze(&tree) => {}
                 _ => break,
             }
@@ -212,59 +213,70 @@ impl Shared {
             self.run_pending();
             return;
         }
-        while !self.work.wait_cleaned(tree.id, LOOK_EVERY) {
-            if self.env.check().is_err() || self.env.full().is_some() || tree.is_dropped() {
+        while !self.queue.wait_cleaned(tree.id, LOOK_EVERY) {
+            if self.health().check().is_err() || self.health().full().is_some() || tree.is_dropped()
+            {
                 return;
             }
         }
     }
 
     /// Sees to it that the runs of a commit become part of their trees.
-    pub(crate) fn flush_attached(&self, trees: &[Arc<TreeCore>]) {
-        trees.iter().for_each(|tree| self.work.add_flush(tree));
+    pub fn flush_attached(&self, trees: &[Arc<TreeCore>]) {
+        trees.iter().for_each(|tree| self.queue.add_flush(tree));
         if self.is_manual() && !trees.is_empty() {
             self.run_pending();
         }
     }
 
-    pub(crate) fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
+    /// Freezes the active memtable of a tree, if it has anything, and has it flushed. Returns whether it
+    /// did.
+    pub fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
         let froze = self.committer.exclusive(|_| tree.freeze());
         if froze {
-            self.work.add_flush(tree);
+            self.queue.add_flush(tree);
         }
         froze
     }
 
     /// Freezes every memtable of more than `above` bytes.
-    pub(crate) fn freeze_all(&self, above: u64) {
-        for tree in self.env.trees.all() {
+    pub fn freeze_all(&self, above: u64) {
+        for tree in self.jobs.trees.all() {
             if tree.version().active.memtable.bytes() > above {
                 self.freeze(&tree);
             }
         }
     }
 
-    pub(crate) fn flush(&self) -> Result<()> {
+    /// Freezes all memtables and waits until they are flushed.
+    ///
+    /// # Errors
+    /// As [`wait_flushed`](Self::wait_flushed).
+    pub fn flush(&self) -> Result<()> {
         self.freeze_all(0);
         self.wait_flushed()
     }
 
-    pub(crate) fn wait_flushed(&self) -> Result<()> {
+    /// Waits until all frozen memtables are flushed.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned`.
+    pub fn wait_flushed(&self) -> Result<()> {
         let mut tries = 0;
-        let mut left = self.env.trees.all();
+        let mut left = self.jobs.trees.all();
         loop {
-            self.env.check_health()?;
+            self.health().check_unpoisoned()?;
             if self.is_manual() {
                 self.try_space();
                 self.run_pending();
-                self.env.check_health()?;
+                self.health().check_unpoisoned()?;
             }
             // A tree is looked at again only until its memtables are seen to be flushed: with ten
             // thousand of them a look at all after each change would be most of the work.
             if all_flushed(&mut left) {
                 return Ok(());
             }
-            if let Some(full) = self.env.full() {
+            if let Some(full) = self.health().full() {
                 // Merges may be about to free what is missing.
                 if tries == FULL_TRIES || self.is_manual() && tries > 0 {
                     return Err(full);
@@ -274,17 +286,17 @@ impl Shared {
             if self.is_manual() {
                 continue;
             }
-            self.work.wait_until(LOOK_EVERY, &mut |_| all_flushed(&mut left));
+            self.queue.wait_until(LOOK_EVERY, &mut |_| all_flushed(&mut left));
         }
     }
 
     /// Runs background work on this thread until nothing is due.
-    pub(crate) fn run_pending(&self) {
+    pub fn run_pending(&self) {
         loop {
             self.plan_hints();
-            let Some(task) = self.work.try_next() else { return };
+            let Some(task) = self.queue.try_next() else { return };
             self.perform(task);
-            if self.env.check_health().is_err() {
+            if self.health().check_unpoisoned().is_err() {
                 return;
             }
         }

@@ -17,15 +17,16 @@ const BURST: Duration = Duration::from_millis(250);
 /// At most this long between two looks at the limit.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-#[derive(Default)]
-pub(crate) struct Throttle {
+/// A limit on bytes a second. Any thread may use it.
+#[derive(Debug, Default)]
+pub struct Throttle {
     /// Bytes a second; 0 for no limit.
     limit: AtomicU64,
     bucket: Mutex<Bucket>,
     waited_nanos: AtomicU64,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Bucket {
     /// Bytes that may be written; less than none is a debt that has to flow in first.
     tokens: i64,
@@ -37,19 +38,22 @@ impl Throttle {
         Self { limit: AtomicU64::new(limit), ..Self::default() }
     }
 
-    pub(crate) fn limit(&self) -> u64 {
+    /// Bytes a second; 0 for no limit.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 
     /// What was written before counts no more.
-    pub(crate) fn set_limit(&self, limit: u64, now: Nanos) {
+    pub fn set_limit(&self, limit: u64, now: Nanos) {
         let mut bucket = self.bucket.lock();
         *bucket = Bucket { tokens: 0, filled: now };
         self.limit.store(limit, Ordering::Relaxed);
     }
 
     /// Nanoseconds that jobs have waited.
-    pub(crate) fn waited_nanos(&self) -> u64 {
+    #[must_use]
+    pub fn waited_nanos(&self) -> u64 {
         self.waited_nanos.load(Ordering::Relaxed)
     }
 

@@ -8,32 +8,31 @@
 //!
 //! Ten thousand trees of a few rows would else cost twenty thousand syncs. The order of durability is
 //! that of one flush (rule 6), and each tree has its own edit: a crash finds any number of them. The
-//! queue makes the groups ([`Task::FlushGroup`](crate::work::Task)). Where something more urgent waits
+//! queue makes the groups ([`Task::FlushGroup`](crate::queue::Task)). Where something more urgent waits
 //! a group ends early (rule 3): what is written is installed, the other trees wait in the queue again.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-
-use crate::background::EDIT_BYTES;
-use crate::engine::Shared;
-use crate::flush::{FlushJob, Written, abandon, make_durable};
-use crate::plans::Installed;
-use crate::work::RANK_FLUSH;
 use frondb_tree::TreeCore;
+
+use crate::background::Background;
+use crate::jobs::flush::{FlushJob, Written, abandon, make_durable};
+use crate::jobs::install::{EDIT_BYTES, Installed};
+use crate::priority::FLUSH;
 
 /// Trees after which a group looks for more urgent work: a step's output of small runs (rule 3).
 const LOOK_TREES: usize = 64;
 
-impl Shared {
+impl Background {
     /// Flushes the oldest memtable of each tree. After a failure the rest wait in the queue: they
     /// would most likely fail too, and each would hold work back anew.
     pub(crate) fn flush_group(&self, trees: &[Arc<TreeCore>]) {
-        let begun = self.env.now();
+        let begun = self.jobs.now();
         let (mut written, mut bytes, mut failure) = (Vec::with_capacity(trees.len()), 0, None);
         // Trees with nothing to flush now: whoever changes that asks again.
         let mut idle = Vec::new();
         for (i, tree) in trees.iter().enumerate() {
-            if i > 0 && i.is_multiple_of(LOOK_TREES) && self.work.stepped(RANK_FLUSH) {
+            if i > 0 && i.is_multiple_of(LOOK_TREES) && self.queue.stepped(FLUSH) {
                 break;
             }
             match self.write_small(tree) {
@@ -54,7 +53,7 @@ impl Shared {
             match self.install_group(written) {
                 Err(error) => failure = Some(error),
                 Ok(()) if failure.is_none() => {
-                    self.pacing.drained(bytes, begun, self.env.now());
+                    self.pacing.drained(bytes, begun, self.jobs.now());
                     self.has_space(reserved);
                 }
                 Ok(()) => {}
@@ -67,23 +66,23 @@ impl Shared {
             !tree.is_dropped() && !tree.version().frozen.is_empty() && !idle.contains(&tree.id)
         };
         let ended = trees.iter().map(|tree| (Arc::clone(tree), more(tree)));
-        self.work.end_flush_group(&ended.collect::<Vec<_>>());
+        self.queue.end_flush_group(&ended.collect::<Vec<_>>());
     }
 
     /// Writes the runs of a tree's oldest memtable; returns its memory too.
     fn write_small(&self, tree: &Arc<TreeCore>) -> Result<Option<(Written, u64)>> {
-        let Some(mut job) = FlushJob::begin(&self.env, tree)? else { return Ok(None) };
+        let Some(mut job) = FlushJob::begin(&self.jobs, tree)? else { return Ok(None) };
         let bytes = job.memtable_bytes();
-        let written = self.write_out(&mut job).and_then(|()| job.finish(&self.env));
+        let written = self.write_out(&mut job).and_then(|()| job.finish(&self.jobs));
         written.inspect_err(|_| abandon(tree)).map(|written| Some((written, bytes)))
     }
 
     fn write_out(&self, job: &mut FlushJob) -> Result<()> {
         let mut paid = job.bytes_written();
         loop {
-            self.env.throttle.wait(&*self.env.clock, &mut || self.env.is_closed());
+            self.jobs.throttle.wait(&*self.jobs.reads.clock, &mut || self.health().is_closed());
             let ended = job.step()?;
-            self.env.throttle.pay(job.bytes_written() - paid, self.env.now());
+            self.jobs.throttle.pay(job.bytes_written() - paid, self.jobs.now());
             paid = job.bytes_written();
             if ended {
                 return Ok(());
@@ -94,7 +93,7 @@ impl Shared {
     /// Makes durable what was written, installs it, and makes the edits durable. What an error
     /// keeps from being installed is given back.
     fn install_group(&self, written: Vec<Written>) -> Result<()> {
-        if let Err(error) = make_durable(&self.env, &written) {
+        if let Err(error) = make_durable(&self.jobs, &written) {
             written.iter().for_each(|written| abandon(&written.tree));
             return Err(error);
         }
@@ -104,7 +103,7 @@ impl Shared {
             let tree = Arc::clone(&written.tree);
             let has_room = result.and_then(|()| self.make_room_for_edit());
             let one = match has_room {
-                Ok(()) => written.install(&self.env),
+                Ok(()) => written.install(&self.jobs),
                 Err(error) => {
                     written.discard();
                     Err(error)

@@ -11,16 +11,18 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_trunk::plan::{Planned, Summary, plan_node};
 
-use crate::attach;
-use crate::background::EDIT_BYTES;
-use crate::env::Env;
-use crate::flush::{FlushJob, GROUP_TREES, Written, abandon, make_durable};
-use crate::plans::{Begun, Installed, MergeJob, Running};
-use frondb_tree::TreeCore;
+use frondb_tree::{MemtableAccount, TreeCore};
+
+use crate::context::JobContext;
+use crate::jobs::flush::{FlushJob, GROUP_TREES, Written, abandon, make_durable};
+use crate::jobs::install::{EDIT_BYTES, Installed};
+use crate::jobs::merge::{Begun, MergeJob};
+use crate::jobs::{Running, attach};
 
 /// Keeps the memtables within the write buffer.
-pub(crate) struct Room<'a> {
-    env: &'a Env,
+pub struct Room<'a> {
+    context: &'a JobContext,
+    account: &'a MemtableAccount,
     /// Nothing more is flushed: the disk is full.
     full: bool,
     /// Nothing more is merged: a merge has failed.
@@ -31,16 +33,22 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    pub(crate) fn new(env: &'a Env, relogs: BTreeMap<TreeId, Lsn>) -> Self {
-        Self { env, full: false, unmerged: false, relogs }
+    /// Room in the write buffer; trees in `relogs` are flushed from the record there on.
+    #[must_use]
+    pub fn new(
+        context: &'a JobContext,
+        account: &'a MemtableAccount,
+        relogs: BTreeMap<TreeId, Lsn>,
+    ) -> Self {
+        Self { context, account, full: false, unmerged: false, relogs }
     }
 
     /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last one taken (rule 8).
-    pub(crate) fn make(&mut self, taken: Lsn) -> Result<()> {
-        let buffer = self.env.memory().write_buffer_bytes();
-        while !self.full && self.env.account.unflushed_bytes() >= buffer {
+    pub fn make(&mut self, taken: Lsn) -> Result<()> {
+        let buffer = self.context.shares.now().write_buffer_bytes();
+        while !self.full && self.account.unflushed_bytes() >= buffer {
             self.relogs.retain(|_, start| *start > taken);
-            let before = self.env.account.unflushed_bytes();
+            let before = self.account.unflushed_bytes();
             match self.flush_largest(buffer / 2) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
@@ -49,7 +57,7 @@ impl<'a> Room<'a> {
                 }
                 Err(error) => return Err(error),
             }
-            if self.env.account.unflushed_bytes() >= before {
+            if self.account.unflushed_bytes() >= before {
                 break;
             }
         }
@@ -58,11 +66,12 @@ impl<'a> Room<'a> {
 
     /// Flushes the trees with the most in memory, until so much of it is free: one sync of the data for all.
     fn flush_largest(&mut self, bytes: u64) -> Result<()> {
-        let env = self.env;
+        let context = self.context;
         let in_memory = |tree: &Arc<TreeCore>| -> u64 {
             tree.version().memtables().map(|memtable| memtable.bytes()).sum()
         };
-        let whole = env.trees.all().into_iter().filter(|tree| !self.relogs.contains_key(&tree.id));
+        let whole =
+            context.trees.all().into_iter().filter(|tree| !self.relogs.contains_key(&tree.id));
         let mut trees: Vec<(u64, Arc<TreeCore>)> =
             whole.map(|tree| (in_memory(&tree), tree)).collect();
         trees.sort_by_key(|(bytes, tree)| (std::cmp::Reverse(*bytes), tree.id));
@@ -80,14 +89,14 @@ impl<'a> Room<'a> {
             for tree in &chosen {
                 tree.freeze();
             }
-            flush_oldest(env, &chosen)?;
+            flush_oldest(context, &chosen)?;
             chosen.retain(|tree| !tree.version().frozen.is_empty());
         }
         for tree in &flushed {
             if !self.unmerged
-                && let Err(error) = merge_due(env, tree)
+                && let Err(error) = merge_due(context, tree)
             {
-                env.check_health()?;
+                context.reads.health.check_unpoisoned()?;
                 tracing::warn!(%error, "a merge of the recovery failed; it is tried again later");
                 self.unmerged = true;
             }
@@ -97,19 +106,19 @@ impl<'a> Room<'a> {
 }
 
 /// Flushes the oldest frozen source of each tree.
-fn flush_oldest(env: &Env, trees: &[Arc<TreeCore>]) -> Result<()> {
+fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     let mut written = Vec::new();
     for tree in trees {
-        make_room_for_edit(env)?;
-        if let Some(installed) = attach::flush(env, tree)? {
-            settle(env, installed)?;
+        make_room_for_edit(context)?;
+        if let Some(installed) = attach::flush(context, tree)? {
+            settle(context, installed)?;
             continue;
         }
-        let Some(mut job) = FlushJob::begin(env, tree)? else { continue };
+        let Some(mut job) = FlushJob::begin(context, tree)? else { continue };
         let ended = loop {
             match job.step() {
                 Ok(false) => {}
-                Ok(true) => break job.finish(env),
+                Ok(true) => break job.finish(context),
                 Err(error) => break Err(error),
             }
         };
@@ -122,21 +131,21 @@ fn flush_oldest(env: &Env, trees: &[Arc<TreeCore>]) -> Result<()> {
             }
         }
     }
-    if let Err(error) = make_durable(env, &written) {
+    if let Err(error) = make_durable(context, &written) {
         written.iter().for_each(|written| abandon(&written.tree));
         return Err(error);
     }
     let mut written = written.into_iter();
     while let Some(one) = written.next() {
         let tree = Arc::clone(&one.tree);
-        let installed = match make_room_for_edit(env) {
-            Ok(()) => one.install(env),
+        let installed = match make_room_for_edit(context) {
+            Ok(()) => one.install(context),
             Err(error) => {
                 one.discard();
                 Err(error)
             }
         };
-        let settled = installed.and_then(|installed| settle(env, installed));
+        let settled = installed.and_then(|installed| settle(context, installed));
         if let Err(error) = settled {
             abandon(&tree);
             give_up(written.collect());
@@ -154,41 +163,41 @@ fn give_up(written: Vec<Written>) {
 }
 
 /// The trunk in memory is ahead of the manifest until this is done.
-fn settle(env: &Env, installed: Installed) -> Result<()> {
-    installed.settle(env).map(drop).inspect_err(|error| env.poison(error))
+fn settle(context: &JobContext, installed: Installed) -> Result<()> {
+    installed.settle(context).map(drop).inspect_err(|error| context.reads.health.poison(error))
 }
 
-fn make_room_for_edit(env: &Env) -> Result<()> {
-    if env.edits.manifest.has_reserve() || env.edits.manifest.make_room(EDIT_BYTES)? {
+fn make_room_for_edit(context: &JobContext) -> Result<()> {
+    if context.edits.manifest.has_reserve() || context.edits.manifest.make_room(EDIT_BYTES)? {
         return Ok(());
     }
     Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))
 }
 
 /// Does what the tree needs by now, most urgent first.
-fn merge_due(env: &Env, tree: &Arc<TreeCore>) -> Result<()> {
+fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     let mut last = None;
-    while let Some(planned) = due(env, tree) {
+    while let Some(planned) = due(context, tree) {
         // One that changes nothing would be planned again.
         if last.replace((planned.node, planned.plan)) == Some((planned.node, planned.plan)) {
             break;
         }
-        make_room_for_edit(env)?;
-        match MergeJob::begin(env, tree, planned)? {
+        make_room_for_edit(context)?;
+        match MergeJob::begin(context, tree, planned)? {
             None => break,
-            Some(Begun::Done(installed)) => settle(env, installed)?,
-            Some(Begun::Job(job)) => settle(env, merge(env, tree, job)?)?,
+            Some(Begun::Done(installed)) => settle(context, installed)?,
+            Some(Begun::Job(job)) => settle(context, merge(context, tree, job)?)?,
         }
     }
     Ok(())
 }
 
-fn due(env: &Env, tree: &TreeCore) -> Option<Planned> {
+fn due(context: &JobContext, tree: &TreeCore) -> Option<Planned> {
     let version = tree.version();
-    let context = tree.plan_context(&version.trunk, env.plan_limits());
+    let planning = tree.plan_context(&version.trunk, context.plan_limits());
     let (root, mut due) = (version.trunk.root.id, None::<Planned>);
     version.trunk.for_each(&mut |node| {
-        let planned = plan_node(&Summary::of(node, node.id == root), &context);
+        let planned = plan_node(&Summary::of(node, node.id == root), &planning);
         let planned = planned.filter(Planned::is_debt);
         if let Some(planned) = planned
             && due.as_ref().is_none_or(|due| planned.priority < due.priority)
@@ -199,7 +208,7 @@ fn due(env: &Env, tree: &TreeCore) -> Option<Planned> {
     due
 }
 
-fn merge(env: &Env, tree: &TreeCore, job: Box<MergeJob>) -> Result<Installed> {
+fn merge(context: &JobContext, tree: &TreeCore, job: Box<MergeJob>) -> Result<Installed> {
     let node = job.planned.node;
     let mut running = Running::Merge(job);
     let stepped = loop {
@@ -210,7 +219,7 @@ fn merge(env: &Env, tree: &TreeCore, job: Box<MergeJob>) -> Result<Installed> {
         }
     };
     let installed = match (stepped, running) {
-        (Ok(()), Running::Merge(job)) => job.install(env),
+        (Ok(()), Running::Merge(job)) => job.install(context),
         (Err(error), _) => Err(error),
         (Ok(()), Running::Flush(_)) => Err(Error::internal("a merge became a flush")),
     };

@@ -12,17 +12,18 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
+use frondb_tree::TreeCore;
 use frondb_wal::SyncMode;
 
-use crate::attach;
-use crate::checkpoint::{log_is_long, rotate_manifest, shorten_log, trim_log_if_long};
-use crate::engine::Shared;
-use crate::flush::{FlushJob, abandon};
-use crate::plans::{Begun, Installed, MergeJob, Running, plan_all, replan};
-use crate::relocate::move_one;
-use crate::stats::Counters;
-use crate::work::{Next, Task};
-use frondb_tree::TreeCore;
+use crate::background::Background;
+use crate::counters::add;
+use crate::jobs::flush::{FlushJob, abandon};
+use crate::jobs::install::{EDIT_BYTES, Installed};
+use crate::jobs::merge::{Begun, MergeJob};
+use crate::jobs::relocate::move_one;
+use crate::jobs::{Running, attach};
+use crate::planning::{plan_all, replan};
+use crate::queue::{Next, Task};
 
 /// After this long without a commit, idle work is done.
 const IDLE_AFTER: Duration = Duration::from_millis(1000);
@@ -31,10 +32,7 @@ const IDLE_AFTER: Duration = Duration::from_millis(1000);
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
 /// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
-pub(crate) const LEND_BYTES: u64 = 2 << 20;
-
-/// More than the edit of an install takes.
-pub(crate) const EDIT_BYTES: u64 = 512 << 10;
+pub const LEND_BYTES: u64 = 2 << 20;
 
 /// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
 /// thousands of small trees should not be written again for every row that goes.
@@ -61,57 +59,57 @@ fn hides_much(tree: &TreeCore) -> bool {
 }
 
 /// The loop of one worker thread.
-pub(crate) fn worker(shared: &Arc<Shared>) {
+pub fn worker(background: &Background) {
     loop {
-        match shared.work.next(&mut || shared.patience()) {
+        match background.queue.next(&mut || background.patience()) {
             Next::Stopped => return,
-            Next::Hints => shared.plan_hints(),
-            Next::Nothing => shared.quiet(),
-            Next::Task(task) => shared.perform_or_poison(task),
+            Next::Hints => background.plan_hints(),
+            Next::Nothing => background.quiet(),
+            Next::Task(task) => background.perform_or_poison(task),
         }
     }
 }
 
-impl Shared {
+impl Background {
     /// How long a worker waits for a task before it looks around; `None` when there is nothing
     /// that time alone could make due, so that an idle engine does not wake up.
     fn patience(&self) -> Option<Duration> {
-        let full = self.env.full().map(|_| RETRY_EVERY);
+        let full = self.health().full().map(|_| RETRY_EVERY);
         let untidy = (!self.tidied.load(Ordering::Acquire)).then_some(IDLE_AFTER);
-        let checkpoint = self.period.due_in(self.env.now());
+        let checkpoint = self.period.due_in(self.jobs.now());
         [full, self.sync_due(), untidy, checkpoint].into_iter().flatten().min()
     }
 
     /// How long until the log is to be synced, if it has something to sync.
     fn sync_due(&self) -> Option<Duration> {
-        self.env.log.wal.next_tick().or_else(|| {
+        self.jobs.log.wal.next_tick().or_else(|| {
             // A commit behind this look finds nobody who knows, and wakes a worker.
             self.ticking.store(false, Ordering::Release);
-            self.env.log.wal.next_tick()
+            self.jobs.log.wal.next_tick()
         })
     }
 
     /// Has a record that was just written synced when its time has come.
-    pub(crate) fn keep_ticking(&self) {
-        if !matches!(self.env.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
+    pub fn keep_ticking(&self) {
+        if !matches!(self.jobs.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
             return;
         }
         if self.is_manual() {
             self.tick();
         } else if !self.ticking.swap(true, Ordering::AcqRel) {
-            self.work.wake();
+            self.queue.wake();
         }
     }
 
     /// Plans anew what readers found expensive.
-    pub(crate) fn plan_hints(&self) {
-        for (tree, node) in self.work.take_hints() {
-            replan(&self.env, &self.work, &tree, &[node]);
+    pub fn plan_hints(&self) {
+        for (tree, node) in self.queue.take_hints() {
+            replan(&self.jobs, &self.queue, &tree, &[node]);
         }
     }
 
     /// The same where no worker would.
-    pub(crate) fn plan_hints_if_manual(&self) {
+    pub fn plan_hints_if_manual(&self) {
         if self.is_manual() {
             self.plan_hints();
         }
@@ -123,7 +121,7 @@ impl Shared {
         self.tick();
         if self.is_idle() && !self.tidied.load(Ordering::Acquire) {
             self.begin_idle();
-            let due = self.work.due();
+            let due = self.queue.due();
             if due.jobs == 0 && due.running == 0 {
                 self.tidy();
             }
@@ -131,56 +129,56 @@ impl Shared {
     }
 
     /// Lets idle work in, if it was not.
-    pub(crate) fn begin_idle(&self) {
-        if !self.work.set_idle(true) {
+    pub fn begin_idle(&self) {
+        if !self.queue.set_idle(true) {
             return;
         }
-        for tree in self.env.trees.all() {
+        for tree in self.jobs.trees.all() {
             if hides_much(&tree) {
                 // Space comes back although nothing more is written.
                 self.freeze(&tree);
             }
             // What only the end of a snapshot made possible is found now.
-            plan_all(&self.env, &self.work, &tree);
+            plan_all(&self.jobs, &self.queue, &tree);
         }
     }
 
     /// Finds what gives back deleted large values, as idle work does.
-    pub(crate) fn plan_values(&self) {
+    pub fn plan_values(&self) {
         let has_values = |tree: &Arc<TreeCore>| !tree.install.lock().values.is_empty();
-        for tree in self.env.trees.all().into_iter().filter(has_values) {
+        for tree in self.jobs.trees.all().into_iter().filter(has_values) {
             if hides_much(&tree) {
                 self.freeze(&tree);
             }
             // What only the end of a snapshot made possible.
-            plan_all(&self.env, &self.work, &tree);
+            plan_all(&self.jobs, &self.queue, &tree);
         }
     }
 
     /// Syncs the log if the mode says that it is time to, and sees whether a checkpoint is due.
-    pub(crate) fn tick(&self) {
-        if let Err(error) = self.env.log.wal.tick() {
+    pub fn tick(&self) {
+        if let Err(error) = self.jobs.log.wal.tick() {
             self.fail(&error);
         }
         self.look_at_period();
     }
 
     /// Lets work that failed for want of space try again.
-    pub(crate) fn try_space(&self) {
-        if self.env.full().is_none() {
+    pub fn try_space(&self) {
+        if self.health().full().is_none() {
             return;
         }
-        if !self.env.edits.manifest.has_reserve() || !self.env.log.wal.has_reserve() {
+        if !self.jobs.edits.manifest.has_reserve() || !self.jobs.log.wal.has_reserve() {
             // Log and manifest must go on for deletes to be possible.
             self.lend_reserve();
         }
         self.plan_failed();
-        let due = self.work.due();
-        self.work.release(|| {
+        let due = self.queue.due();
+        self.queue.release(|| {
             if due.debt_jobs == 0 && due.running == 0 {
                 // What failed went with its tree, or nobody waits for it: nothing else would ever
                 // say that there is space.
-                self.env.set_full(None);
+                self.health().set_full(None);
             }
         });
         // What failed since, and found the disk still full: see `plan_again`.
@@ -188,47 +186,47 @@ impl Shared {
     }
 
     fn lend_reserve(&self) {
-        if let Err(error) = self.env.runs.space.lend_reserve(LEND_BYTES) {
+        if let Err(error) = self.jobs.reads.runs.space.lend_reserve(LEND_BYTES) {
             tracing::warn!(%error, "the space kept for a full disk cannot be used");
         }
     }
 
     /// Plans again what failed for want of space.
     fn plan_failed(&self) {
-        for (tree, node) in self.work.take_failed() {
-            replan(&self.env, &self.work, &tree, &[node]);
+        for (tree, node) in self.queue.take_failed() {
+            replan(&self.jobs, &self.queue, &tree, &[node]);
         }
     }
 
     /// Whether nothing was committed for a while.
     pub(crate) fn is_idle(&self) -> bool {
-        let last = Nanos(self.env.last_commit.load(Ordering::Relaxed));
-        self.env.now().since(last) >= IDLE_AFTER
+        let last = Nanos(self.last_commit.load(Ordering::Relaxed));
+        self.jobs.now().since(last) >= IDLE_AFTER
     }
 
     /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
-    pub(crate) fn tidy(&self) {
+    pub fn tidy(&self) {
         self.tidied.store(true, Ordering::Release);
-        self.env.reads().cursors.unpin_all_old(self.env.now());
+        self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
         let result = self.tidy_space();
-        if let Err(error) = result.and_then(|()| self.env.log.wal.trim_spares()) {
+        if let Err(error) = result.and_then(|()| self.jobs.log.wal.trim_spares()) {
             self.fail(&error);
         }
         frondb_core::mem::trim();
     }
 
     fn tidy_space(&self) -> Result<()> {
-        while let Some(tail) = self.env.runs.space.tail_move_wanted() {
-            let goes_on = self.is_idle() || self.env.is_closed();
+        while let Some(tail) = self.jobs.reads.runs.space.tail_move_wanted() {
+            let goes_on = self.is_idle() || self.health().is_closed();
             if !goes_on
-                || !self.env.edits.manifest.has_reserve()
-                || !move_one(&self.env, &self.work, tail)?
+                || !self.jobs.edits.manifest.has_reserve()
+                || !move_one(&self.jobs, &self.queue, tail)?
             {
                 break;
             }
         }
-        while self.env.runs.space.reclaim_step(Reclaim::Idle)? {
-            if !self.is_idle() && !self.env.is_closed() {
+        while self.jobs.reads.runs.space.reclaim_step(Reclaim::Idle)? {
+            if !self.is_idle() && !self.health().is_closed() {
                 break;
             }
         }
@@ -245,29 +243,29 @@ impl Shared {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
             let why = text.unwrap_or_else(|| "no reason given".to_owned());
-            self.env.poison(&Error::internal(format!("background work panicked: {why}")));
-            self.work.stop();
+            self.health().poison(&Error::internal(format!("background work panicked: {why}")));
+            self.queue.stop();
         }
     }
 
     /// Does one task to its end, or until something more urgent waits.
-    pub(crate) fn perform(&self, task: Task) {
+    pub fn perform(&self, task: Task) {
         match task {
             Task::Flush(tree) => self.begin_flush(&tree),
             Task::FlushGroup(trees) => self.flush_group(&trees),
             Task::Plan(tree, planned) => {
                 let key = (tree.id, planned.node);
                 let begun = self.make_room_for_edit();
-                match begun.and_then(|()| MergeJob::begin(&self.env, &tree, planned)) {
+                match begun.and_then(|()| MergeJob::begin(&self.jobs, &tree, planned)) {
                     Ok(Some(Begun::Job(job))) => self.drive(Running::Merge(job)),
                     Ok(Some(Begun::Done(installed))) => {
                         self.settle(&tree, installed);
-                        self.work.end_plan(key.0, key.1);
+                        self.queue.end_plan(key.0, key.1);
                     }
-                    Ok(None) => self.work.end_plan(key.0, key.1),
+                    Ok(None) => self.queue.end_plan(key.0, key.1),
                     Err(error) => {
                         self.fail_merge(&error);
-                        self.work.end_plan(key.0, key.1);
+                        self.queue.end_plan(key.0, key.1);
                         self.plan_again(&tree, key.1, &error);
                     }
                 }
@@ -277,32 +275,32 @@ impl Shared {
                 if let Err(error) = self.chores() {
                     self.fail(&error);
                 }
-                self.work.end_chores();
+                self.queue.end_chores();
             }
         }
     }
 
     fn begin_flush(&self, tree: &Arc<TreeCore>) {
-        match self.make_room_for_edit().and_then(|()| attach::flush(&self.env, tree)) {
+        match self.make_room_for_edit().and_then(|()| attach::flush(&self.jobs, tree)) {
             Ok(None) => {}
             Ok(Some(installed)) => {
                 self.settle(tree, installed);
                 let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
-                self.work.end_flush_with_chores(tree, more);
+                self.queue.end_flush_with_chores(tree, more);
                 return;
             }
             Err(error) => {
                 self.fail(&error);
-                self.work.end_flush(tree, true);
+                self.queue.end_flush(tree, true);
                 return;
             }
         }
-        match FlushJob::begin(&self.env, tree) {
+        match FlushJob::begin(&self.jobs, tree) {
             Ok(Some(job)) => self.drive(Running::Flush(Box::new(job))),
-            Ok(None) => self.work.end_flush(tree, false),
+            Ok(None) => self.queue.end_flush(tree, false),
             Err(error) => {
                 self.fail(&error);
-                self.work.end_flush(tree, true);
+                self.queue.end_flush(tree, true);
             }
         }
     }
@@ -310,18 +308,18 @@ impl Shared {
     fn drive(&self, mut job: Running) {
         let mut written = job.bytes_written();
         loop {
-            self.env.throttle.wait(&*self.env.clock, &mut || self.env.is_closed());
+            self.jobs.throttle.wait(&*self.jobs.reads.clock, &mut || self.health().is_closed());
             let stepped = job.step();
-            self.env.throttle.pay(job.bytes_written() - written, self.env.now());
+            self.jobs.throttle.pay(job.bytes_written() - written, self.jobs.now());
             written = job.bytes_written();
             match stepped {
                 Ok(true) => return self.install(job),
                 Ok(false) => {
                     self.tick();
                     if let Running::Flush(job) = &job {
-                        self.pacing.draining(job.drained_bytes(), job.begun(), self.env.now());
+                        self.pacing.draining(job.drained_bytes(), job.begun(), self.jobs.now());
                     }
-                    if self.work.stepped(job.rank()) {
+                    if self.queue.stepped(job.rank()) {
                         return self.set_aside(job);
                     }
                 }
@@ -332,7 +330,7 @@ impl Shared {
 
     /// Something more urgent waits.
     fn set_aside(&self, job: Running) {
-        if let Some(job) = self.work.park(job) {
+        if let Some(job) = self.queue.park(job) {
             self.take_back(job);
         }
     }
@@ -340,7 +338,7 @@ impl Shared {
     /// Sees to it that the edit of an install finds space in the manifest: the engine would not know
     /// what is durable, and be poisoned.
     pub(crate) fn make_room_for_edit(&self) -> Result<()> {
-        let manifest = &self.env.edits.manifest;
+        let manifest = &self.jobs.edits.manifest;
         if manifest.has_reserve() {
             return Ok(());
         }
@@ -360,9 +358,9 @@ impl Shared {
         match job {
             Running::Flush(job) => {
                 let (bytes, begun) = (job.memtable_bytes(), job.begun());
-                match job.install(&self.env) {
+                match job.install(&self.jobs) {
                     Ok(installed) => {
-                        self.pacing.drained(bytes, begun, self.env.now());
+                        self.pacing.drained(bytes, begun, self.jobs.now());
                         self.settle(&tree, installed);
                         self.has_space(reserved);
                     }
@@ -372,11 +370,11 @@ impl Shared {
                     }
                 }
                 let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
-                self.work.end_flush_with_chores(&tree, more);
+                self.queue.end_flush_with_chores(&tree, more);
             }
             Running::Merge(job) => {
                 let node = job.planned.node;
-                match job.install(&self.env) {
+                match job.install(&self.jobs) {
                     Ok(installed) => {
                         self.settle(&tree, installed);
                         self.has_space(reserved);
@@ -387,7 +385,7 @@ impl Shared {
                         self.plan_again(&tree, node, &error);
                     }
                 }
-                self.work.end_plan(tree.id, node);
+                self.queue.end_plan(tree.id, node);
             }
         }
     }
@@ -395,23 +393,23 @@ impl Shared {
     /// Makes an install durable, lets go of what it dropped, and plans what it touched.
     pub(crate) fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
         self.tidied.store(false, Ordering::Release);
-        match installed.settle(&self.env) {
+        match installed.settle(&self.jobs) {
             Ok(touched) => {
-                self.env.reads().cursors.unpin_old(tree, self.env.now());
-                replan(&self.env, &self.work, tree, &touched);
+                self.jobs.reads.cursors.unpin_old(tree, self.jobs.now());
+                replan(&self.jobs, &self.queue, tree, &touched);
             }
             Err(error) => {
                 // The trunk in memory is ahead of the manifest: nothing may build on it.
-                self.env.poison(&error);
-                self.work.stop();
+                self.health().poison(&error);
+                self.queue.stop();
             }
         }
     }
 
     /// A job could write; if it took no reserved space, the disk is no longer full.
     pub(crate) fn has_space(&self, reserved: bool) {
-        if !reserved && self.env.full().is_some() {
-            self.work.release(|| self.env.set_full(None));
+        if !reserved && self.health().full().is_some() {
+            self.queue.release(|| self.health().set_full(None));
             self.plan_failed();
         }
     }
@@ -423,11 +421,11 @@ impl Shared {
         match node {
             None => {
                 self.fail(error);
-                self.work.end_flush(&tree, true);
+                self.queue.end_flush(&tree, true);
             }
             Some(node) => {
                 self.fail_merge(error);
-                self.work.end_plan(tree.id, node);
+                self.queue.end_plan(tree.id, node);
                 self.plan_again(&tree, node, error);
             }
         }
@@ -439,10 +437,10 @@ impl Shared {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);
         match node {
-            None => self.work.end_flush(&tree, true),
+            None => self.queue.end_flush(&tree, true),
             Some(node) => {
-                self.work.end_plan(tree.id, node);
-                replan(&self.env, &self.work, &tree, &[node]);
+                self.queue.end_plan(tree.id, node);
+                replan(&self.jobs, &self.queue, &tree, &[node]);
             }
         }
     }
@@ -451,8 +449,8 @@ impl Shared {
     /// damaged, and trying for ever would use the disk up for nothing.
     fn plan_again(&self, tree: &Arc<TreeCore>, node: frondb_core::NodeId, error: &Error) {
         if error.kind() == ErrorKind::NoSpace {
-            self.work.add_failed(tree, node);
-            if self.env.full().is_none() {
+            self.queue.add_failed(tree, node);
+            if self.health().full().is_none() {
                 // Another job found space since, and has not seen this one.
                 self.plan_failed();
             }
@@ -460,15 +458,15 @@ impl Shared {
     }
 
     /// Notes a failure of background work that must go on: a flush, the log, the manifest.
-    pub(crate) fn fail(&self, error: &Error) {
-        Counters::add(&self.env.counters.job_failures, 1);
+    pub fn fail(&self, error: &Error) {
+        add(&self.jobs.counters.job_failures, 1);
         if error.kind() == ErrorKind::NoSpace {
-            for job in self.work.hold(|| self.env.set_full(Some(error.clone()))) {
+            for job in self.queue.hold(|| self.health().set_full(Some(error.clone()))) {
                 self.take_back(job);
             }
         } else {
-            self.env.poison(error);
-            self.work.stop();
+            self.health().poison(error);
+            self.queue.stop();
         }
     }
 
@@ -479,7 +477,7 @@ impl Shared {
         match error.kind() {
             ErrorKind::NoSpace | ErrorKind::Poisoned | ErrorKind::Internal => self.fail(error),
             _ => {
-                Counters::add(&self.env.counters.job_failures, 1);
+                add(&self.jobs.counters.job_failures, 1);
                 tracing::error!(%error, "background work could not merge a node; it stays as it is");
             }
         }
@@ -487,15 +485,15 @@ impl Shared {
 
     /// Looks after the log, the manifest and the free space.
     fn chores(&self) -> Result<()> {
-        trim_log_if_long(&self.env)?;
-        if log_is_long(&self.env) {
-            shorten_log(&self.env, &self.committer, &mut |tree| self.work.add_flush(tree))?;
+        self.trim_log_if_long()?;
+        if self.log_is_long() {
+            self.shorten_log()?;
         }
-        if self.env.full().is_none() {
+        if self.health().full().is_none() {
             self.checkpoint_if_due()?;
-            rotate_manifest(&self.env, false)?;
+            self.rotate_manifest(false)?;
         }
-        self.env.runs.space.reclaim_step(Reclaim::Busy)?;
+        self.jobs.reads.runs.space.reclaim_step(Reclaim::Busy)?;
         Ok(())
     }
 }

@@ -5,13 +5,13 @@ use frondb_core::sync::Arc;
 use frondb_tree::tombstones::KeyRange;
 use frondb_tree::{Cursor, CursorOptions, TreeCore};
 
-use crate::engine::Shared;
+use crate::background::Background;
 
-impl Shared {
+impl Background {
     /// After a commit: if the deletes of the tree's memtable have made a tombstone run, walks over it and
     /// keeps where it ends. The deleting thread pays one cursor step per delete; if it has not read the
     /// rows, the walk reads their blocks, in sequence.
-    pub(crate) fn probe_empty_ranges(self: &Arc<Self>, tree: &Arc<TreeCore>) {
+    pub(crate) fn probe_empty_ranges(&self, tree: &Arc<TreeCore>) {
         let Some((first, last)) = tree.empty_ranges.due(&tree.version().active.memtable) else {
             return;
         };
@@ -36,7 +36,7 @@ impl Shared {
 
     /// One probe over `[lo, hi)`: `walk` finds the empty range at that end of it where `direction` begins.
     fn probe(
-        self: &Arc<Self>,
+        &self,
         tree: &Arc<TreeCore>,
         direction: Direction,
         lo: &[u8],
@@ -45,12 +45,14 @@ impl Shared {
     ) {
         let begun = self.committer.exclusive(|_| {
             // All that was inserted is visible here.
-            tree.empty_ranges.begin(direction, lo, hi).map(|probe| (probe, self.snapshot()))
+            tree.empty_ranges
+                .begin(direction, lo, hi)
+                .map(|probe| (probe, self.jobs.reads.snapshot()))
         });
         let Some((probe, snapshot)) = begun else { return };
         let since = snapshot.seq();
         let options = CursorOptions { snapshot: Some(snapshot), ..CursorOptions::default() };
-        let mut cursor = Cursor::new(Arc::clone(self.env.reads()), Arc::clone(tree), options);
+        let mut cursor = Cursor::new(Arc::clone(&self.jobs.reads), Arc::clone(tree), options);
         cursor.set_probes();
         let found = walk(&mut cursor);
         tree.empty_ranges.end(probe, found, since, cursor.deletes_passed());

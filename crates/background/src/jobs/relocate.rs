@@ -15,26 +15,28 @@ use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
 use frondb_trunk::install::{Made, Place, VersionBuilder};
 
-use crate::env::Env;
-use crate::plans::{InstallEnd, commit_edit, replan};
-use crate::work::Work;
-use frondb_tree::TreeCore;
+use frondb_tree::{InstallState, TreeCore};
+
+use crate::context::JobContext;
+use crate::jobs::install::{InstallEnd, discard, install};
+use crate::planning::replan;
+use crate::queue::Queue;
 
 /// Bytes copied at once.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Moves one run out of the way of `tail`. Returns whether there was one that could be moved.
-pub(crate) fn move_one(env: &Env, work: &Work, tail: TailMove) -> Result<bool> {
-    for tree in env.trees.all() {
+pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<bool> {
+    for tree in context.trees.all() {
         let Some((run, nodes)) = claim(&tree, tail) else { continue };
-        let moved = move_run(env, &tree, &run, tail);
+        let moved = move_run(context, &tree, &run, tail);
         let mut install = tree.install.lock();
         for node in &nodes {
             install.claimed.remove(node);
         }
         drop(install);
         // What was to begin meanwhile found the nodes claimed.
-        replan(env, work, &tree, &nodes);
+        replan(context, queue, &tree, &nodes);
         return moved;
     }
     Ok(false)
@@ -70,35 +72,33 @@ fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
     Some((run, nodes))
 }
 
-fn move_run(env: &Env, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
-    let space = &env.runs.space;
+fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
+    let space = &context.reads.runs.space;
     let Some(extents) = copy(space, run.meta(), tail)? else { return Ok(false) };
-    let id = env.ids.next_run();
+    let id = context.ids.next_run();
     let meta = RunMeta { id, extents, ..run.meta().clone() };
-    let new = Run::new(meta, tree.options.trunk.filter_prefix(), Arc::clone(&env.runs));
+    let new = Run::new(meta, tree.options.trunk.filter_prefix(), Arc::clone(&context.reads.runs));
     if let Err(error) = space.sync() {
         new.kill();
         return Err(error);
     }
-    let latch = env.edits.begin();
-    let mut install = tree.install.lock();
-    if tree.is_dropped() || !install.views.contains_key(&run.meta().id) {
-        new.kill();
-        return Ok(false);
-    }
-    let trunk = tree.version().trunk.clone();
-    let mut next_id = || env.ids.next_node();
-    let mut builder = VersionBuilder::new(trunk, &mut next_id);
-    builder.relocate(run.meta().id, &new);
-    let change = builder.finish();
+    let old = run.meta().id;
     let lo = Arc::from(&*run.meta().first_key);
     let made = [Made { run: new, lo, hi: None, place: Place::Slice }];
-    let end = InstallEnd::default();
-    let installed = commit_edit(&latch, tree, &mut install, change, &made, end)?;
-    drop(install);
-    drop(latch);
-    installed.settle(env)?;
-    Ok(true)
+    let build = |builder: &mut VersionBuilder<'_>, state: &mut InstallState| {
+        let is_used = state.views.contains_key(&old);
+        if is_used {
+            builder.relocate(old, &made[0].run);
+        }
+        is_used
+    };
+    match install(context, tree, &made, build, |_, _| Ok(InstallEnd::default()))? {
+        Some(installed) => installed.settle(context).map(|_| true),
+        None => {
+            discard(&made);
+            Ok(false)
+        }
+    }
 }
 
 /// Copies a run's bytes in front of the limit; `None` if there is no room.

@@ -1,0 +1,81 @@
+//! [`JobContext`]: what flushes, merges and the other jobs take beside their tree.
+
+use frondb_commit::{Edits, Ids, Log};
+use frondb_core::clock::Nanos;
+use frondb_core::sync::Arc;
+use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
+use frondb_trunk::job::JobEnv;
+
+use crate::counters::{JobCounters, JobFigures};
+use crate::throttle::Throttle;
+
+/// What jobs take beside their tree. One for an open database; any thread may use it.
+pub struct JobContext {
+    /// What reads take: space, cache, snapshots, time, health.
+    pub reads: Arc<ReadContext>,
+    /// The trees.
+    pub trees: Arc<Trees>,
+    /// Numbers of runs and nodes.
+    pub ids: Arc<Ids>,
+    /// The log, which a flush syncs.
+    pub log: Arc<Log>,
+    /// The manifest.
+    pub edits: Arc<Edits>,
+    /// How the memory is shared out.
+    pub shares: MemoryShares,
+    /// How much jobs may write.
+    pub throttle: Throttle,
+    pub(crate) counters: JobCounters,
+}
+
+impl JobContext {
+    /// What jobs of an open database take.
+    #[must_use]
+    pub fn new(
+        reads: Arc<ReadContext>,
+        trees: Arc<Trees>,
+        ids: Arc<Ids>,
+        log: Arc<Log>,
+        edits: Arc<Edits>,
+        shares: MemoryShares,
+        bytes_per_second: u64,
+    ) -> Arc<Self> {
+        let (throttle, counters) = (Throttle::new(bytes_per_second), JobCounters::default());
+        Arc::new(Self { reads, trees, ids, log, edits, shares, throttle, counters })
+    }
+
+    /// What a job of `tree` takes from below; with `frees_space` it may use the reserve of a full disk
+    /// (rule 25).
+    #[must_use]
+    pub fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
+        JobEnv {
+            reserved: frees_space && self.reads.health.full().is_some(),
+            reads: self.reads.counters.found(),
+            tree: tree.id,
+            options: tree.options.trunk,
+            run_env: Arc::clone(&self.reads.runs),
+            run_ids: Arc::clone(self.ids.runs()),
+            update: tree.update.clone(),
+        }
+    }
+
+    /// What the planner needs to know beside a tree.
+    #[must_use]
+    pub fn plan_limits(&self) -> PlanLimits {
+        PlanLimits {
+            write_buffer_bytes: self.shares.now().write_buffer_bytes(),
+            oldest_snapshot: self.reads.snapshots.oldest(),
+            inputs_max: frondb_run::merge_inputs_max(self.reads.budget.total()),
+        }
+    }
+
+    /// What jobs have done.
+    #[must_use]
+    pub fn figures(&self) -> JobFigures {
+        self.counters.read()
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.reads.now()
+    }
+}

@@ -1,0 +1,91 @@
+//! [`JobCounters`]: what background work has done since the database was opened.
+
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_trunk::job::JobStats;
+use frondb_trunk::plan::{Plan, Planned, Reason};
+
+macro_rules! job_counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// Counts background work. Any thread may add.
+        #[derive(Debug, Default)]
+        pub(crate) struct JobCounters {
+            $(pub(crate) $name: AtomicU64,)*
+        }
+
+        /// What background work has done since the database was opened.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct JobFigures {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl JobCounters {
+            /// The counts as they are now.
+            pub(crate) fn read(&self) -> JobFigures {
+                JobFigures { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+    };
+}
+
+job_counters! {
+    /// Commits.
+    commits,
+    /// Messages committed.
+    messages,
+    /// Bytes of batches committed.
+    user_bytes,
+    /// Private runs of large commits that became part of a tree as they were, a tree each.
+    attaches,
+    /// Memtables flushed.
+    flushes,
+    /// Bytes that flushes wrote.
+    flush_bytes,
+    /// Merges of runs.
+    merges,
+    /// Bases rewritten.
+    rewrites,
+    /// Bases rewritten because scans had paid for it.
+    scan_rewrites,
+    /// Inner nodes flushed.
+    node_flushes,
+    /// Leaves whose deleted prefix was cut off.
+    prefix_truncations,
+    /// Bytes that merges of all kinds wrote.
+    merge_bytes,
+    /// Messages that merges of all kinds read.
+    merged_entries,
+    /// Steps of background work.
+    steps,
+    /// Checkpoints that the period made due.
+    checkpoints,
+    /// Manifest snapshots written.
+    manifest_rotations,
+    /// Jobs that failed.
+    job_failures,
+}
+
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
+    counter.fetch_add(n, Ordering::Relaxed);
+}
+
+impl JobCounters {
+    pub(crate) fn add_flush(&self, stats: &JobStats) {
+        add(&self.flushes, 1);
+        add(&self.flush_bytes, stats.bytes_written);
+        add(&self.steps, stats.steps);
+    }
+
+    pub(crate) fn add_merge(&self, planned: &Planned, stats: &JobStats) {
+        let counter = match planned.plan {
+            Plan::FlushNode => &self.node_flushes,
+            Plan::MergeRuns(_) => &self.merges,
+            Plan::TruncatePrefix => &self.prefix_truncations,
+            Plan::Rewrite(Reason::ScanDebt, _) => &self.scan_rewrites,
+            _ => &self.rewrites,
+        };
+        add(counter, 1);
+        add(&self.merge_bytes, stats.bytes_written);
+        add(&self.merged_entries, stats.entries_in);
+        add(&self.steps, stats.steps);
+    }
+}

@@ -1,0 +1,248 @@
+//! Carrying out what the planner decided for a node.
+
+use std::collections::{HashMap, HashSet};
+
+use frondb_core::range_delete::RangeDeletes;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_records::Edit;
+use frondb_run::Run;
+use frondb_space::Extent;
+use frondb_tree::{InstallState, TreeCore, Version, extents_of, tombstones};
+use frondb_trunk::install::{Change, Made, VersionBuilder};
+use frondb_trunk::job::{Job, JobStats};
+use frondb_trunk::plan::{Plan, Planned, Summary, TOMBSTONE_RUN, TRUNCATION_RUN, plan_node};
+use frondb_trunk::{CompactionHints, Node, Prepared, View, prepare};
+
+use crate::context::JobContext;
+use crate::jobs::install::{InstallEnd, Installed, discard, install};
+
+/// A node's runs being merged, rewritten or flushed.
+pub struct MergeJob {
+    /// The tree.
+    pub tree: Arc<TreeCore>,
+    /// What the planner decided.
+    pub planned: Planned,
+    pub(super) job: Job,
+    claimed: HashSet<RunId>,
+    runs: Vec<Arc<Run>>,
+    consumed: RangeDeletes,
+    snapshots: Arc<[SeqNo]>,
+    run_entries: u64,
+    pub(super) reserved: bool,
+}
+
+/// What became of a plan.
+pub enum Begun {
+    /// There is a job to step.
+    Job(Box<MergeJob>),
+    /// It was a change of the trunk alone, and is done.
+    Done(Installed),
+}
+
+impl MergeJob {
+    /// Goes from a plan to a job. `None` if the node is gone or needs nothing any more.
+    pub fn begin(
+        context: &JobContext,
+        tree: &Arc<TreeCore>,
+        planned: Planned,
+    ) -> Result<Option<Begun>> {
+        let (version, node, planned) = {
+            let mut install = tree.install.lock();
+            let version = tree.version();
+            let root = version.trunk.root.id;
+            let Some(node) = version.trunk.find(planned.node).map(Arc::clone) else {
+                return Ok(None);
+            };
+            if tree.is_dropped() || install.claimed.contains(&node.id) {
+                return Ok(None);
+            }
+            // The node may have changed since it was planned.
+            let planning = tree.plan_context(&version.trunk, context.plan_limits());
+            let summary = Summary::of(&node, node.id == root);
+            let Some(planned) = plan_node(&summary, &planning) else { return Ok(None) };
+            install.claimed.insert(node.id);
+            if planned.plan == Plan::TruncatePrefix {
+                // What is flushed from now on asks again.
+                node.hints.truncate_prefix.store(0, Ordering::Relaxed);
+            }
+            if let Plan::Join(i) = planned.plan {
+                let free = node.children()[i..=i + 1]
+                    .iter()
+                    .all(|child| !install.claimed.contains(&child.id));
+                if !free {
+                    install.claimed.remove(&node.id);
+                    return Ok(None);
+                }
+            }
+            (version, node, planned)
+        };
+        let begun = match planned.plan {
+            Plan::Regroup | Plan::Join(_) => {
+                reshape(context, tree, &node, planned).map(Begun::Done)
+            }
+            _ => Self::job(context, tree, &version, &node, planned)
+                .map(|job| Begun::Job(Box::new(job))),
+        };
+        if !matches!(begun, Ok(Begun::Job(_))) {
+            tree.install.lock().claimed.remove(&node.id);
+        }
+        begun.map(Some)
+    }
+
+    fn job(
+        context: &JobContext,
+        tree: &Arc<TreeCore>,
+        version: &Version,
+        node: &Arc<Node>,
+        planned: Planned,
+    ) -> Result<Self> {
+        let snapshots = context.reads.snapshots.list();
+        let leaf_target = tree.plan_context(&version.trunk, context.plan_limits()).leaf_target();
+        let job_env = context.job_env(tree, planned.frees_space);
+        let reserved = job_env.reserved;
+        let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
+        let Prepared { job, claimed, runs, consumed, run_entries } =
+            prepare(job_env, trunk, node, planned.plan, leaf_target, listed)?;
+        Ok(Self {
+            tree: Arc::clone(tree),
+            planned,
+            job,
+            claimed,
+            runs,
+            consumed,
+            snapshots,
+            run_entries,
+            reserved,
+        })
+    }
+
+    /// Makes the result part of the trunk.
+    pub fn install(self, context: &JobContext) -> Result<Installed> {
+        let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
+        let paid = job.bytes_written();
+        let result = job.finish()?;
+        context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.now());
+        let below = match &result.first_kept {
+            Some(key) => ranks(&runs, key)?,
+            None => HashMap::new(),
+        };
+        // A trim writes nothing, and a reader may be waiting for it.
+        if !result.made.is_empty()
+            && let Err(error) = context.reads.runs.space.sync()
+        {
+            discard(&result.made);
+            return Err(error);
+        }
+        let oldest = snapshots.first().copied();
+        let (node, made, stats) = (planned.node, &result.made, &result.stats);
+        let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| match planned.plan {
+            Plan::FlushNode => builder.flush_node(node, &claimed, &consumed, made, oldest),
+            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, made),
+            Plan::TruncatePrefix => {
+                let hints = hints_after_truncation(&tree.version(), node, stats, oldest.is_some());
+                let kept = result.first_kept.as_ref();
+                builder.truncate_prefix(node, &claimed, kept, &below, hints)
+            }
+            _ => {
+                let met = stats.entries_in.saturating_sub(stats.entries_out);
+                let overlap = (met * 100 / run_entries.max(1)).min(100);
+                builder.rewrite(node, &claimed, &consumed, made, oldest, overlap)
+            }
+        };
+        let end = |change: &Change, state: &mut InstallState| {
+            state.claimed.remove(&node);
+            if planned.plan == Plan::FlushNode {
+                pass_hints_on(change, node, made);
+            }
+            let (edits, orphans) = drop_values(tree.id, state, &result.dropped_refs)?;
+            Ok(InstallEnd { flushed: None, edits, orphans })
+        };
+        let Some(installed) = install(context, &tree, made, build, end)? else {
+            tree.install.lock().claimed.remove(&node);
+            discard(made);
+            return Ok(Installed::nothing_but(vec![node]));
+        };
+        drop(runs);
+        context.counters.add_merge(&planned, stats);
+        Ok(installed)
+    }
+}
+
+/// An inner node that was asked for tombstone compaction was flushed: its children take the request over.
+fn pass_hints_on(change: &Change, node: NodeId, made: &[Made]) {
+    if let Some(node) = change.trunk.find(node)
+        && node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0
+    {
+        tombstones::request_after_node_flush(node, made);
+    }
+}
+
+/// Takes out the large values whose references a merge dropped. Returns the edits that say so, and their
+/// extents.
+fn drop_values(
+    tree: TreeId,
+    state: &mut InstallState,
+    dropped_refs: &[Box<[u8]>],
+) -> Result<(Vec<Edit>, Vec<Extent>)> {
+    let (mut edits, mut orphans) = (Vec::new(), Vec::new());
+    for extents in extents_of(dropped_refs)? {
+        let Some(first) = extents.first().copied() else { continue };
+        if state.values.remove(&first).is_some() {
+            edits.push(Edit::DropValue { tree, first });
+            orphans.extend(extents);
+        }
+    }
+    Ok((edits, orphans))
+}
+
+/// How many messages of each run are below `key`, about.
+fn ranks(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
+    runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
+}
+
+/// The hints of a leaf that was trimmed: what readers and flushes said of it still holds, but whether
+/// it needs cleaning depends on what is left of the deletes. `held` says whether a snapshot was live.
+fn hints_after_truncation(
+    version: &Version,
+    node: NodeId,
+    stats: &JobStats,
+    held: bool,
+) -> CompactionHints {
+    let Some(node) = version.trunk.find(node) else { return CompactionHints::default() };
+    let deletes: u64 = node.runs.iter().map(View::deletes).sum();
+    // A stretch may end in the leaf and be short in it; one that a snapshot holds goes after it.
+    let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
+    if in_vain {
+        // Of this leaf too: it stays if nothing could be cut.
+        node.hints.truncated_in_vain.store(1, Ordering::Relaxed);
+    }
+    let hints = node.hints.copy();
+    if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {
+        // Another stretch, which flushes cut short for the sake of this one.
+        hints.request_tombstone_compaction();
+    } else if !in_vain {
+        hints.compact_tombstones.store(0, Ordering::Relaxed);
+    }
+    hints
+}
+
+/// Changes of the trunk without data: a level of inner nodes, two leaves joined.
+fn reshape(
+    context: &JobContext,
+    tree: &TreeCore,
+    node: &Node,
+    planned: Planned,
+) -> Result<Installed> {
+    let build = |builder: &mut VersionBuilder<'_>, state: &mut InstallState| match planned.plan {
+        Plan::Join(i) => {
+            let children = node.children();
+            let claimed = [i, i + 1].iter().any(|&i| state.claimed.contains(&children[i].id));
+            !claimed && builder.join(node.id, children[i].id, children[i + 1].id)
+        }
+        _ => builder.regroup(node.id, tree.options.trunk.fanout),
+    };
+    let installed = install(context, tree, &[], build, |_, _| Ok(InstallEnd::default()))?;
+    Ok(installed.unwrap_or_else(Installed::nothing))
+}

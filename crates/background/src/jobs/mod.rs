@@ -1,0 +1,17 @@
+//! The jobs: what they do, step by step, and how they change a tree.
+//!
+//! ```text
+//!  flush.rs     a memtable becomes slices of nodes           merge.rs   the runs of a node become fewer
+//!  attach.rs    the runs of a commit become views            relocate.rs   a run moves down its file
+//!  install.rs   the change of the trunk that each of them ends with
+//!  running.rs   a flush or a merge between two steps
+//! ```
+
+pub mod attach;
+pub mod flush;
+pub mod install;
+pub mod merge;
+pub mod relocate;
+mod running;
+
+pub use running::Running;

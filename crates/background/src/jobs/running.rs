@@ -1,0 +1,75 @@
+//! [`Running`]: a job between two of its steps, whatever its kind.
+
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, Result};
+use frondb_tree::TreeCore;
+
+use crate::jobs::flush::FlushJob;
+use crate::jobs::merge::MergeJob;
+use crate::priority::FLUSH;
+
+/// A job under way.
+pub enum Running {
+    /// Of a memtable.
+    Flush(Box<FlushJob>),
+    /// Of a node.
+    Merge(Box<MergeJob>),
+}
+
+impl Running {
+    /// Smaller comes first.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::Flush(_) => FLUSH,
+            Self::Merge(job) => job.planned.priority,
+        }
+    }
+
+    /// Whether writers are slowed while it waits.
+    pub fn is_debt(&self) -> bool {
+        match self {
+            Self::Flush(_) => true,
+            Self::Merge(job) => job.planned.is_debt(),
+        }
+    }
+
+    /// Whether it may run while the disk is full.
+    pub fn frees_space(&self) -> bool {
+        match self {
+            Self::Flush(job) => job.reserved,
+            Self::Merge(job) => job.reserved,
+        }
+    }
+
+    /// Goes on for a step; `true` when all is written.
+    pub fn step(&mut self) -> Result<bool> {
+        match self {
+            Self::Flush(job) => job.step(),
+            Self::Merge(job) => job.job.step(),
+        }
+    }
+
+    /// Bytes that its steps have written so far.
+    pub fn bytes_written(&self) -> u64 {
+        match self {
+            Self::Flush(job) => job.bytes_written(),
+            Self::Merge(job) => job.job.bytes_written(),
+        }
+    }
+
+    /// The node that it merges; `None` for a flush.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            Self::Flush(_) => None,
+            Self::Merge(job) => Some(job.planned.node),
+        }
+    }
+
+    /// The tree that it works on.
+    pub fn tree(&self) -> &Arc<TreeCore> {
+        match self {
+            Self::Flush(job) => &job.tree,
+            Self::Merge(job) => &job.tree,
+        }
+    }
+}

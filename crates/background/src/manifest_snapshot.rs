@@ -1,0 +1,143 @@
+//! Writing a snapshot of the manifest: all that its edits say, from immutable versions, while new edits
+//! go on.
+
+use frondb_commit::PendingState;
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_manifest::Manifest;
+use frondb_records::{Edit, encode_edit};
+use frondb_space::Extent;
+use frondb_tree::{TreeCore, Version};
+use frondb_trunk::NodeImage;
+
+use crate::background::Background;
+use crate::counters::add;
+
+/// The manifest's log is replaced by a snapshot when it is larger than this and than the snapshot.
+const MANIFEST_LOG_BYTES: u64 = 4 << 20;
+
+/// Bytes of edits handed to the file at once.
+const PIECE_BYTES: usize = 256 * 1024;
+
+impl Background {
+    /// Replaces the manifest's log by a snapshot if it has grown long, or with `force`. Returns whether
+    /// it did.
+    ///
+    /// # Errors
+    /// Those of the manifest.
+    pub fn rotate_manifest(&self, force: bool) -> Result<bool> {
+        let is_due = |manifest: &Manifest| {
+            force || manifest.log_bytes() > MANIFEST_LOG_BYTES.max(manifest.snapshot_bytes())
+        };
+        let rotated = self.jobs.edits.snapshot(
+            is_due,
+            || State::capture(self),
+            |state, writer| {
+                let mut bytes = Vec::new();
+                state.encode(&mut |edit| {
+                    encode_edit(&mut bytes, edit);
+                    if bytes.len() > PIECE_BYTES {
+                        writer.write(&bytes)?;
+                        bytes.clear();
+                    }
+                    Ok(())
+                })?;
+                writer.write(&bytes)
+            },
+        )?;
+        if rotated {
+            add(&self.jobs.counters.manifest_rotations, 1);
+        }
+        Ok(rotated)
+    }
+}
+
+/// All that a manifest's snapshot says, held together by immutable versions.
+struct State {
+    trees: Vec<TreeState>,
+    pending: PendingState,
+    log: Edit,
+    ids: Edit,
+}
+
+struct TreeState {
+    tree: Arc<TreeCore>,
+    name: String,
+    version: Arc<Version>,
+    flushed: SeqNo,
+    values: Vec<Vec<Extent>>,
+}
+
+impl State {
+    /// REQUIRES: no edit is under way.
+    fn capture(background: &Background) -> Self {
+        let trees = background.jobs.trees.all();
+        let trees = trees.into_iter().map(|tree| {
+            let install = tree.install.lock();
+            let state = TreeState {
+                name: tree.name.read().clone(),
+                version: tree.version(),
+                flushed: install.flushed,
+                values: install.values.values().cloned().collect(),
+                tree: Arc::clone(&tree),
+            };
+            drop(install);
+            state
+        });
+        let trees = trees.collect();
+        let durable = background.jobs.log.wal.durable_lsn();
+        let start = background.log_start().min(durable);
+        let largest = background.jobs.ids.largest();
+        let pending = {
+            let mut pending = background.jobs.edits.pending();
+            pending.log_begins(start);
+            pending.clone()
+        };
+        Self {
+            trees,
+            pending,
+            log: Edit::Log { start, durable },
+            ids: Edit::Ids {
+                tree: TreeId(largest.tree),
+                run: RunId(largest.run),
+                node: NodeId(largest.node),
+                seq: background.jobs.reads.oracle.visible(),
+            },
+        }
+    }
+
+    fn encode(&self, put: &mut dyn FnMut(&Edit) -> Result<()>) -> Result<()> {
+        put(&self.ids)?;
+        put(&self.log)?;
+        for state in &self.trees {
+            let tree = state.tree.id;
+            let trunk = &state.version.trunk;
+            let options = state.tree.options.clone();
+            put(&Edit::CreateTree {
+                tree,
+                name: state.name.clone(),
+                options,
+                root: trunk.root.id,
+            })?;
+            put(&Edit::Flushed { tree, seq: state.flushed })?;
+            for extents in &state.values {
+                put(&Edit::AddValue { tree, extents: extents.clone() })?;
+            }
+            let mut seen = std::collections::HashSet::new();
+            let mut result = Ok(());
+            trunk.for_each(&mut |node| {
+                for view in node.views() {
+                    let meta = view.run.meta();
+                    if result.is_ok() && seen.insert(meta.id) {
+                        result = put(&Edit::AddRun(meta.clone()));
+                    }
+                }
+                if result.is_ok() {
+                    result = put(&Edit::PutNode { tree, node: NodeImage::of(node) });
+                }
+            });
+            result?;
+        }
+        self.pending.edits().try_for_each(|edit| put(&edit))
+    }
+}

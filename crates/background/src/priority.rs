@@ -1,0 +1,7 @@
+//! Priorities of background work; smaller comes first (rule 3). The planner gives those of nodes:
+//! [`frondb_trunk::plan`].
+
+/// Of a memtable's flush.
+pub const FLUSH: u8 = 1;
+/// Of what scans have paid for: at least a quarter of the steps.
+pub const SCAN: u8 = 4;
