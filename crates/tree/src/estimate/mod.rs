@@ -1,19 +1,30 @@
-//! How much a key range holds: estimated from counts and samples, without reading the range.
+//! Estimates of how many entries and bytes a key range holds, from counts and samples.
 //!
 //! ```text
-//!  range.rs    entries and bytes of a range: counts of nodes, indexes and memtables, corrected by samples
-//!  sample.rs   one sample: the messages around a place; and counting short ranges key by key
-//!  strata.rs   samples over a range whose ends differ
-//!  single.rs   ranges that lie in consolidated data alone
-//!  split.rs    keys that cut a tree into parts of about equal size
+//!  range.rs      entries and bytes of a range: counts, corrected by samples
+//!  counts.rs     messages of a range, by the counts of nodes, block indexes and memtables
+//!  sample.rs     one sample: the messages of the keys from one place on
+//!  strata.rs     samples over a long range whose parts may differ
+//!  short.rs      short ranges, counted key by key
+//!  single.rs     short ranges whose entries come from one source, counted without merging
+//!  split.rs      keys that cut a tree into parts of about equal size
+//!
+//!  key_range.rs, key_space.rs, leaf.rs, share.rs     what these share
 //! ```
 
+mod counts;
+mod key_range;
+mod key_space;
+mod leaf;
 mod range;
 mod sample;
+mod share;
+mod short;
 mod single;
 mod split;
 mod strata;
 
-pub use range::{RangeEstimate, RangeMessages, estimate, range_messages};
-pub use sample::{FirstEntries, count_first};
+pub use counts::{RangeMessages, range_messages};
+pub use range::{RangeEstimate, estimate};
+pub use short::{FirstEntries, count_first};
 pub use split::split_keys;

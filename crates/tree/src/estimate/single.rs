@@ -1,10 +1,12 @@
-//! Ranges whose entries all come from one source: counted without merging anything.
+//! Short ranges whose entries all come from one source, counted without merging.
 //!
-//! A table that was loaded and is read lies in a memtable or in the bases of leaves; where neither has
-//! more than one message a key and nothing lies above it, the entries of a range are the distance between
-//! two places. That is what an optimizer asks before each short query (`sample.rs`).
+//! A table that was loaded and is only read lies in one memtable or in the bases of leaves. If
+//! these have one message for each key and no other source has anything in the range, the number of
+//! entries is the distance between two places. An optimizer asks for this before each short query
+//! (`short.rs`).
 //!
-//! Exact, or `None`: some other source may add, hide or overwrite entries in the range.
+//! The result is exact, or `None` if another source may add, hide or overwrite entries in the
+//! range.
 
 use frondb_core::Result;
 use frondb_memtable::MemCursor;
@@ -13,49 +15,49 @@ use frondb_trunk::{Node, View};
 
 use crate::version::Version;
 
-/// How many entries `[lo, hi)` has. `in_memory` are cursors over the range, one of each memtable, and
-/// should not have more than some hundred messages.
-pub(crate) fn count_single(
+/// The number of entries of `[lo, hi)`. `in_memory` are cursors over the range, one for each
+/// memtable, with at most a few hundred messages: counting their keys goes over them.
+pub(super) fn count_single(
     version: &Version,
     in_memory: &[MemCursor],
     lo: &[u8],
     hi: Option<&[u8]>,
 ) -> Result<Option<u64>> {
-    let mut sources = Vec::new();
-    for (slot, cursor) in version.sources().zip(in_memory) {
-        let memtable = &slot.memtable;
+    let mut counts = Vec::new();
+    for (source, cursor) in version.sources().zip(in_memory) {
+        let memtable = &source.memtable;
         let may_hide = memtable.range_delete_count() > 0;
-        if may_hide || slot.runs().iter().any(|run| reaches(run, lo, hi)) {
+        if may_hide || source.runs().iter().any(|run| reaches(run, lo, hi)) {
             return Ok(None);
         }
         if cursor.messages() > 0 {
             let keys = if memtable.deletes() == 0 { cursor.count_keys() } else { None };
             let Some(keys) = keys else { return Ok(None) };
-            sources.push(keys);
+            counts.push(keys);
         }
     }
     let Some(in_bases) = count_bases(&version.trunk.root, lo, hi)? else { return Ok(None) };
     if in_bases > 0 {
-        sources.push(in_bases);
+        counts.push(in_bases);
     }
-    Ok((sources.len() <= 1).then(|| sources.first().copied().unwrap_or(0)))
+    Ok((counts.len() <= 1).then(|| counts.first().copied().unwrap_or(0)))
 }
 
-/// Whether the run's keys and `[lo, hi)` overlap.
+/// Whether the keys of the run and `[lo, hi)` overlap.
 fn reaches(run: &Run, lo: &[u8], hi: Option<&[u8]>) -> bool {
     let meta = run.meta();
     *lo <= *meta.last_key && hi.is_none_or(|hi| *meta.first_key < *hi)
 }
 
-/// The entries in bases, if the trunk has nothing else there.
+/// The number of entries in bases, if the trunk has nothing else in the range.
 fn count_bases(node: &Node, lo: &[u8], hi: Option<&[u8]>) -> Result<Option<u64>> {
     let ends_before = node.hi.as_ref().is_some_and(|end| **end <= *lo);
     if ends_before || hi.is_some_and(|hi| *hi <= *node.lo) {
         return Ok(Some(0));
     }
     let above = node.views().count() - node.base().len();
-    let buffered = node.views().take(above).any(|view| reaches(&view.run, lo, hi));
-    if buffered || !node.range_deletes.is_empty() {
+    let has_buffered = node.views().take(above).any(|view| reaches(&view.run, lo, hi));
+    if has_buffered || !node.range_deletes.is_empty() {
         return Ok(None);
     }
     let mut entries = 0;
@@ -73,6 +75,7 @@ fn count_bases(node: &Node, lo: &[u8], hi: Option<&[u8]>) -> Result<Option<u64>>
     Ok(Some(entries))
 }
 
+/// The number of messages of a view in `[lo, hi)`.
 fn count_view(view: &View, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
     let run = &view.run;
     let lo = lo.max(&view.lo);

@@ -1,25 +1,35 @@
-//! Keys that cut a tree into parts that hold about as many messages each, found in
-//! O(parts * height) by counts alone: no data is read, only indexes of blocks.
+//! Keys that cut a tree into parts with about the same number of messages each.
 //!
-//! For samples that stand for the whole of a tree, wherever its keys lie, and for work in parts.
+//! The search takes O(parts * height) by counts alone: it reads indexes of blocks and no data.
+//! Callers use the keys for samples that must represent the whole tree, wherever its keys lie, and
+//! for work in parts.
 
 use frondb_core::Result;
+use frondb_trunk::{Node, View};
 
-use crate::estimate::range::{KeySpace, Range, ends, messages, share};
+use crate::estimate::counts::messages;
+use crate::estimate::key_range::Range;
+use crate::estimate::key_space::KeySpace;
+use crate::estimate::share::share;
 use crate::version::Version;
 
-/// Most parts that are made.
+/// Maximum number of parts.
 const PARTS_MAX: usize = 1024;
 
-/// Up to `parts - 1` keys, ascending and different. Fewer if there are not so many to tell apart.
+/// Up to `parts - 1` different keys in ascending order. Returns fewer if the tree has too few
+/// messages or too many keys with the same first bytes to tell so many parts apart, and for more
+/// than 1024 parts.
+///
+/// # Errors
+/// `Corruption` or a device error of a block index.
 pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     let whole = Range::whole();
-    let Some((least, most)) = ends(version, &whole) else { return Ok(Vec::new()) };
+    let Some((first, last)) = key_bounds(version) else { return Ok(Vec::new()) };
     let all = messages(version, &whole)?;
     let parts = (parts.min(PARTS_MAX) as u64).min(all).max(1);
-    // Nearer than this to its place a cut need not be.
+    // A cut within an eighth of a part of its ideal place is near enough.
     let near = all / (parts * 8);
-    let space = KeySpace::between(&least, &most);
+    let space = KeySpace::between(&first, &last);
     let mut keys: Vec<Vec<u8>> = Vec::new();
     let mut lowest = space.from;
     for part in 1..parts {
@@ -28,9 +38,42 @@ pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
         let (from, to) = space.find(lowest, wanted, near, below)?;
         lowest = from;
         let key = space.key(to);
-        if key > least && key <= most && keys.last().is_none_or(|last| *last < key) {
+        if key > first && key <= last && keys.last().is_none_or(|last| *last < key) {
             keys.push(key);
         }
     }
     Ok(keys)
+}
+
+/// The smallest and the largest key of all messages; `None` if they are not different.
+fn key_bounds(version: &Version) -> Option<(Vec<u8>, Vec<u8>)> {
+    let root = &version.trunk.root;
+    let mut first = first_key(root).map(<[u8]>::to_vec);
+    let mut last = root.max_key().map(<[u8]>::to_vec);
+    let mut extend = |low: Option<Vec<u8>>, high: Option<Vec<u8>>| {
+        first = match (first.take(), low) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        last = last.take().max(high);
+    };
+    for source in version.sources() {
+        extend(source.memtable.first_key(), source.memtable.last_key());
+        for run in source.runs() {
+            let meta = run.meta();
+            extend(Some(meta.first_key.to_vec()), Some(meta.last_key.to_vec()));
+        }
+    }
+    let (first, last) = (first?, last?);
+    (first < last).then_some((first, last))
+}
+
+/// The smallest key in a node and the nodes below it.
+fn first_key(node: &Node) -> Option<&[u8]> {
+    let own = node.views().map(View::first_key).min();
+    let below = node.children().iter().find_map(|child| first_key(child));
+    match (own, below) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
 }

@@ -1,103 +1,120 @@
-//! Long ranges of which some parts are all dead and others all live: a queue, or a time series that is cut
-//! off at its old end, whose deletes lie side by side; once, or behind each first value of an index.
+//! Samples over a long range whose parts may differ.
 //!
-//! A few samples may then all see the one kind of part. So there are more the longer the range is, one for each
-//! stratum of equally many messages, not in its middle but at some place of it, lest they keep step with what
-//! they look at. And where two neighbours differ much the messages between them are halved, and halved
-//! again, until what is not known is a small part of what is live:
+//! Some parts of a range may be all dead and others all live: a queue, or a time series whose
+//! oldest rows are deleted, has its deletes side by side, once, or after each first value of an
+//! index.
+//!
+//! A few samples may then all see one kind of part. So the number of samples grows with the range,
+//! one for each stratum of equally many messages. A sample lies at a random place of its stratum,
+//! so that the samples do not coincide with a regular pattern in the data. Where two neighbouring
+//! samples differ much, the messages between them are halved, and halved again, until what is
+//! unknown is a small part of what is live:
 //!
 //! ```text
 //!   messages   [ put delete | put delete | put delete | put delete | put  put ]
-//!   samples    ^ 0      ^ 0        ^ 0            ^ 0     ^ 0 ^ 0.9    ^ 1   ^ 1   entries a message
+//!   samples    ^ 0      ^ 0        ^ 0            ^ 0     ^ 0 ^ 0.9    ^ 1   ^ 1   entries per message
 //! ```
 //!
-//! It is stratified sampling, and the trapezoidal rule with steps chosen where the function is steep, as in
-//! adaptive quadrature.
+//! This is stratified sampling, and the trapezoidal rule with smaller steps where the function is
+//! steep, as in adaptive quadrature.
 
 use frondb_core::prng::Prng;
 use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_merge::Merger;
 use frondb_trunk::segment;
 
-use crate::estimate::range::{KeySpace, Range, messages, share};
-use crate::estimate::sample::{PROBE_MESSAGES, Sample, bounds, probe};
+use crate::estimate::counts::messages;
+use crate::estimate::key_range::Range;
+use crate::estimate::key_space::KeySpace;
+use crate::estimate::leaf::bounds;
+use crate::estimate::sample::{SAMPLE_MESSAGES, Sample};
+use crate::estimate::share::share;
 use crate::version::Version;
 
-/// Strata, at least and at most, and the messages of one between the two.
+/// Minimum and maximum number of strata.
 const STRATA: (u64, u64) = (4, 24);
+
+/// Messages of a stratum between these two limits.
 const STRATUM_MESSAGES: u64 = 8192;
 
-/// Samples more, at most, where the first differ.
+/// Maximum number of further samples where the first ones differ.
 const REFINEMENTS: usize = 16;
 
-/// Changes between neighbours up to which each is looked for: with more there are others that no sample shows,
-/// and what is found of those would stand for too little.
-const CHANGES: usize = 2;
+/// Refine only if at most so many neighbours differ. With more, there are probably changes that no
+/// sample shows, and refining those that are seen would not represent the others.
+const CHANGES_MAX: usize = 2;
 
-/// Samples that all have at least this part of what the liveliest has are taken together.
+/// Samples are alike if each has at least this part of the entries per message that the liveliest
+/// has.
 const ALIKE: f64 = 0.5;
 
-/// What may stay unknown, as a part of what was found.
+/// Refine until at most this part of the estimate is unknown.
 const UNKNOWN: f64 = 0.125;
 
-/// A sample, and where it was taken.
+/// A place in the range where a sample was taken.
 struct Point {
     key: Vec<u8>,
-    /// Messages of the range before it.
+    /// Messages of the range below the key.
     below: u64,
-    /// Entries a message there.
+    /// Entries per message in the sample.
     live: f64,
 }
 
-/// What samples say of a range.
-pub(crate) enum Found {
-    /// It is alike everywhere, or hardly looked into.
+/// What the samples of a range show.
+pub(super) enum StrataSample {
+    /// The samples are alike, or there are fewer than two: all of them together.
     Alike(Sample),
-    /// Some parts have far more entries a message than others; so many in all.
+    /// Some parts have far more entries per message than others. The number of entries in all.
     Entries(u64),
 }
 
-/// Takes samples of a range that is not short.
-pub(crate) fn look(version: &Version, snapshot: SeqNo, range: &Range) -> Result<Found> {
-    let looker = Looker { version, snapshot, range, all: messages(version, range)? };
+/// Takes samples in the strata of a range that is not short.
+pub(super) fn sample_strata(
+    version: &Version,
+    snapshot: SeqNo,
+    range: &Range,
+) -> Result<StrataSample> {
+    let strata = Strata { version, snapshot, range, messages: messages(version, range)? };
     let (mut points, mut sample) = (Vec::new(), Sample::default());
-    for key in looker.first_keys()? {
-        points.extend(looker.point(key, &mut sample)?);
+    for key in strata.first_keys()? {
+        points.extend(strata.point(key, &mut sample)?);
     }
     let live = points.iter().map(|point| point.live);
     let (least, most) = live.fold((f64::MAX, 0.0), |(a, b), live| (live.min(a), live.max(b)));
     if points.len() < 2 || least >= most * ALIKE {
-        return Ok(Found::Alike(sample));
+        return Ok(StrataSample::Alike(sample));
     }
-    let change = |pair: &&[Point]| (pair[0].live - pair[1].live).abs() > most * ALIKE;
-    if points.windows(2).filter(change).count() <= CHANGES {
-        looker.refine(&mut points)?;
+    let is_change = |pair: &&[Point]| (pair[0].live - pair[1].live).abs() > most * ALIKE;
+    if points.windows(2).filter(is_change).count() <= CHANGES_MAX {
+        strata.refine(&mut points)?;
     }
-    Ok(Found::Entries(looker.entries(&points) as u64))
+    Ok(StrataSample::Entries(strata.entries(&points) as u64))
 }
 
-struct Looker<'a> {
+/// The range that is sampled.
+struct Strata<'a> {
     version: &'a Version,
     snapshot: SeqNo,
     range: &'a Range,
-    /// Its messages.
-    all: u64,
+    /// Messages of the range.
+    messages: u64,
 }
 
-impl Looker<'_> {
-    /// The range's beginning, a key in each stratum, and one at the end.
+impl Strata<'_> {
+    /// The keys of the first samples: the beginning of the range, one key in each stratum, and one
+    /// key near the end.
     fn first_keys(&self) -> Result<Vec<Vec<u8>>> {
         let mut keys = vec![self.range.lo.clone()];
-        let edges = (self.edge(Direction::Forward)?, self.edge(Direction::Backward)?);
-        let (Some(mut least), Some(most)) = edges else { return Ok(keys) };
-        let strata = (self.all / STRATUM_MESSAGES).clamp(STRATA.0, STRATA.1);
-        // Always the same places: an estimate is repeatable.
-        let mut prng = Prng::new(self.all);
+        let ends = (self.end_key(Direction::Forward)?, self.end_key(Direction::Backward)?);
+        let (Some(mut least), Some(most)) = ends else { return Ok(keys) };
+        let strata = (self.messages / STRATUM_MESSAGES).clamp(STRATA.0, STRATA.1);
+        // The seed depends on the range alone, so an estimate is repeatable.
+        let mut prng = Prng::new(self.messages);
         let places = (0..strata).map(|i| (i * 1024 + prng.below(1024), strata * 1024));
-        let end = self.all.saturating_sub(PROBE_MESSAGES);
-        // Not near enough for keys that are round numbers to be met more often than others.
-        let near = self.all / (strata * 64);
-        for wanted in places.map(|(part, of)| share(self.all, part, of)).chain([end]) {
+        let end = self.messages.saturating_sub(SAMPLE_MESSAGES);
+        // Small enough that the search does not prefer keys that are round numbers.
+        let near = self.messages / (strata * 64);
+        for wanted in places.map(|(part, of)| share(self.messages, part, of)).chain([end]) {
             if let Some(key) = self.key_at(wanted, near, &least, &most)? {
                 keys.push(key.clone());
                 least = least.max(key);
@@ -108,23 +125,23 @@ impl Looker<'_> {
         Ok(keys)
     }
 
-    /// The first message's key in a direction. Counts alone do not tell: within blocks they are estimates, and of
-    /// keys that are numbers of eight bytes few may differ.
-    fn edge(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
+    /// The key of the first message of the range in this direction. Reads it, because counts are
+    /// estimates within blocks, and few keys may differ if they are numbers of eight bytes.
+    fn end_key(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
         let (lo, hi) = (&self.range.lo[..], self.range.hi.as_deref());
-        let mut at = if direction == Direction::Forward {
-            Some(lo.to_vec())
-        } else {
-            hi.map(<[u8]>::to_vec)
+        let mut at = match direction {
+            Direction::Forward => Some(lo.to_vec()),
+            Direction::Backward => hi.map(<[u8]>::to_vec),
         };
         loop {
             let trunk = &self.version.trunk;
             let part = segment(trunk, direction, at.as_deref(), lo, hi, self.snapshot, &[])?;
             let (from, to) = bounds(&part.lo, part.hi.as_deref());
             let mut sources: Vec<Box<dyn Source>> = Vec::new();
-            for slot in self.version.sources() {
-                sources.push(Box::new(slot.memtable.cursor(direction, from, to, self.snapshot)));
-                for run in slot.runs() {
+            for source in self.version.sources() {
+                let memtable = &source.memtable;
+                sources.push(Box::new(memtable.cursor(direction, from, to, self.snapshot)));
+                for run in source.runs() {
                     sources.extend(part.source_of(run, direction, self.snapshot)?);
                 }
             }
@@ -144,7 +161,8 @@ impl Looker<'_> {
         }
     }
 
-    /// A key of the range between two others with `wanted` messages below, or up to `near` more or fewer.
+    /// A key of the range between two others with `wanted` messages below it, up to `near` more or
+    /// fewer.
     fn key_at(&self, wanted: u64, near: u64, least: &[u8], most: &[u8]) -> Result<Option<Vec<u8>>> {
         let space = KeySpace::between(least, most);
         let (_, to) = space.find(space.from, wanted, near, |key| self.below(&key))?;
@@ -153,21 +171,23 @@ impl Looker<'_> {
         Ok(is_inside.then_some(key))
     }
 
+    /// Messages of the range below `key`.
     fn below(&self, key: &[u8]) -> Result<u64> {
         messages(self.version, &self.range.clone().up_to(key.to_vec()))
     }
 
-    /// Takes a sample, which is added to `all`; `None` if nothing was there to see.
+    /// Takes a sample at `key` and adds it to `all`; `None` if there are no messages from `key` on
+    /// in its leaf.
     fn point(&self, key: Vec<u8>, all: &mut Sample) -> Result<Option<Point>> {
-        let mut here = Sample::default();
-        probe(self.version, self.snapshot, &key, self.range.hi.as_deref(), &mut here)?;
-        all.join(here);
-        let Some(live) = here.live_a_message() else { return Ok(None) };
+        let hi = self.range.hi.as_deref();
+        let sample = Sample::take(self.version, self.snapshot, &key, hi)?;
+        all.join(sample);
+        let Some(live) = sample.live_per_message() else { return Ok(None) };
         let below = if key == self.range.lo { 0 } else { self.below(&key)? };
         Ok(Some(Point { key, below, live }))
     }
 
-    /// Adds samples where they tell most.
+    /// Adds samples between the neighbours that leave most unknown.
     fn refine(&self, points: &mut Vec<Point>) -> Result<()> {
         for _ in 0..REFINEMENTS {
             let unknown = |i: usize| {
@@ -178,7 +198,7 @@ impl Looker<'_> {
             let Some(i) = widest else { break };
             let (a, b) = (&points[i - 1], &points[i]);
             let is_known = unknown(i) <= UNKNOWN * self.entries(points);
-            if is_known || b.below.saturating_sub(a.below) <= PROBE_MESSAGES {
+            if is_known || b.below.saturating_sub(a.below) <= SAMPLE_MESSAGES {
                 break;
             }
             let middle = u64::midpoint(a.below, b.below);
@@ -193,14 +213,15 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// The entries, with what lies between two samples as their mean.
+    /// The number of entries. The messages between two samples have the mean of their entries per
+    /// message.
     fn entries(&self, points: &[Point]) -> f64 {
         let between = points.windows(2).map(|pair| {
             let messages = pair[1].below.saturating_sub(pair[0].below);
             messages as f64 * f64::midpoint(pair[0].live, pair[1].live)
         });
-        let first = points.first().map_or(0.0, |first| first.below as f64 * first.live);
-        let behind = |last: &Point| self.all.saturating_sub(last.below) as f64 * last.live;
-        first + between.sum::<f64>() + points.last().map_or(0.0, behind)
+        let before = points.first().map_or(0.0, |first| first.below as f64 * first.live);
+        let behind = |last: &Point| self.messages.saturating_sub(last.below) as f64 * last.live;
+        before + between.sum::<f64>() + points.last().map_or(0.0, behind)
     }
 }

@@ -1,0 +1,214 @@
+//! Short ranges, whose entries are counted key by key.
+//!
+//! Keys that are written all the time lie in every array of a memtable. In a range with many such
+//! messages, only the first keys are counted, and the estimate takes them as typical of the others.
+//! Counting reads a block or two of each source.
+
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, MessageKind, Result, SeqNo};
+use frondb_memtable::{MemCursor, Memtable};
+
+use crate::estimate::counts::consolidated;
+use crate::estimate::leaf::{LeafMessages, bounds, is_hidden};
+use crate::estimate::share::share;
+use crate::estimate::single::count_single;
+use crate::version::Version;
+
+/// Maximum number of keys that an estimate counts one by one.
+pub(super) const COUNTED_KEYS_MAX: u64 = 128;
+
+/// No key is counted if the counts show at least so many times the keys that were asked for.
+const KEYS_KNOWN_FACTOR: u64 = 4;
+
+/// A range is hot if memtables have more than so many messages in it for each key asked for.
+const HOT_FACTOR: u64 = 2;
+
+/// In a hot range, one key in eight is counted, less one: counting 15 keys of 128 needs a sixteenth
+/// key to end the last, and sixteen is what a memtable hands out at first.
+const HOT_SHARE: u64 = 8;
+
+/// Do not extrapolate from fewer keys: a caller that asks for one or two keys wants to know whether
+/// there are any.
+const EXTRAPOLATED_KEYS_MIN: u64 = 8;
+
+/// Entries at the beginning of a key range, counted one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct FirstEntries {
+    /// Entries among the keys that were counted; with `is_estimate`, about how many entries the
+    /// whole range has.
+    pub count: u64,
+    /// Whether the range has no other keys, so `count` is exact.
+    pub is_all: bool,
+    /// Whether `count` is an estimate for the whole range: the range has many messages, and only
+    /// the first keys were counted.
+    pub is_estimate: bool,
+}
+
+impl FirstEntries {
+    /// The result for an empty range.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { is_all: true, ..Self::default() }
+    }
+}
+
+/// Counts the entries among the first `max_keys` keys of `[lo, hi)`. Counts none and reads no data
+/// if the counts of nodes show that there are far more keys. Where memtables have many messages in
+/// the range, counts an eighth of the keys and extrapolates, but never from fewer than 8 keys.
+///
+/// # Errors
+/// `Corruption` or a device error of a run.
+pub fn count_first(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+    max_keys: u64,
+) -> Result<FirstEntries> {
+    if has_far_more(version, lo, hi, max_keys)? {
+        return Ok(FirstEntries::default());
+    }
+    let cursors = memtable_cursors(version, snapshot, lo, hi);
+    let is_hot = messages_in(&cursors) > HOT_FACTOR.saturating_mul(max_keys);
+    if !is_hot && let Some(count) = count_single(version, &cursors, lo, hi)? {
+        return Ok(FirstEntries { count, is_all: true, is_estimate: false });
+    }
+    let range = InMemory { cursors, lo, hi };
+    if is_hot && max_keys > EXTRAPOLATED_KEYS_MIN * HOT_SHARE {
+        let few = max_keys / HOT_SHARE - 1;
+        let first = count_or_extrapolate(version, snapshot, &range, few)?;
+        if first.is_all || first.is_estimate {
+            return Ok(first);
+        }
+    }
+    count_or_extrapolate(version, snapshot, &range, max_keys)
+}
+
+/// The number of entries of `[lo, hi)`, if the range has at most `max_keys` keys.
+pub(super) fn count_short(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+    max_keys: u64,
+) -> Result<Option<u64>> {
+    if has_far_more(version, lo, hi, max_keys)? {
+        return Ok(None);
+    }
+    let range = InMemory { cursors: Vec::new(), lo, hi };
+    let (first, _) = count_keys(version, snapshot, &range, max_keys)?;
+    Ok(first.is_all.then_some(first.count))
+}
+
+/// A range with a cursor over it in each memtable, so that the search in the memtables is paid
+/// once. Without cursors, each leaf searches again.
+struct InMemory<'a> {
+    cursors: Vec<MemCursor>,
+    lo: &'a [u8],
+    hi: Option<&'a [u8]>,
+}
+
+impl InMemory<'_> {
+    /// A cursor over `[lo, hi)` in the memtable with this index.
+    fn cursor(
+        &self,
+        i: usize,
+        memtable: &Memtable,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        snapshot: SeqNo,
+    ) -> MemCursor {
+        if let Some(cursor) = self.cursors.get(i).filter(|_| (self.lo, self.hi) == (lo, hi)) {
+            return cursor.clone();
+        }
+        let (from, to) = bounds(lo, hi);
+        memtable.visible_cursor(Direction::Forward, from, to, snapshot)
+    }
+}
+
+/// Counts the entries among the first `max_keys` keys, and extrapolates where these keys are
+/// typical of the others.
+fn count_or_extrapolate(
+    version: &Version,
+    snapshot: SeqNo,
+    range: &InMemory<'_>,
+    max_keys: u64,
+) -> Result<FirstEntries> {
+    let (first, next) = count_keys(version, snapshot, range, max_keys)?;
+    let Some(next) = next else { return Ok(first) };
+    let in_memory = messages_in(&range.cursors);
+    let seen = range.cursors.iter().map(|cursor| cursor.messages_below(&next)).sum::<u64>();
+    // Keys with few messages in memory say little about the others, and so do deleted keys.
+    if max_keys < EXTRAPOLATED_KEYS_MIN || seen < max_keys || 2 * first.count < max_keys {
+        return Ok(first);
+    }
+    // Assumes that the other keys have as many messages each.
+    let count = share(first.count, in_memory, seen);
+    Ok(FirstEntries { count, is_all: false, is_estimate: true })
+}
+
+/// Whether the counts of nodes show several times as many keys. Within blocks, counts are
+/// estimates.
+fn has_far_more(version: &Version, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<bool> {
+    Ok(consolidated(version, lo, hi)? > KEYS_KNOWN_FACTOR.saturating_mul(max_keys))
+}
+
+/// A cursor over `[lo, hi)` in each memtable.
+fn memtable_cursors(
+    version: &Version,
+    snapshot: SeqNo,
+    lo: &[u8],
+    hi: Option<&[u8]>,
+) -> Vec<MemCursor> {
+    let (from, to) = bounds(lo, hi);
+    let cursor =
+        |memtable: &Arc<Memtable>| memtable.visible_cursor(Direction::Forward, from, to, snapshot);
+    version.memtables().map(cursor).collect()
+}
+
+/// The messages that these cursors have to read.
+fn messages_in(cursors: &[MemCursor]) -> u64 {
+    cursors.iter().map(MemCursor::messages).sum()
+}
+
+/// Counts the entries among the first `max_keys` keys. Returns the next key too, if there is one.
+fn count_keys(
+    version: &Version,
+    snapshot: SeqNo,
+    range: &InMemory<'_>,
+    max_keys: u64,
+) -> Result<(FirstEntries, Option<Vec<u8>>)> {
+    let (mut keys, mut count) = (0, 0);
+    let mut at = range.lo.to_vec();
+    loop {
+        let visible = |i, memtable: &Memtable, lo: &[u8], hi: Option<&[u8]>| {
+            range.cursor(i, memtable, lo, hi, snapshot).for_counting()
+        };
+        let LeafMessages { mut merge, above, in_nodes, end } =
+            LeafMessages::open(version, snapshot, &at, range.hi, &visible)?;
+        let mut is_decided = false;
+        while merge.next()? {
+            let (seq, kind) = (merge.seq(), merge.kind());
+            // The newest visible message of a key decides whether the key has a value.
+            is_decided &= merge.same_key();
+            if is_decided || seq > snapshot {
+                continue;
+            }
+            is_decided = true;
+            if keys == max_keys {
+                let first = FirstEntries { count, ..FirstEntries::default() };
+                return Ok((first, Some(merge.key().to_vec())));
+            }
+            keys += 1;
+            let is_gone = seq < above.newest_covering(merge.key(), snapshot)
+                || is_hidden(&in_nodes, merge.key(), seq, snapshot);
+            count += u64::from(kind != MessageKind::Delete && !is_gone);
+        }
+        match end {
+            // The next leaf begins here.
+            Some(end) if Some(&*end) != range.hi => at = end,
+            _ => return Ok((FirstEntries { count, is_all: true, is_estimate: false }, None)),
+        }
+    }
+}
