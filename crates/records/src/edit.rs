@@ -1,10 +1,10 @@
-//! Edits of the manifest: what one of its records says.
+//! Edits of the manifest.
 //!
-//! A record is a sequence of [`Edit`]s that take effect together, each a tag byte and its fields; a
-//! snapshot of the manifest is the edits that make its state from nothing. Fields are varints, or what
-//! their types encode.
+//! A record of the manifest is a sequence of [`Edit`]s that take effect together. An edit is a tag
+//! byte and its fields. A snapshot of the manifest is the sequence of edits that makes its state
+//! from an empty one. Fields are varints, or have the encoding of their type.
 //!
-//! The tags are on disk: do not change them.
+//! The tags are stored on disk: do not change them.
 
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_bytes_opt, put_varint};
 use frondb_core::{Lsn, NodeId, RangeDelete, RunId, SeqNo, TreeId};
@@ -15,7 +15,7 @@ use frondb_trunk::NodeImage;
 use crate::log::xid;
 use crate::options::TreeOptions;
 
-/// The first byte of an edit. Stored: do not renumber.
+/// The first byte of an edit. The numbers are stored on disk: do not change them.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Tag {
@@ -65,7 +65,7 @@ impl Tag {
         out.push(self as u8);
     }
 
-    /// Puts the tag of an edit of one tree.
+    /// Appends the tag of an edit of one tree, and the tree.
     fn put_of(self, out: &mut Vec<u8>, tree: TreeId) {
         self.put(out);
         put_varint(out, u64::from(tree.get()));
@@ -80,7 +80,7 @@ impl Tag {
 /// One change of the manifest's state.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Edit {
-    /// A tree exists, empty, with this root.
+    /// A tree was created; it is empty.
     CreateTree {
         /// The tree.
         tree: TreeId,
@@ -88,34 +88,34 @@ pub enum Edit {
         name: String,
         /// Its options.
         options: TreeOptions,
-        /// Its first node, an empty leaf.
+        /// Its root, an empty leaf.
         root: NodeId,
     },
-    /// A tree has another name.
+    /// A tree was renamed.
     RenameTree {
         /// The tree.
         tree: TreeId,
         /// Its new name.
         name: String,
     },
-    /// A tree that was just created belongs to a transaction: it exists if that commits. True until the
-    /// transaction's part of the tree ends.
+    /// A transaction created the tree, so the tree exists only if the transaction commits. Holds
+    /// until the transaction's pending part for the tree ends.
     MadeBy {
         /// The tree.
         tree: TreeId,
         /// The transaction.
         txn: u64,
     },
-    /// A tree and all its runs are gone.
+    /// A tree was dropped with all its runs.
     DropTree {
         /// The tree.
         tree: TreeId,
     },
-    /// A run exists.
+    /// A run was added; its metadata names the tree.
     AddRun(RunMeta),
-    /// A run is gone.
+    /// A run was dropped.
     DropRun {
-        /// The tree it belonged to.
+        /// The tree that the run belonged to.
         tree: TreeId,
         /// The run.
         run: RunId,
@@ -127,14 +127,14 @@ pub enum Edit {
         /// The node.
         node: NodeImage,
     },
-    /// A node is gone.
+    /// A node was dropped.
     DropNode {
         /// The tree.
         tree: TreeId,
         /// The node.
         node: NodeId,
     },
-    /// A tree has another root.
+    /// A tree has a new root.
     SetRoot {
         /// The tree.
         tree: TreeId,
@@ -148,41 +148,41 @@ pub enum Edit {
         /// The SeqNo.
         seq: SeqNo,
     },
-    /// A value in extents of its own is referred to by a run.
+    /// A run of the tree refers to a large value.
     AddValue {
         /// The tree.
         tree: TreeId,
-        /// Its extents.
+        /// The extents of the value.
         extents: Vec<Extent>,
     },
-    /// The last reference to a value is gone; named by its first extent.
+    /// No run of the tree refers to a large value any more.
     DropValue {
         /// The tree.
         tree: TreeId,
-        /// Its first extent.
+        /// The first extent of the value, which names it.
         first: Extent,
     },
-    /// The log is needed from here on, and was durable up to there.
+    /// Which part of the log recovery needs.
     Log {
-        /// Oldest Lsn needed.
+        /// Recovery needs the log from here on.
         start: Lsn,
-        /// Known to be durable.
+        /// The log was durable up to here when the edit was written.
         durable: Lsn,
     },
-    /// A part of a transaction's write set is on disk.
+    /// A part of a transaction's write set is in private runs that the manifest names.
     Pending(PendingPart),
-    /// A part is in runs of its tree's trunk, or given up. A transaction that was prepared in the
-    /// manifest ends with its last part.
+    /// A part is no longer pending: its runs are in the trunk of the tree, or were given up. A
+    /// transaction that is prepared in the manifest ends with its last part.
     EndPending {
-        /// Its tree.
+        /// The tree of the part.
         tree: TreeId,
-        /// Its transaction.
+        /// The transaction.
         txn: u64,
-        /// Its place among the transaction's parts.
+        /// The number of the part in the transaction.
         part: u32,
     },
-    /// A transaction is prepared, and all that it has written is in its pending parts: its record in
-    /// the log is needed no more.
+    /// A transaction is prepared, and its pending parts have all that it wrote: recovery does not
+    /// need its record in the log.
     Prepared {
         /// The transaction.
         txn: u64,
@@ -190,48 +190,49 @@ pub enum Edit {
         xid: Box<[u8]>,
         /// Where its record in the log began.
         logged: Lsn,
-        /// How many parts it has had. What else is pending in its name was given up.
+        /// How many parts it has, with the numbers below this. Its other pending parts were given up.
         parts: u32,
     },
-    /// Such a transaction is rolled back, with all its parts. Its record may still be in the log.
+    /// A transaction that is prepared in the manifest was rolled back, with all its parts. Its
+    /// record may still be in the log.
     EndPrepared {
         /// The transaction.
         txn: u64,
         /// Where its record in the log began.
         logged: Lsn,
     },
-    /// Largest numbers given out so far; none is used again.
+    /// The largest ids in use so far. No id is used again.
     Ids {
-        /// Largest tree id.
+        /// The largest tree id.
         tree: TreeId,
-        /// Largest run id.
+        /// The largest run id.
         run: RunId,
-        /// Largest node id.
+        /// The largest node id.
         node: NodeId,
-        /// Largest SeqNo in runs.
+        /// The largest SeqNo in runs.
         seq: SeqNo,
     },
 }
 
-/// What a transaction has written to one tree, on disk. Its numbers are local: the SeqNos of a
-/// message are known when the transaction commits.
+/// A part of a transaction's write set: what it wrote to one tree, in private runs on disk. Until
+/// the transaction commits, its messages have local numbers from 1 on in place of SeqNos.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PendingPart {
     /// The transaction.
     pub txn: u64,
-    /// Its place among the transaction's parts.
+    /// The number of the part in the transaction.
     pub part: u32,
     /// The tree.
     pub tree: TreeId,
-    /// How many SeqNos the parts before it take.
+    /// How many SeqNos the earlier parts of the transaction take.
     pub offset: u64,
-    /// How many it takes: its largest local number.
+    /// How many SeqNos this part takes, which is its largest local number.
     pub numbers: u64,
-    /// Whether the runs are fit for a base.
+    /// Whether the runs may become bases of leaves.
     pub are_base: bool,
-    /// Its runs, newest first.
+    /// The runs of the part, newest first.
     pub runs: Vec<RunMeta>,
-    /// Its range deletes.
+    /// The range deletes of the part, with local numbers.
     pub range_deletes: Vec<RangeDelete>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,
@@ -286,7 +287,7 @@ impl PendingPart {
         if part.is_sound() { Ok(part) } else { Err(Truncated) }
     }
 
-    /// Whether its numbers fit each other.
+    /// Whether the numbers and trees of the part agree with each other.
     fn is_sound(&self) -> bool {
         self.runs.iter().all(|run| run.tree == self.tree && run.max_seq.get() <= self.numbers)
             && self.range_deletes.iter().all(|delete| delete.seq.get() <= self.numbers)
@@ -309,7 +310,7 @@ fn decode_extents(input: &mut Reader<'_>) -> Result<Vec<Extent>, Truncated> {
     if extents.is_empty() { Err(Truncated) } else { Ok(extents) }
 }
 
-/// Appends an edit.
+/// Appends the encoding of an edit.
 pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
     match edit {
         Edit::CreateTree { tree: id, name, options, root } => {
@@ -397,7 +398,7 @@ pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
 /// Reads one edit.
 ///
 /// # Errors
-/// [`Truncated`] if the bytes are cut short or are no edit.
+/// [`Truncated`] if the bytes end too early or are not an edit.
 pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
     let tag = Tag::read(input)?;
     match tag {
@@ -421,7 +422,7 @@ pub fn decode_edit(input: &mut Reader<'_>) -> Result<Edit, Truncated> {
     decode_edit_of(tag, tree, input)
 }
 
-/// Reads the fields of an edit of one tree.
+/// Reads the fields of an edit of one tree, whose tag and tree have been read.
 fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit, Truncated> {
     Ok(match tag {
         Tag::CreateTree => Edit::CreateTree {

@@ -1,10 +1,11 @@
-//! Fuzz entries for the decoders of this crate.
+//! Entry points for fuzzing the decoders of this crate.
 
 use frondb_core::codec::Reader;
 use frondb_core::{Result, SeqNo, TreeId};
 
 use crate::{Op, PrepareRecord, RecordVisitor, decode_edit, decode_record, encode_edit};
 
+/// Accepts every record.
 struct Ignore;
 
 impl RecordVisitor for Ignore {
@@ -33,12 +34,12 @@ impl RecordVisitor for Ignore {
     }
 }
 
-/// A WAL record's payload: decodes or refuses.
+/// Decodes `data` as the payload of a log record; it may fail, but must not panic.
 pub fn wal_record(data: &[u8]) {
     let _ = decode_record(data, &mut Ignore);
 }
 
-/// A manifest edit: decodes or refuses, and what decodes survives a round trip.
+/// Decodes `data` as an edit of the manifest. An edit that decodes must survive a round trip.
 pub fn manifest_edit(data: &[u8]) {
     if let Ok(edit) = decode_edit(&mut Reader::new(data)) {
         let mut out = Vec::new();
@@ -47,7 +48,8 @@ pub fn manifest_edit(data: &[u8]) {
     }
 }
 
-/// The recovery scripts of the engine mutate edits with nodes and runs in them.
+/// The edits here have no nodes and no runs. The recovery scripts of the engine mutate those that
+/// do.
 #[cfg(test)]
 mod tests {
     use frondb_core::prng::Prng;
@@ -110,7 +112,7 @@ mod tests {
         out
     }
 
-    /// Edits of every kind but those that carry a run or a node.
+    /// An edit of every kind, except the kinds that carry a run or a node.
     fn edits() -> Vec<Edit> {
         let tree = TreeId(3);
         let extents = vec![Extent { file: 1, page: 7, pages: 2 }];

@@ -1,13 +1,14 @@
-//! Layer 5: the records of the log and of the manifest: what they say, as bytes.
+//! Layer 5: the encoding of what the records of the log and of the manifest say.
 //!
 //! ```text
 //!  log.rs       records of the write-ahead log: batches, commits, prepares
-//!  edit.rs      edits of the manifest: trees, runs, nodes, what is pending
+//!  edit.rs      edits of the manifest: trees, runs, nodes, pending parts
 //!  options.rs   options of a tree, which an edit carries
 //! ```
 //!
-//! The crates `wal` and `manifest` carry these bytes without knowing what they mean. Nothing here does
-//! I/O. A decoder accepts any bytes and answers with an error, never a panic.
+//! The crates `wal` and `manifest` store these bytes and do not decode them. This crate does no
+//! I/O. A decoder takes any bytes: it returns an error for bytes that it cannot decode, and never
+//! panics.
 
 mod edit;
 mod log;

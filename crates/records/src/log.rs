@@ -1,4 +1,4 @@
-//! Records of the write-ahead log: what the payload of one frame says.
+//! Records of the write-ahead log: the payload of one frame.
 //!
 //! | record | fields after the kind byte |
 //! |---|---|
@@ -9,24 +9,24 @@
 //! | commit prepared | transaction, first SeqNo, how many SeqNos |
 //! | roll back prepared | transaction |
 //!
-//! A section is a tree, a message count, a length in bytes and the messages ([`frondb_writeset::op`]).
-//! Parts are a count, then for each part its tree and how many SeqNos it takes; the manifest names the
-//! private runs of a part. Numbers are varints.
+//! A section is a tree, a message count, a length in bytes and the messages
+//! ([`frondb_writeset::op`]). Parts are a count, then for each part its tree and its number of
+//! SeqNos; the manifest names the private runs of a part. All numbers are varints.
 //!
-//! A relog record holds all messages that its tree has in memory, and replaces what the log has of
-//! them before (rule 10).
+//! A relog record holds all messages that its tree has in memory, and replaces all earlier records
+//! of these messages (rule 10).
 //!
-//! The messages of a batch take SeqNos in the order in which they stand. The SeqNos of a transaction
-//! begin with its parts, in their order: local number `n` of a part becomes the `n`-th SeqNo of the
-//! part.
+//! The messages of a batch have SeqNos in the order in which they stand. The SeqNos of a
+//! transaction begin with those of its parts, in the order of the parts: local number `n` of a part
+//! becomes the `n`-th SeqNo of the part.
 //!
-//! The kinds are on disk: do not change them.
+//! The kind bytes are stored on disk: do not change them.
 
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::{RangeDelete, SeqNo, TreeId};
 pub use frondb_writeset::op::{OP_RANGE_DELETE, Op, decode_op, encode_op, encode_range_delete};
 
-/// The first byte of a record. Stored: do not renumber.
+/// The first byte of a record. The numbers are stored on disk: do not change them.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Kind {
@@ -58,17 +58,17 @@ impl Kind {
     }
 }
 
-/// Longest name of a prepared transaction.
+/// Maximum length in bytes of the name (XID) of a prepared transaction.
 pub const XID_BYTES_MAX: usize = 256;
 
-/// Head of a batch record.
+/// Appends the head of a batch record; the sections follow.
 pub fn encode_batch_head(out: &mut Vec<u8>, first: SeqNo, sections: usize) {
     Kind::Batch.put(out);
     put_varint(out, first.get());
     put_varint(out, sections as u64);
 }
 
-/// Head of the record of a commit with parts on disk; the sections follow.
+/// Appends the head of the record of a commit with pending parts; the sections follow.
 pub fn encode_commit_head(
     out: &mut Vec<u8>,
     txn: u64,
@@ -83,7 +83,7 @@ pub fn encode_commit_head(
     put_varint(out, sections as u64);
 }
 
-/// Head of the record of a prepare; the sections follow.
+/// Appends the head of the record that prepares a transaction; the sections follow.
 pub fn encode_prepare_head(
     out: &mut Vec<u8>,
     txn: u64,
@@ -98,7 +98,8 @@ pub fn encode_prepare_head(
     put_varint(out, sections as u64);
 }
 
-/// The record that commits what was prepared.
+/// Appends the record that commits a prepared transaction. Its messages take `numbers` SeqNos from
+/// `first` on.
 pub fn encode_commit_prepared(out: &mut Vec<u8>, txn: u64, first: SeqNo, numbers: u64) {
     Kind::CommitPrepared.put(out);
     put_varint(out, txn);
@@ -106,7 +107,7 @@ pub fn encode_commit_prepared(out: &mut Vec<u8>, txn: u64, first: SeqNo, numbers
     put_varint(out, numbers);
 }
 
-/// The record that rolls back what was prepared.
+/// Appends the record that rolls back a prepared transaction.
 pub fn encode_roll_back_prepared(out: &mut Vec<u8>, txn: u64) {
     Kind::RollBackPrepared.put(out);
     put_varint(out, txn);
@@ -120,27 +121,29 @@ fn put_parts(out: &mut Vec<u8>, parts: &[(TreeId, u64)]) {
     }
 }
 
-/// Head of a section.
+/// Appends the head of a section with `count` messages in `bytes` bytes; the messages follow.
 pub fn encode_section_head(out: &mut Vec<u8>, tree: TreeId, count: u64, bytes: usize) {
     put_varint(out, u64::from(tree.get()));
     put_varint(out, count);
     put_varint(out, bytes as u64);
 }
 
-/// Head of a relog record.
+/// Appends the head of a relog record with `count` messages. The messages follow, each with its
+/// SeqNo as a varint in front.
 pub fn encode_relog_head(out: &mut Vec<u8>, tree: TreeId, count: u64) {
     Kind::Relog.put(out);
     put_varint(out, u64::from(tree.get()));
     put_varint(out, count);
 }
 
-/// What replay hands out of a record.
+/// Takes the contents of a log record, in their order. An error ends the decoding.
 pub trait RecordVisitor {
-    /// All that `tree` has in memory is about to be given again.
+    /// The messages that follow are all that `tree` has in memory, and replace what came before.
     fn relog(&mut self, tree: TreeId) -> frondb_core::Result<()>;
-    /// A message.
+    /// A message of a batch, of a commit or of a relog record.
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> frondb_core::Result<()>;
-    /// A transaction commits these parts, which take SeqNos from `first` on.
+    /// A transaction commits with these pending parts, each a tree and a number of SeqNos. The
+    /// parts take SeqNos from `first` on.
     fn attach(
         &mut self,
         txn: u64,
@@ -149,31 +152,32 @@ pub trait RecordVisitor {
     ) -> frondb_core::Result<()>;
     /// A transaction is prepared.
     fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> frondb_core::Result<()>;
-    /// A prepared transaction commits; its messages take SeqNos from `first` on.
+    /// A prepared transaction commits. Its parts and messages take SeqNos from `first` on.
     fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> frondb_core::Result<()>;
     /// A prepared transaction is rolled back.
     fn roll_back_prepared(&mut self, txn: u64) -> frondb_core::Result<()>;
 }
 
-/// The record of a prepare.
+/// The record that prepares a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrepareRecord<'a> {
     /// The transaction.
     pub txn: u64,
     /// The name that its coordinator knows it by.
     pub xid: &'a [u8],
-    /// Its parts on disk: trees, and how many SeqNos each takes.
+    /// Its pending parts: the tree of each, and how many SeqNos the part takes.
     pub parts: Vec<(TreeId, u64)>,
-    /// Its messages in the log: trees, how many, and their bytes, which decode.
+    /// Its messages in the log: for each section the tree, the number of messages, and their bytes,
+    /// which are known to decode.
     pub sections: Vec<(TreeId, u64, &'a [u8])>,
 }
 
-/// Why a record could not be applied.
+/// Why a record could not be decoded or applied.
 #[derive(Debug)]
 pub enum RecordError {
-    /// Its bytes contradict themselves.
+    /// The bytes are not a record.
     Malformed,
-    /// The visitor failed.
+    /// The visitor returned this error.
     Visitor(frondb_core::Error),
 }
 
@@ -189,7 +193,11 @@ impl From<frondb_core::Error> for RecordError {
     }
 }
 
-/// Decodes a WAL record. Returns the largest SeqNo it holds.
+/// Decodes a log record and gives its contents to `visitor`. Returns the largest SeqNo in the
+/// record; [`SeqNo::MIN`] for a record without SeqNos.
+///
+/// # Errors
+/// See [`RecordError`]. The visitor may have taken a part of a malformed record.
 pub fn decode_record(
     payload: &[u8],
     visitor: &mut dyn RecordVisitor,
@@ -259,6 +267,7 @@ fn decode_parts(input: &mut Reader<'_>) -> Result<Vec<(TreeId, u64)>, Truncated>
     Ok(parts)
 }
 
+/// Reads the name of a prepared transaction and checks its length.
 pub(crate) fn xid<'a>(input: &mut Reader<'a>) -> Result<&'a [u8], Truncated> {
     let xid = input.bytes()?;
     if xid.is_empty() || xid.len() > XID_BYTES_MAX { Err(Truncated) } else { Ok(xid) }
@@ -302,7 +311,7 @@ fn decode_relog(
     Ok(last)
 }
 
-/// The range delete that an op makes at `seq`.
+/// The range delete of `[lo, hi)` with this SeqNo.
 #[must_use]
 pub fn range_delete(lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> RangeDelete {
     RangeDelete { lo: lo.into(), hi: hi.map(Into::into), seq }

@@ -1,24 +1,24 @@
-//! Options of a tree, and how the manifest keeps them.
+//! [`TreeOptions`]: the options of a tree, their limits and their encoding in the manifest.
 
 use frondb_block::Codec;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::{Error, Result};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 
-/// Options of one tree, fixed when it is made.
+/// The options of a tree, fixed when it is created.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeOptions {
-    /// Shape and encoding.
+    /// Shape of the trunk, and encoding of runs.
     pub trunk: TrunkOptions,
-    /// Name and version of the update function, if it has one.
+    /// Name and version of the tree's update function; `None` if the tree takes no updates.
     pub update_fn: Option<(String, u32)>,
 }
 
 impl TreeOptions {
-    /// Checks the ranges.
+    /// Checks that every option is in its range.
     ///
     /// # Errors
-    /// `Invalid`, naming the option and its range.
+    /// `Invalid`, with the name of the option and its range.
     pub fn check(&self) -> Result<()> {
         let t = &self.trunk;
         t.base_codec.validate()?;
@@ -78,7 +78,7 @@ impl TreeOptions {
     /// Decodes what [`encode`](Self::encode) wrote.
     ///
     /// # Errors
-    /// [`Truncated`] if the bytes are cut short or out of range.
+    /// [`Truncated`] if the bytes end too early, or if an option is out of its range.
     pub fn decode(input: &mut Reader<'_>) -> Result<Self, Truncated> {
         let base_codec = codec(input)?;
         let run_codec = codec(input)?;
@@ -136,43 +136,43 @@ mod tests {
         all[prng.index(all.len())]
     }
 
-    /// `at` or a neighbour of it, now and then anything at all.
-    fn around(prng: &mut Prng, at: &[u64]) -> u64 {
+    /// One of `at` or a neighbour of it; one time in forty any number.
+    fn near(prng: &mut Prng, at: &[u64]) -> u64 {
         if prng.chance(1, 40) {
             return prng.next_u64();
         }
         at[prng.index(at.len())].saturating_add(prng.below(3)).saturating_sub(1)
     }
 
-    /// Options within the ranges, at their ends, and just outside.
+    /// Options within the ranges, at their ends, and just outside of them.
     fn random(prng: &mut Prng) -> TreeOptions {
         let filter = match prng.below(4) {
             0 => FilterPolicy::None,
             1 => FilterPolicy::Full,
             2 => FilterPolicy::Runs,
-            _ => FilterPolicy::Prefix(around(prng, &[1, 300, 65_534]) as u16),
+            _ => FilterPolicy::Prefix(near(prng, &[1, 300, 65_534]) as u16),
         };
         let block = &[300, 16 << 10, 4 << 20];
         let trunk = TrunkOptions {
             base_codec: codec(prng),
             run_codec: codec(prng),
             filter,
-            base_block_bytes: around(prng, block) as usize,
-            run_block_bytes: around(prng, block) as usize,
-            fanout: around(prng, &[3, 16, 1024]) as usize,
-            leaf_bytes_min: around(prng, &[5 << 10, 1 << 20]),
-            leaf_bytes_max: around(prng, &[1 << 20, 4 << 30]),
-            slice_bytes_min: around(prng, &[300, 64 << 10, 64 << 20]),
-            writes_before_base: around(prng, &[2, 3, 4]) as u8,
-            growth_percent: around(prng, &[11, 100, 1000]),
-            garbage_percent: around(prng, &[6, 50, 95]),
+            base_block_bytes: near(prng, block) as usize,
+            run_block_bytes: near(prng, block) as usize,
+            fanout: near(prng, &[3, 16, 1024]) as usize,
+            leaf_bytes_min: near(prng, &[5 << 10, 1 << 20]),
+            leaf_bytes_max: near(prng, &[1 << 20, 4 << 30]),
+            slice_bytes_min: near(prng, &[300, 64 << 10, 64 << 20]),
+            writes_before_base: near(prng, &[2, 3, 4]) as u8,
+            growth_percent: near(prng, &[11, 100, 1000]),
+            garbage_percent: near(prng, &[6, 50, 95]),
         };
         let name: String = (0..prng.below(20)).map(|i| char::from(b'a' + i as u8)).collect();
-        let version = around(prng, &[1, u64::from(u32::MAX)]).min(u64::from(u32::MAX)) as u32;
+        let version = near(prng, &[1, u64::from(u32::MAX)]).min(u64::from(u32::MAX)) as u32;
         TreeOptions { trunk, update_fn: prng.chance(1, 2).then_some((name, version)) }
     }
 
-    /// What one `create_tree` accepted, the next open of the database must be able to read.
+    /// The next open of a database must be able to read every option that `create_tree` accepted.
     #[test]
     fn what_is_accepted_decodes_to_itself() {
         let mut prng = Prng::new(6);
