@@ -46,7 +46,7 @@ impl Background {
         let begun = self.committer.exclusive(|_| {
             // All that was inserted is visible here.
             tree.empty_ranges
-                .begin(direction, lo, hi)
+                .begin_probe(direction, lo, hi)
                 .map(|probe| (probe, self.jobs.reads.snapshot()))
         });
         let Some((probe, snapshot)) = begun else { return };
@@ -55,7 +55,7 @@ impl Background {
         let mut cursor = Cursor::new(Arc::clone(&self.jobs.reads), Arc::clone(tree), options);
         cursor.set_probes();
         let found = walk(&mut cursor);
-        tree.empty_ranges.end(probe, found, since, cursor.deletes_passed());
+        tree.empty_ranges.end_probe(probe, found, since, cursor.deletes_passed());
     }
 }
 

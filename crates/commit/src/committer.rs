@@ -289,7 +289,7 @@ impl CommitLatch<'_> {
             let base = SeqNo(seq.get() - 1);
             // A later commit to it is behind this one in the log.
             attachment.tree.finish_bulk_load();
-            attachment.tree.empty_ranges.end_all();
+            attachment.tree.empty_ranges.clear();
             let budget = &self.committer.account.budget;
             attachment.tree.attach(attachment.source(budget, txn, part, base, lsns));
             seq = SeqNo(seq.get() + attachment.numbers);

@@ -1,9 +1,9 @@
-//! Known-empty ranges: ranges of keys in which a tree is known to have no entry.
+//! Known-empty ranges: key ranges in which a tree is known to have no entry.
 //!
-//! A client that deletes rows in key order leaves deletes behind that every seek has to step over, each
-//! with the put that it hides, until flushes and prefix truncations have caught up (rule 15). So the
-//! result of such a seek is kept: "in `[lo, hi)` nothing is visible, from SeqNo `since` on". Cursors skip
-//! the range.
+//! A client that deletes rows in key order leaves deletes behind. Every seek has to step over them
+//! and over the puts that they hide, until flushes and prefix truncations have caught up (rule 15).
+//! So a tree keeps the result of such a seek: "no entry is visible in `[lo, hi)`, from SeqNo
+//! `since` on". Cursors skip the range.
 //!
 //! ```text
 //!   puts           |x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|
@@ -11,53 +11,57 @@
 //!   empty range    [------------------)                 first(): one seek, to hi
 //! ```
 //!
-//! The list is in memory only: nothing is written, and a database that was just opened has none.
+//! The list is only in memory. A database that was just opened has no known-empty ranges.
 //!
 //! # Why a range is empty
-//! - A *probe* begins under the commit lock, where everything inserted is visible: its snapshot sees all
-//!   that was committed before. From then on each commit reports the keys that get a value
-//!   ([`EmptyRanges::note_puts`]), before it becomes visible; a report ends the range of the probe at
-//!   its key. So the keys that the probe walked over and found empty at its snapshot stay empty until
-//!   the next report, which splits a known-empty range at its key.
-//! - A reader takes its snapshot before it asks, so every put that it sees was reported by then.
-//! - Flushes, merges and prefix truncations change nothing that is visible. Data that arrives another way
-//!   (the runs of a large commit) ends all known-empty ranges of its tree.
-//! - A reader that reads below `since` does not use the range, nor does one whose own writes lie in it.
+//! - A *probe* is a cursor that walks over deletes. It begins under the commit lock, where all
+//!   inserted messages are visible, so its snapshot sees all earlier commits. From then on, each
+//!   commit reports the keys that it gives values ([`EmptyRanges::note_puts`]) before it becomes
+//!   visible, and a report ends the range of the probe at its key. So the keys that the probe
+//!   walked over and found empty at its snapshot stay empty until a report splits the known-empty
+//!   range at its key.
+//! - A reader takes its snapshot before it reads the list, so every put that it sees has been
+//!   reported.
+//! - Flushes, merges and prefix truncations change nothing that is visible. Data that arrives in
+//!   another way (the runs of a large commit) removes all known-empty ranges of its tree.
+//! - A reader below `since` does not skip the range, nor does a reader with own writes in it.
 
-use frondb_core::Direction;
-use frondb_core::SeqNo;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_core::{Direction, SeqNo};
 use frondb_memtable::Memtable;
 
-/// Deletes that come into a memtable between two probes, at least. Readers step over as many.
+/// Minimum number of deletes that come into a memtable between two probes. A reader may have to
+/// step over so many.
 const PROBE_EVERY: u64 = 1024;
-/// Deletes that must lie in a range for it to be kept: going around one costs as much as stepping over a
-/// few dozen.
+
+/// Minimum number of deletes in a range that is kept: skipping a range costs as much as stepping
+/// over a few dozen deletes.
 const DELETES_MIN: u64 = 256;
-/// EmptyRanges that a tree has at most: those with the fewest deletes go.
+
+/// Maximum number of ranges of a tree. The ranges with the fewest deletes are forgotten first.
 const RANGES_MAX: usize = 16;
 
-/// Two keys: a range, or the first and the last of something.
+/// Two keys. The function that takes or returns them says whether the second belongs to the range.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
-/// A range of keys without an entry.
+/// A key range without an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct EmptyRange {
     /// `[lo, hi)`, not empty.
     lo: Vec<u8>,
     hi: Vec<u8>,
-    /// For readers of this SeqNo and later.
+    /// The range is empty for readers at this SeqNo and later.
     since: SeqNo,
-    /// About how many deletes lie in it, or did.
+    /// About how many deletes the probe stepped over in it.
     deletes: u64,
 }
 
-/// A probe under way: a range of keys that a walk goes over from one end, and that ends, on its way, at
-/// what was put since it began.
+/// A probe that has begun and not ended. It walks over `[lo, hi)` in `direction`; the far end of
+/// the range moves to the first key on its way that gets a value meanwhile.
 #[derive(Debug)]
 struct Probe {
-    /// Told from one that was ended meanwhile.
+    /// Tells this probe from an earlier one that was cancelled.
     number: u64,
     direction: Direction,
     lo: Vec<u8>,
@@ -66,41 +70,46 @@ struct Probe {
 
 #[derive(Default, Debug)]
 struct List {
-    /// Ascending, apart from each other.
+    /// In ascending order. Neither do they overlap, nor does one begin where another ends.
     ranges: Vec<EmptyRange>,
     probe: Option<Probe>,
-    /// Looks begun.
+    /// How many probes have begun.
     probes: u64,
 }
 
-/// Where a walk over a tree goes, so that it meets no range: from `at`, and not beyond `lo` or `hi`, where
-/// one begins.
+/// How a walk over a tree skips known-empty ranges: it begins at `at`, and it ends at `lo` or `hi`,
+/// where the next range begins.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Around {
-    /// Where to begin instead, if that is in a range.
+    /// Where the walk begins instead, if it would begin in a range.
     pub(crate) at: Option<Vec<u8>>,
+    /// Where a backward walk ends.
     pub(crate) lo: Option<Vec<u8>>,
+    /// Where a forward walk ends.
     pub(crate) hi: Option<Vec<u8>>,
 }
 
-/// A tree's ranges.
+/// The known-empty ranges of a tree. Any thread may use them.
 #[derive(Default, Debug)]
 pub struct EmptyRanges {
-    /// Whether there are any, or a probe is under way. Set under the commit lock, so commits see it.
+    /// Whether there are ranges, or a probe has begun. Set under the commit lock, so commits see
+    /// it.
     watched: AtomicBool,
     list: Mutex<List>,
-    /// Deletes that the active memtable had at the last probe.
+    /// How many deletes the active memtable had at the last probe.
     probed: AtomicU64,
 }
 
 impl EmptyRanges {
-    /// Whether puts must be reported. REQUIRES: the commit lock, or an answer that may be old.
+    /// Whether commits must report puts. The answer is exact under the commit lock; without the
+    /// lock it may be out of date.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Acquire)
     }
 
-    /// These keys get values by a commit that is not visible yet. REQUIRES: the commit lock.
+    /// Reports the keys that a commit gives values, before the commit becomes visible. REQUIRES:
+    /// the commit lock.
     pub fn note_puts<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
         let mut list = self.list.lock();
         for key in keys {
@@ -109,8 +118,9 @@ impl EmptyRanges {
         self.update_watched(&list);
     }
 
-    /// Anything may have come into the tree. REQUIRES: the commit lock.
-    pub fn end_all(&self) {
+    /// Removes all ranges and cancels the probe, because any key may get a value. REQUIRES: the
+    /// commit lock.
+    pub fn clear(&self) {
         if !self.is_watched() {
             return;
         }
@@ -120,30 +130,30 @@ impl EmptyRanges {
         self.update_watched(&list);
     }
 
-    /// How a reader at `seq` goes from `at` (`None`: from the end of the tree, backward); `may_use` is
-    /// asked whether it may leave out `[lo, hi)`.
+    /// How a reader at `seq` that walks from `at` skips the ranges. `at` is `None` for a backward
+    /// walk from the end of the tree. `may_skip` says whether the reader may skip `[lo, hi)`.
     pub(crate) fn around(
         &self,
         direction: Direction,
         at: Option<&[u8]>,
         seq: SeqNo,
-        may_use: &dyn Fn(&[u8], &[u8]) -> bool,
+        may_skip: &dyn Fn(&[u8], &[u8]) -> bool,
     ) -> Around {
         if !self.is_watched() {
             return Around::default();
         }
         let list = self.list.lock();
-        let used = |range: &&EmptyRange| range.since <= seq && may_use(&range.lo, &range.hi);
+        let is_skipped = |range: &&EmptyRange| range.since <= seq && may_skip(&range.lo, &range.hi);
         match direction {
-            Direction::Forward => list.around_forward(at.unwrap_or_default(), &used),
-            Direction::Backward => list.around_backward(at, &used),
+            Direction::Forward => list.around_forward(at.unwrap_or_default(), &is_skipped),
+            Direction::Backward => list.around_backward(at, &is_skipped),
         }
     }
 
-    /// Begins a probe that walks over `[lo, hi)` and returns its number; `None` if another is under way.
-    /// REQUIRES: the commit lock.
+    /// Begins a probe that will walk over `[lo, hi)`, and returns its number; `None` if another
+    /// probe has begun and not ended. REQUIRES: the commit lock.
     #[must_use]
-    pub fn begin(&self, direction: Direction, lo: &[u8], hi: Option<&[u8]>) -> Option<u64> {
+    pub fn begin_probe(&self, direction: Direction, lo: &[u8], hi: Option<&[u8]>) -> Option<u64> {
         let mut list = self.list.lock();
         if list.probe.is_some() {
             return None;
@@ -155,10 +165,12 @@ impl EmptyRanges {
         Some(number)
     }
 
-    /// Ends a probe: at its snapshot, `since`, nothing is visible in `range`, which is a part of the probe's.
-    pub fn end(&self, probe: u64, range: Option<KeyRange>, since: SeqNo, deletes: u64) {
+    /// Ends a probe, which saw no entry in `[lo, hi)` of `range` at its snapshot `since`. The range
+    /// is cut at keys that got values during the probe. `range` is `None` if the probe found no
+    /// empty range; a range with fewer than 256 deletes is not kept.
+    pub fn end_probe(&self, probe: u64, range: Option<KeyRange>, since: SeqNo, deletes: u64) {
         let mut list = self.list.lock();
-        // It is gone if data came in another way meanwhile.
+        // `clear` may have cancelled the probe meanwhile.
         let probe = list.probe.take_if(|found| found.number == probe);
         if let Some(probe) = probe
             && let Some((lo, hi)) = range
@@ -172,7 +184,7 @@ impl EmptyRanges {
         self.update_watched(&list);
     }
 
-    /// The end of the last range that begins at `key` or before it.
+    /// The end of the last range that begins at `key` or below it.
     #[must_use]
     pub fn end_before(&self, key: &[u8]) -> Option<Vec<u8>> {
         let list = self.list.lock();
@@ -180,7 +192,7 @@ impl EmptyRanges {
         Some(list.ranges[..before].last()?.hi.clone())
     }
 
-    /// The beginning of the first range that ends behind `key`.
+    /// The beginning of the first range that ends above `key`.
     #[must_use]
     pub fn begin_after(&self, key: &[u8]) -> Option<Vec<u8>> {
         let list = self.list.lock();
@@ -188,12 +200,13 @@ impl EmptyRanges {
         Some(list.ranges.get(upto)?.lo.clone())
     }
 
-    /// The first and the last key of the tombstone run in the active memtable, if it has grown enough
-    /// since the last probe. Cheap to ask after every commit.
+    /// The first and the last key of the open tombstone run in the active memtable, if a probe of
+    /// it is due: the memtable has a long run, and enough deletes have come since the last probe.
+    /// Cheap enough to call after every commit.
     #[must_use]
     pub fn due(&self, memtable: &Memtable) -> Option<KeyRange> {
         if memtable.tombstone_run() < DELETES_MIN {
-            // Of a new memtable, if there was a long one before.
+            // The memtable may be new; the count was that of an older one.
             self.probed.store(0, Ordering::Relaxed);
             return None;
         }
@@ -212,6 +225,7 @@ impl EmptyRanges {
 }
 
 impl List {
+    /// Notes that `key` gets a value.
     fn put(&mut self, key: &[u8]) {
         if let Some(probe) = &mut self.probe
             && *probe.lo <= *key
@@ -231,7 +245,7 @@ impl List {
         let mut halves: Vec<EmptyRange> =
             halves.into_iter().filter(|half| half.lo < half.hi).collect();
         if let [left, right] = &mut halves[..] {
-            // Nobody knows which side they are on.
+            // It is not known on which side the deletes are.
             left.deletes /= 2;
             right.deletes /= 2;
         }
@@ -240,15 +254,15 @@ impl List {
         self.forget_smallest();
     }
 
-    /// Adds a range, in one with those that it meets.
+    /// Adds a range, and joins it with the ranges that it overlaps or touches.
     fn add(&mut self, mut new: EmptyRange) {
         let from = self.ranges.partition_point(|range| range.hi < new.lo);
         let to = self.ranges.partition_point(|range| range.lo <= new.hi);
-        for met in self.ranges.drain(from..to) {
-            new.lo = new.lo.min(met.lo);
-            new.hi = new.hi.max(met.hi);
-            new.since = new.since.max(met.since);
-            new.deletes = new.deletes.saturating_add(met.deletes);
+        for old in self.ranges.drain(from..to) {
+            new.lo = new.lo.min(old.lo);
+            new.hi = new.hi.max(old.hi);
+            new.since = new.since.max(old.since);
+            new.deletes = new.deletes.saturating_add(old.deletes);
         }
         self.ranges.insert(from, new);
         self.forget_smallest();
@@ -262,11 +276,11 @@ impl List {
         }
     }
 
-    fn around_forward(&self, at: &[u8], used: &dyn Fn(&&EmptyRange) -> bool) -> Around {
+    fn around_forward(&self, at: &[u8], is_skipped: &dyn Fn(&&EmptyRange) -> bool) -> Around {
         let first = self.ranges.partition_point(|range| *range.hi <= *at);
         let mut around = Around::default();
-        for range in self.ranges[first..].iter().filter(used) {
-            // They are apart, so only the first can hold `at`.
+        for range in self.ranges[first..].iter().filter(is_skipped) {
+            // The ranges do not touch, so only the first can hold `at`.
             if *range.lo > *at {
                 around.hi = Some(range.lo.clone());
                 break;
@@ -276,11 +290,16 @@ impl List {
         around
     }
 
-    /// What is read ends *before* `at`.
-    fn around_backward(&self, at: Option<&[u8]>, used: &dyn Fn(&&EmptyRange) -> bool) -> Around {
-        let end = at.map_or(self.ranges.len(), |at| self.ranges.partition_point(|v| *v.lo < *at));
+    /// A backward walk reads the keys *below* `at`.
+    fn around_backward(
+        &self,
+        at: Option<&[u8]>,
+        is_skipped: &dyn Fn(&&EmptyRange) -> bool,
+    ) -> Around {
+        let ranges = &self.ranges;
+        let end = at.map_or(ranges.len(), |at| ranges.partition_point(|range| *range.lo < *at));
         let mut around = Around::default();
-        for range in self.ranges[..end].iter().rev().filter(used) {
+        for range in ranges[..end].iter().rev().filter(is_skipped) {
             if at.is_none_or(|at| *range.hi < *at) {
                 around.lo = Some(range.hi.clone());
                 break;

@@ -1,5 +1,5 @@
-//! Tests of the list of ranges against a set of keys; what cursors make of it is tested in
-//! `frondb/tests/deletes/empty_ranges.rs`.
+//! Tests of the list of known-empty ranges against a set of keys. Cursors that skip ranges are
+//! tested in `frondb/tests/deletes/empty_ranges.rs`.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -18,11 +18,11 @@ fn around(ranges: &EmptyRanges, direction: Direction, at: Option<u64>, seq: u64)
 }
 
 fn probe(ranges: &EmptyRanges, lo: u64, hi: u64, since: u64, deletes: u64) {
-    let probe = ranges.begin(Direction::Forward, &k(lo), None).unwrap();
-    ranges.end(probe, Some((k(lo), k(hi))), SeqNo(since), deletes);
+    let probe = ranges.begin_probe(Direction::Forward, &k(lo), None).unwrap();
+    ranges.end_probe(probe, Some((k(lo), k(hi))), SeqNo(since), deletes);
 }
 
-/// What a walk shows of `keys` that goes around ranges.
+/// The keys that a forward walk shows that skips ranges, and how many ranges it skipped.
 fn forward(
     ranges: &EmptyRanges,
     keys: &BTreeSet<Vec<u8>>,
@@ -65,8 +65,8 @@ fn backward(
     }
 }
 
-/// Puts, deletes and probes in any order, probes with puts while they are under way; every state that was
-/// ever committed must be shown whole, in both directions and from anywhere.
+/// Puts, deletes and probes in random order, with puts during probes. Every committed state must be
+/// shown completely, in both directions and from any key.
 #[test]
 fn no_reader_misses_a_key() {
     const KEYS: u64 = 96;
@@ -76,7 +76,7 @@ fn no_reader_misses_a_key() {
         let mut prng = Prng::new(seed);
         let ranges = EmptyRanges::default();
         let mut states = vec![(0..KEYS).map(k).collect::<BTreeSet<_>>()];
-        let mut looking = None;
+        let mut under_way = None;
         for _ in 0..300 {
             let mut state = states[states.len() - 1].clone();
             match prng.below(8) {
@@ -91,7 +91,7 @@ fn no_reader_misses_a_key() {
                     state.retain(|key| *key < k(lo) || k(lo + n) <= *key);
                     states.push(state);
                 }
-                5 | 6 => match looking.take() {
+                5 | 6 => match under_way.take() {
                     None => {
                         let at = prng.below(KEYS + 1);
                         let (direction, lo, hi) = if prng.below(2) == 0 {
@@ -99,8 +99,8 @@ fn no_reader_misses_a_key() {
                         } else {
                             (Direction::Backward, Vec::new(), Some(k(at)))
                         };
-                        let probe = ranges.begin(direction, &lo, hi.as_deref());
-                        looking = probe.map(|probe| (probe, direction, k(at), states.len() - 1));
+                        let probe = ranges.begin_probe(direction, &lo, hi.as_deref());
+                        under_way = probe.map(|probe| (probe, direction, k(at), states.len() - 1));
                     }
                     Some((probe, direction, at, state)) => {
                         let (keys, since) = (&states[state], SeqNo(state as u64));
@@ -114,10 +114,10 @@ fn no_reader_misses_a_key() {
                                 (below.map_or_else(|| k(0), |key| after(key)), at)
                             }
                         };
-                        ranges.end(probe, Some(range), since, 1 << 40);
+                        ranges.end_probe(probe, Some(range), since, 1 << 40);
                     }
                 },
-                _ if prng.below(20) == 0 => ranges.end_all(),
+                _ if prng.below(20) == 0 => ranges.clear(),
                 _ => {}
             }
             let seq = states.len() as u64 - 1 - prng.below(states.len().min(10) as u64);
@@ -155,7 +155,7 @@ fn neighbours_become_one_and_a_put_cuts_it() {
     assert_eq!(around(&ranges, Direction::Forward, Some(10), 9).at, Some(k(15)));
     assert_eq!(around(&ranges, Direction::Forward, Some(15), 9).at, None);
     assert_eq!(around(&ranges, Direction::Forward, Some(16), 9).at, Some(k(30)));
-    // What has too few deletes is forgotten, and puts need not be reported when nothing is left.
+    // Ranges with too few deletes are forgotten, and without ranges commits need not report puts.
     for key in [12, 11, 13, 18, 17, 25] {
         ranges.note_puts([&*k(key)].into_iter());
     }
@@ -163,16 +163,16 @@ fn neighbours_become_one_and_a_put_cuts_it() {
 }
 
 #[test]
-fn a_look_that_was_ended_leaves_nothing() {
+fn a_cancelled_probe_leaves_no_range() {
     let ranges = EmptyRanges::default();
-    let old = ranges.begin(Direction::Forward, &k(0), None).unwrap();
-    assert!(ranges.begin(Direction::Forward, &k(5), None).is_none(), "one at a time");
-    ranges.end_all();
-    let new = ranges.begin(Direction::Forward, &k(5), None).unwrap();
-    ranges.end(old, Some((k(0), k(9))), SeqNo(3), 1000);
+    let old = ranges.begin_probe(Direction::Forward, &k(0), None).unwrap();
+    assert!(ranges.begin_probe(Direction::Forward, &k(5), None).is_none(), "one at a time");
+    ranges.clear();
+    let new = ranges.begin_probe(Direction::Forward, &k(5), None).unwrap();
+    ranges.end_probe(old, Some((k(0), k(9))), SeqNo(3), 1000);
     assert_eq!(around(&ranges, Direction::Forward, Some(0), 9), Around::default());
-    // A put while it is under way is where it ends.
+    // The range of a probe ends at a key that gets a value during the probe.
     ranges.note_puts([&*k(7)].into_iter());
-    ranges.end(new, Some((k(5), k(9))), SeqNo(3), 1000);
+    ranges.end_probe(new, Some((k(5), k(9))), SeqNo(3), 1000);
     assert_eq!(around(&ranges, Direction::Forward, Some(5), 9).at, Some(k(7)));
 }

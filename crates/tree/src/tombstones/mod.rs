@@ -1,5 +1,10 @@
-//! Deletes that readers would have to step over (rule 15): runs of them that are worth compacting, and
-//! ranges of keys that are known to be empty.
+//! Deletes that readers would have to step over (rule 15): tombstone runs that are worth
+//! compacting, and known-empty ranges that cursors skip.
+//!
+//! ```text
+//!  runs.rs           finds tombstone runs in memtables and asks for prefix truncation or compaction
+//!  empty_ranges.rs   key ranges without entries, found by probes
+//! ```
 
 mod empty_ranges;
 mod runs;

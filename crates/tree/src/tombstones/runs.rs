@@ -1,20 +1,22 @@
-//! Long found of deletes (rule 15): noticed in memtables and in new runs, and cleaned away at
-//! once, so that the first and the last key are found without stepping over them.
+//! Tombstone runs (rule 15): finds long runs of deletes in memtables and in new runs, and requests
+//! that they are compacted at once, so that a reader finds the first and the last key without
+//! stepping over them.
 //!
-//! Deletes make a stretch where they are dense: a leaf of which they take the most, its neighbours
-//! of which the same is true, and the part of the leaves at both ends. Deletes all over a tree leave
-//! live keys between them, and cleaning for them would write the whole tree again and again: who
-//! deletes the oldest rows of a table deletes their secondary entries at random.
+//! Deletes make a tombstone run where they are dense: in a leaf most of whose entries they delete,
+//! in its neighbours for which the same holds, and in the parts of the two leaves at the ends.
+//! Deletes that are spread over a tree leave live keys between them. Compacting for those would
+//! rewrite the whole tree again and again: a client that deletes the oldest rows of a table deletes
+//! entries of its secondary indexes at random.
 //!
 //! ```text
 //!   leaves          | 200 | 210 | 190 | 220 | 230 |     thousands of entries
 //!   deletes         |  40 | 205 | 190 |  60 |   1 |
-//!   dense                    x     x                    -> one stretch of 40 + 205 + 190 + 60
+//!   dense                    x     x                    -> one run of 40 + 205 + 190 + 60
 //! ```
 //!
-//! A stretch that begins a leaf is trimmed off, which writes nothing, so it may be short
-//! ([`TRUNCATION_RUN`]): that is what a table from whose beginning rows are deleted asks for. For any
-//! other a leaf is written again, so it must be long ([`TOMBSTONE_RUN`]).
+//! For a run at the beginning of a leaf, a prefix truncation is enough. It writes no data, so the
+//! run may be short ([`TRUNCATION_RUN`]); a table whose first rows are deleted has such runs. For
+//! any other run a leaf is rewritten, so the run must be long ([`TOMBSTONE_RUN`]).
 
 use std::ops::Bound;
 
@@ -29,35 +31,36 @@ use frondb_trunk::{Key, Node, View};
 
 use crate::tree::TreeCore;
 
-/// Deletes by which a memtable grows before it is looked through again, at least.
-const LOOK_EVERY: u64 = TRUNCATION_RUN / 4;
+/// Minimum number of deletes that come into a memtable between two searches.
+const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
 
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
 
-/// Whether the tree's active memtable holds a stretch that is to be cleaned away. Cheap to ask
-/// after every commit.
+/// Whether the tree's active memtable holds a tombstone run for which it should be flushed at once.
+/// Cheap enough to call after every commit.
 pub fn is_due(tree: &TreeCore) -> bool {
     let version = tree.version();
     let memtable = &version.active.memtable;
     if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
-        // What a range delete hides of runs is stepped over at once, of its own memtable one by one.
+        // A reader skips what a range delete hides of runs at once, but steps over each message
+        // that it hides in its own memtable.
         return true;
     }
     let deletes = memtable.deletes();
-    // What else is in the memtable would be flushed early, too, in small runs: where rows come at
-    // one end and go at the other, the base would be full of them.
+    // The other messages of the memtable would be flushed early too, in small runs. Where rows are
+    // inserted at one end and deleted at the other, the base would fill with such runs.
     let mostly_deletes = deletes * 4 >= memtable.len() * 3;
     let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
-    // Counts all over the tree, so it is an upper bound.
+    // An upper bound of the length: the memtable does not know the leaves.
     if memtable.tombstone_run() <= shortest {
-        // Of a new memtable, if there was a long one before.
+        // The memtable may be new; the count was that of an older one.
         tree.tombstones_searched.store(0, Ordering::Relaxed);
         return false;
     }
-    let looked = tree.tombstones_searched.load(Ordering::Relaxed);
-    // A look goes through all leaves: the more deletes are spread over them, the seldomer.
-    if deletes.saturating_sub(looked) < (looked / 8).clamp(LOOK_EVERY, TOMBSTONE_RUN / 4) {
+    let searched = tree.tombstones_searched.load(Ordering::Relaxed);
+    // A search visits all leaves, so the interval grows with the number of deletes.
+    if deletes.saturating_sub(searched) < (searched / 8).clamp(SEARCH_EVERY, TOMBSTONE_RUN / 4) {
         return false;
     }
     tree.tombstones_searched.store(deletes, Ordering::Relaxed);
@@ -65,13 +68,13 @@ pub fn is_due(tree: &TreeCore) -> bool {
     !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
 }
 
-/// Asks the nodes below `root` that a flush brought one of its memtable's `found` to for trimming
-/// or cleaning.
+/// Requests prefix truncation or tombstone compaction of the nodes below `root` that a flush has
+/// brought tombstone runs to. `found` are the runs of the flushed memtable, `made` the slices.
 pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made]) {
     if found.long.is_empty() && found.begin.is_empty() {
         return;
     }
-    let trims = !found.begin.is_empty();
+    let truncates = !found.begin.is_empty();
     for made in made {
         let meta = made.run.meta();
         if meta.deletes == 0 {
@@ -86,8 +89,9 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made
             if begins && node.is_leaf() {
                 node.hints.request_prefix_truncation();
             }
-            // Other found of such a memtable were cut short.
-            let is_long = is_long || trims && !begins && holds_many_deletes(node);
+            // The memtable was flushed early for a run that begins a leaf, so its other tombstone
+            // runs may have been cut short.
+            let is_long = is_long || truncates && !begins && holds_many_deletes(node);
             if is_long || begins && !node.is_leaf() {
                 node.hints.request_tombstone_compaction();
             }
@@ -95,7 +99,8 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made
     }
 }
 
-/// An inner node that was to be cleaned was flushed: asks the children that the stretch went to.
+/// Passes a request for tombstone compaction on from an inner node that was flushed to the children
+/// that the tombstone run went to. `made` are the slices.
 pub fn request_after_node_flush(node: &Arc<Node>, made: &[Made]) {
     for made in made {
         let meta = made.run.meta();
@@ -103,27 +108,29 @@ pub fn request_after_node_flush(node: &Arc<Node>, made: &[Made]) {
             continue;
         }
         for child in receivers(node, made) {
-            // Its totals have the new run in them already.
-            let dense =
+            // The totals of the child include the new slice.
+            let is_dense =
                 meta.deletes * 4 >= child.totals.entries || meta.deletes > TOMBSTONE_RUN / 2;
-            let worth_trimming = meta.deletes > TRUNCATION_RUN / 8;
-            if worth_trimming && child.is_leaf() {
-                // What that leaves is cleaned.
+            let is_worth_truncating = meta.deletes > TRUNCATION_RUN / 8;
+            if is_worth_truncating && child.is_leaf() {
+                // A tombstone compaction removes what the truncation leaves, if the deletes are
+                // dense.
                 child.hints.request_prefix_truncation();
             }
-            if dense || worth_trimming && !child.is_leaf() {
+            if is_dense || is_worth_truncating && !child.is_leaf() {
                 child.hints.request_tombstone_compaction();
             }
         }
     }
 }
 
-/// Whether a node's runs hold enough deletes for a long stretch.
+/// Whether a node's runs hold enough deletes for a long tombstone run.
 fn holds_many_deletes(node: &Node) -> bool {
     node.runs.iter().map(View::deletes).sum::<u64>() > TOMBSTONE_RUN
 }
 
-/// The children whose range the run reaches; a leaf takes it itself.
+/// The nodes that have a view of a new slice: the children whose ranges it reaches, or a leaf
+/// itself.
 fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'a Arc<Node>> {
     let meta = made.run.meta();
     let reaches = |child: &&Arc<Node>| {
@@ -133,17 +140,18 @@ fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'
     node.children().iter().chain(itself).filter(reaches)
 }
 
-/// What a memtable's deletes make, by range.
+/// The tombstone runs of a memtable, as key ranges.
 #[derive(Default)]
 pub struct TombstoneRuns {
-    /// Longer than [`TOMBSTONE_RUN`].
+    /// Runs longer than [`TOMBSTONE_RUN`].
     long: Vec<KeyRange>,
-    /// Longer than [`TRUNCATION_RUN`], from the beginning of a leaf on.
+    /// Runs longer than [`TRUNCATION_RUN`] that begin with a leaf.
     begin: Vec<KeyRange>,
 }
 
 impl TombstoneRuns {
-    /// Reads block indexes that are not in the cache, so it is not for use under a lock.
+    /// Finds the tombstone runs of a memtable above the nodes of `root`. May read block indexes
+    /// from disk, so the caller must hold no lock.
     pub fn find(root: &Node, memtable: &Memtable) -> Self {
         if memtable.tombstone_run() <= TRUNCATION_RUN {
             return Self::default();
@@ -158,8 +166,9 @@ impl TombstoneRuns {
     }
 }
 
-/// Whether at least half of a short stretch lies before the first key from `lo` on that the
-/// memtable gives a value: ranks count messages of every kind, and a trim would end there.
+/// Whether at least half of a short tombstone run lies before the first key from `lo` on to which
+/// the memtable gives a value. A prefix truncation would end at that key, and the ranks that found
+/// the run count messages of every kind.
 fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
     let (from, to) = (Bound::Included(lo), Bound::Unbounded);
     let mut cursor = memtable.cursor(Direction::Forward, from, to, SeqNo::MAX);
@@ -167,7 +176,7 @@ fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
     while deletes < TRUNCATION_RUN / 2 && matches!(cursor.next_chunk(&mut chunk), Ok(true)) {
         for (i, &kind) in chunk.kinds.iter().enumerate() {
             if last.as_deref() == Some(chunk.key(i)) {
-                // An older message of the same key.
+                // This is an older message of the same key.
                 continue;
             }
             if kind != MessageKind::Delete {
@@ -182,17 +191,19 @@ fn begins_with_deletes(memtable: &Memtable, lo: &[u8]) -> bool {
     deletes >= TRUNCATION_RUN / 2
 }
 
-/// Gathers a stretch leaf by leaf.
+/// Gathers tombstone runs leaf by leaf.
 struct Gatherer {
-    /// Where the stretch that goes on began, and its messages so far.
+    /// Where the open run began.
     lo: Key,
+    /// Messages of the open run.
     messages: u64,
+    /// Runs that are long enough.
     found: Vec<KeyRange>,
 }
 
 impl Gatherer {
-    /// The stretch reaches into `node`, or to its end.
-    fn reaches(&mut self, node: &Node) {
+    /// Extends the open run, which is long enough, to the end of `node`.
+    fn extend_to(&mut self, node: &Node) {
         match self.found.last_mut() {
             Some((lo, hi)) if *lo == self.lo => hi.clone_from(&node.hi),
             _ => self.found.push((Arc::clone(&self.lo), node.hi.clone())),
@@ -200,17 +211,18 @@ impl Gatherer {
     }
 }
 
-/// Goes through the leaves in key order.
+/// Visits the leaves in key order.
 struct Finder<'a> {
     memtable: &'a Memtable,
-    /// Its first key.
+    /// The first key of the memtable.
     first: Vec<u8>,
     long: Gatherer,
     begin: Gatherer,
 }
 
 impl Finder<'_> {
-    /// `from` is how many messages lie below the node. Returns how many lie below its end.
+    /// Visits a node. `from` is how many messages of the memtable lie below the node; returns how
+    /// many lie below its end.
     fn visit(&mut self, node: &Node, from: u64) -> u64 {
         let rank = |key: &Key| self.memtable.approximate_rank(key);
         let end = node.hi.as_ref().map_or_else(|| self.memtable.len(), rank).max(from);
@@ -226,21 +238,21 @@ impl Finder<'_> {
         end
     }
 
-    /// Takes a leaf, or a node without any messages, into the long stretch.
+    /// Adds a leaf, or a node without messages, to the open long run.
     fn add_long(&mut self, node: &Node, messages: u64) {
         let long = &mut self.long;
         long.messages += messages;
         if long.messages > TOMBSTONE_RUN {
-            long.reaches(node);
+            long.extend_to(node);
         }
         if messages * 2 < node.totals.entries {
-            // It ends inside this leaf, and another may begin there.
+            // The run ends inside this leaf, and another may begin there.
             long.lo = Arc::clone(&node.lo);
             long.messages = messages;
         }
     }
 
-    /// Takes the same into the stretch that begins a leaf; `from` messages lie below it.
+    /// Adds the same to the open run that begins with a leaf; `from` messages lie below the node.
     fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
         let is_dense = messages * 2 >= self.entries_reached(node);
         let can_truncate_prefix = !node.is_leaf() || node.can_truncate_prefix();
@@ -249,18 +261,18 @@ impl Finder<'_> {
         if self.begin.messages > TRUNCATION_RUN && can_truncate_prefix {
             let rest = TRUNCATION_RUN.saturating_sub(before);
             if is_dense || messages > 0 && self.is_dense_up_to(node, from, rest) {
-                self.begin.reaches(node);
+                self.begin.extend_to(node);
             }
         }
         if !is_dense || !can_truncate_prefix {
-            // It ends inside this leaf; another may begin with the next.
+            // The run ends inside this leaf; another may begin with the next.
             self.begin.lo = node.hi.clone().unwrap_or_else(|| Arc::clone(&node.lo));
             self.begin.messages = 0;
         }
     }
 
-    /// Messages that a node has from the memtable's first key on: what lies before may be hidden by
-    /// earlier deletes that are on their way down.
+    /// Messages that a node has from the memtable's first key on. Those before it may be hidden by
+    /// earlier deletes that inner nodes still buffer.
     fn entries_reached(&self, node: &Node) -> u64 {
         let all = node.totals.entries;
         if !node.is_leaf() || *node.lo >= *self.first || !node.covers(&self.first) {
@@ -269,8 +281,8 @@ impl Finder<'_> {
         self.key_after(node, u64::MAX).map_or(all, |reached| reached.entries.min(all))
     }
 
-    /// Whether most of the first `n` messages of a leaf's base seem to be deleted, those not counted
-    /// that lie before the memtable's first key.
+    /// Whether most of the first `n` messages of a leaf's base seem to be deleted. Messages before
+    /// the memtable's first key do not count.
     fn is_dense_up_to(&self, leaf: &Node, from: u64, n: u64) -> bool {
         let Some(KeyAfter { key: Some(key), entries }) = self.key_after(leaf, n) else {
             return false;
@@ -279,8 +291,8 @@ impl Finder<'_> {
         messages * 4 >= entries * 3
     }
 
-    /// The key that about `n` messages of a leaf's base lie before, counted from the memtable's first
-    /// key. `None` if an index cannot be read: who reads or merges the leaf will say why.
+    /// The key with about `n` messages of a leaf's base between it and the memtable's first key.
+    /// `None` if a block index cannot be read; a read or a merge of the leaf will report the error.
     fn key_after(&self, leaf: &Node, n: u64) -> Option<KeyAfter> {
         let mut passed = 0;
         for view in leaf.base() {
@@ -288,7 +300,7 @@ impl Finder<'_> {
             if hi.is_some_and(|hi| hi <= lo) {
                 continue;
             }
-            // A view may have passed more: what is counted is whole blocks.
+            // The views before may have passed more than `n`, because whole blocks are counted.
             let rest = n.saturating_sub(passed);
             let KeyAfter { key, entries } = view.run.key_after(lo, hi, rest).ok()?;
             passed += entries;
