@@ -8,8 +8,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_locks::{SeqOracle, Snapshots};
 use frondb_run::RunEnv;
 
-use crate::cursor::Cursors;
 use crate::health::Health;
+use crate::pins::Cursors;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 

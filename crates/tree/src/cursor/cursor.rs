@@ -2,7 +2,7 @@
 //!
 //! A cursor reads leaf after leaf; a [`Walk`] merges all sources over the range of one leaf.
 //!
-//! A cursor pins a version ([`super::pins`]). At each leaf it takes the newest version if its own
+//! A cursor pins a version ([`crate::pins`]). At each leaf it takes the newest version if its own
 //! is older than a second, so that a long scan does not keep dropped runs on disk. A flush unpins
 //! the old version of a cursor that is between two moves (rule 12); the cursor then seeks on from
 //! the key that it was at. Its snapshot stays the same, and so does what it shows.
@@ -20,9 +20,9 @@ use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Direction, Error, ErrorKind, MessageKind, Result};
 use frondb_writeset::OwnWrites;
 
-use super::pins::Pins;
 use super::walk::{Scope, Walk};
 use crate::context::ReadContext;
+use crate::pins::Pins;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 use crate::value::read_value;

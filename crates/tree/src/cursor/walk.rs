@@ -17,8 +17,8 @@ use frondb_trunk::plan::{SCAN_DEBT_FACTOR, TOMBSTONE_RUN};
 use frondb_trunk::{Key, Node, Segment, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
-use super::pins::{PinnedSource, Pins};
 use crate::context::ReadContext;
+use crate::pins::{PinnedSource, Pins};
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 use crate::value::Values;

@@ -48,7 +48,7 @@ use crate::version::Version;
 
 /// Age of a version from which a cursor takes a newer one at its next leaf, and from which any
 /// install unpins the version of a cursor between two moves.
-pub(super) const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
+const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// Number of lists of cursors. Enough that threads which open and close cursors seldom wait for
 /// each other.
