@@ -12,13 +12,14 @@
 //! | `tree.rs`, `trees.rs` | a tree with its version; all trees of a database by id |
 //! | `version.rs`, `source.rs` | the sources that a reader takes; a memtable or the attached runs of a large commit |
 //! | `get.rs`, `cursor/` | point lookups; ordered reading |
+//! | `pins.rs` | the versions that cursors pin, and how a flush unpins them |
 //! | `value.rs` | reading large values |
 //! | `estimate/` | how many entries and bytes a key range holds |
 //! | `tombstones/` | tombstone runs that are worth compacting; known-empty ranges |
 //! | `verify.rs`, `damage.rs` | reads all of a tree: to find faults; to find the ranges that are lost |
 //! | `context.rs`, `health.rs` | what reads use of the database; whether it takes calls |
 //! | `account.rs`, `totals.rs` | memory of memtables; figures over all trees |
-//! | `memory.rs` | how the memory is shared out |
+//! | `memory.rs` | what share of the memory each part may use |
 //! | `large_values.rs`, `snapshot.rs` | extents of large values; a fixed state to read at |
 //!
 //! A reader posts compaction hints ([`HintSink`]). It never plans or starts background work.

@@ -1,48 +1,50 @@
-//! How the memory is shared out, and how it is changed while the engine is open.
+//! [`Memory`]: what share of the memory each part of the engine may use.
 //!
-//! The total of the budget is the one number (rule 24). What a part may have of it is computed when
-//! the part asks, so a change of the total is in force at the next look of each:
+//! The memory option is one number, the total of the budget (rule 24). A part computes its share
+//! when it needs it, so a change of the total takes effect at the next check of each part:
 //!
 //! ```text
-//!   set_memory_bytes -> total -> cache: evicted at once, or fills what there is more of
-//!                             -> memtables: frozen at once where they are too large, then flushed
-//!                             -> write sets, locks: spilled and made ranges at their next write
-//!   what runs (a merge, a bulk load) ends with what it began with
+//!   set_memory_bytes -> total -> cache: evicts blocks at once, or fills the new room
+//!                             -> memtables: those that are too large are frozen at once and flushed
+//!                             -> write sets spill, and row locks escalate, at their next write
+//!   a merge or a bulk load ends with the share that it began with
 //! ```
 //!
-//! Invariant: what is charged above the total passes without anybody's doing: no part that is
-//! refused memory waits for another that waits for it (the budget never refuses).
+//! Invariant: charges above the total go away without help. The budget never refuses memory, so no
+//! part waits for memory of another part that waits for it.
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 
-/// What the options say of memory, but for how much there is.
+/// What the options say about memory, except the total.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryRules {
-    /// Bytes of memtables at which the largest is frozen; 0 for what [`Memory::write_buffer_bytes`] says.
+    /// Bytes of memtables at which the largest is frozen; 0 lets [`Memory::write_buffer_bytes`]
+    /// choose.
     pub write_buffer: u64,
-    /// Whether there are background threads.
+    /// Whether the database has background threads.
     pub has_threads: bool,
-    /// Whether nothing is written.
+    /// Whether the database is open read-only.
     pub read_only: bool,
 }
 
 impl MemoryRules {
-    /// Smallest budget accepted, bytes: the smallest that the whole process keeps to.
+    /// Smallest accepted total in bytes: the smallest in which the whole process stays.
     pub const BYTES_MIN: u64 = 16 << 20;
-    /// The same without background threads, for tests: there the parts keep to it.
+    /// The same without background threads, for tests: only the parts that charge memory stay in
+    /// it.
     pub const BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
 
-    /// So much memory by these rules.
+    /// A total of `total` bytes by these rules.
     #[must_use]
     pub fn of(self, total: u64) -> Memory {
         Memory { total, rules: self }
     }
 }
 
-/// The memory of an open database: how much there is just now, and by which rules it is shared out. Any
-/// thread may ask.
+/// The memory of an open database: the budget with its current total, and the rules. Any thread may
+/// use it.
 #[derive(Clone, Debug)]
 pub struct MemoryShares {
     budget: Arc<Budget>,
@@ -56,35 +58,35 @@ impl MemoryShares {
         Self { budget, rules }
     }
 
-    /// The memory as it is now.
+    /// The shares of the current total.
     #[must_use]
     pub fn now(&self) -> Memory {
         self.rules.of(self.budget.total())
     }
 
-    /// The same if it were so much.
+    /// The shares of another total, in bytes.
     #[must_use]
     pub fn of(&self, total: u64) -> Memory {
         self.rules.of(total)
     }
 }
 
-/// So much memory, and what the parts may have of it.
+/// A total of memory, and the share of each part, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     total: u64,
     rules: MemoryRules,
 }
 
-/// Less is little: merges then have small windows, and the write buffer is a quarter of what the parts may
-/// charge.
+/// A smaller total is little memory: merges then have small windows, and the write buffer is a
+/// quarter of what the parts may charge.
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 impl Memory {
-    /// Fails if there is too little of it.
+    /// Checks that the total is large enough, and that the write buffer fits into it.
     ///
     /// # Errors
-    /// `Invalid`, with the least.
+    /// `Invalid`, with the accepted range.
     pub fn check(self) -> Result<()> {
         let least = match self.rules.has_threads {
             true => MemoryRules::BYTES_MIN,
@@ -104,15 +106,16 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether there is so little that what the process takes beside what the parts charge is a good part of
-    /// it. Not without threads: that is for tests, whose figures are to be those of the parts.
+    /// Whether the total is so small that the memory of the process that no part charges is a good
+    /// part of it. Always false without threads: such databases are for tests, which check the
+    /// figures of the parts.
     fn is_little(self) -> bool {
         let is_real =
             self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;
         is_real && self.total < ORDINARY_BYTES
     }
 
-    /// Memtable bytes at which the largest is frozen (rule 4).
+    /// Bytes of all memtables at which the largest is frozen (rule 4).
     #[must_use]
     pub fn write_buffer_bytes(self) -> u64 {
         match self.rules.write_buffer {
@@ -122,27 +125,27 @@ impl Memory {
         }
     }
 
-    /// How many bytes (`Batch::memory_bytes`) a batch may have: what
-    /// memtables may have too. However much memory there is, a log record has at most 1 GiB.
+    /// Maximum size of a batch (`Batch::memory_bytes`): as much as memtables may have. 512 MiB at
+    /// most, because a log record has at most 1 GiB.
     #[must_use]
     pub fn batch_bytes(self) -> u64 {
         (self.total / 4).min(512 << 20)
     }
 
-    /// What a bulk load takes to sort.
+    /// Memory that a bulk load sorts in.
     #[must_use]
     pub fn bulk_bytes(self) -> u64 {
         self.total / 4
     }
 
-    /// What all write sets together may have before one of them goes to disk.
+    /// Memory that all write sets together may have before one of them spills to disk.
     #[must_use]
     pub fn write_set_bytes(self) -> u64 {
         self.total / 16
     }
 
-    /// Most private runs of a transaction in one tree (rule 18): merging them takes an eighth of the
-    /// memory at most, where that is enough for any merge.
+    /// Maximum number of private runs of a transaction in one tree (rule 18), between 8 and 24.
+    /// Merging them takes at most an eighth of the memory, if that is enough for 8 runs.
     #[must_use]
     pub fn private_runs_max(self) -> usize {
         const MERGE_RUN_BYTES: u64 = 768 << 10;
@@ -150,35 +153,36 @@ impl Memory {
         (self.total / 8 / MERGE_RUN_BYTES).clamp(RUNS.0, RUNS.1) as usize
     }
 
-    /// What all locks together may have before row locks become ranges.
+    /// Memory that all locks together may have before row locks escalate to range locks.
     #[must_use]
     pub fn lock_bytes(self) -> u64 {
         self.total / 32
     }
 
-    /// What the block allocator may keep idle.
+    /// Memory that the block allocator may keep idle.
     #[must_use]
     pub fn idle_bytes(self) -> u64 {
         (self.total / 32).max(256 << 10)
     }
 
-    /// How many merges there may be at once, begun and not ended. Each has windows for all its inputs, so with
-    /// little memory there is one; a flush has one input and always goes on.
+    /// Maximum number of merges at once. Each has read windows for all its inputs, so with little
+    /// memory there is one. A flush has one input, so flushes do not count.
     #[must_use]
     pub fn merges_max(self) -> usize {
         if self.total < ORDINARY_BYTES { 1 } else { usize::MAX }
     }
 
-    /// Bytes that merges may be behind before writers are slowed.
+    /// Debt of merges in bytes above which writers are slowed down.
     #[must_use]
     pub fn merge_debt_bytes(self) -> u64 {
         self.total.saturating_mul(4)
     }
 
-    /// What the process takes beyond what the parts charge: the program's pages, the allocator's rounding and
-    /// retained pages, contexts of codecs, stacks, the log's buffers. Measured at 18 MiB of 128 MiB under
-    /// iiBench's reads, at 8 MiB of 16 MiB, 10 with 16 threads that read, and at 11 of 32 MiB with 64; charged
-    /// ahead, so that the memory option is the whole truth (rule 24).
+    /// Memory of the process that no part charges: the program's pages, rounding and retained pages
+    /// of the allocator, contexts of codecs, stacks, and the buffers of the log. Measured: 18 MiB
+    /// of 128 MiB under the reads of iiBench; 8 MiB of 16 MiB, and 10 MiB with 16 threads that
+    /// read; 11 MiB of 32 MiB with 64 threads. It is charged in advance, so that the memory option
+    /// covers the whole process (rule 24).
     #[must_use]
     pub fn allocator_bytes(self) -> u64 {
         let base = 7 << 20;
@@ -188,8 +192,8 @@ impl Memory {
         }
     }
 
-    /// How much of what the program holds beside the engine is charged: the engine is to be left with what it
-    /// needs, however many connections there are.
+    /// Maximum charge for memory of the program outside of the engine. The limit leaves the engine
+    /// what it needs, however many connections there are.
     #[must_use]
     pub fn outside_bytes_max(self) -> u64 {
         if self.is_little() { self.total / 16 } else { self.total / 8 }
