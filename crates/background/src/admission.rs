@@ -11,7 +11,7 @@ use std::time::Duration;
 use frondb_commit::Batch;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
-use frondb_tree::{TreeCore, tombstones};
+use frondb_tree::TreeCore;
 
 use crate::background::Background;
 use crate::jobs::flush::frees_space;
@@ -185,7 +185,7 @@ impl Background {
             let active = Arc::clone(&tree.version().active);
             let memtable = &active.memtable;
             let early = tree.is_sequential() && memtable.bytes() >= part;
-            let stretch = tombstones::is_due(tree);
+            let stretch = tree.tombstone_search.is_due(&tree.version());
             let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
             let large = active.value_bytes() > VALUE_BYTES_MAX;
             if early || stretch || many || large {

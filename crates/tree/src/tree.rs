@@ -25,7 +25,7 @@ use frondb_trunk::plan::Context;
 use crate::account::MemtableAccount;
 use crate::large_values::LargeValues;
 use crate::source::MemSource;
-use crate::tombstones::EmptyRanges;
+use crate::tombstones::{EmptyRanges, TombstoneSearch};
 use crate::totals::{TreeFigures, TreeTotals};
 use crate::version::Version;
 
@@ -112,8 +112,8 @@ pub struct TreeCore {
     /// End of the log record that commits the last prepared transaction with writes to the tree,
     /// since the database was opened; 0 if there is none.
     prepared_end: AtomicU64,
-    /// How many deletes the active memtable had when it was last searched for a long tombstone run.
-    pub(crate) tombstones_searched: AtomicU64,
+    /// Decides when the active memtable is searched for tombstone runs.
+    pub tombstone_search: TombstoneSearch,
     /// Key ranges that are known to have no entry.
     pub empty_ranges: EmptyRanges,
     /// Deletes that reads have stepped over (rule 15).
@@ -162,7 +162,7 @@ impl TreeCore {
             locks: parts.locks,
             newest_commit: 0.into(),
             prepared_end: 0.into(),
-            tombstones_searched: 0.into(),
+            tombstone_search: TombstoneSearch::default(),
             empty_ranges: EmptyRanges::default(),
             tombstones_skipped: 0.into(),
         })

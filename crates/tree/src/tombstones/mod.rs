@@ -10,4 +10,4 @@ mod empty_ranges;
 mod runs;
 
 pub use empty_ranges::{EmptyRanges, KeyRange};
-pub use runs::{TombstoneRuns, is_due, request_after_flush, request_after_node_flush};
+pub use runs::{TombstoneRuns, TombstoneSearch, request_after_flush, request_after_node_flush};

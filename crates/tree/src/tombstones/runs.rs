@@ -21,7 +21,7 @@
 use std::ops::Bound;
 
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_run::KeyAfter;
@@ -29,7 +29,7 @@ use frondb_trunk::install::Made;
 use frondb_trunk::plan::{TOMBSTONE_RUN, TRUNCATION_RUN};
 use frondb_trunk::{Key, Node, View};
 
-use crate::tree::TreeCore;
+use crate::version::Version;
 
 /// Minimum number of deletes that come into a memtable between two searches.
 const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
@@ -37,35 +37,44 @@ const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
 
-/// Whether the tree's active memtable holds a tombstone run for which it should be flushed at once.
-/// Cheap enough to call after every commit.
-pub fn is_due(tree: &TreeCore) -> bool {
-    let version = tree.version();
-    let memtable = &version.active.memtable;
-    if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
-        // A reader skips what a range delete hides of runs at once, but steps over each message
-        // that it hides in its own memtable.
-        return true;
+/// Remembers when the active memtable of a tree was last searched for tombstone runs.
+#[derive(Default, Debug)]
+pub struct TombstoneSearch {
+    /// How many deletes the active memtable had at the last search.
+    searched: AtomicU64,
+}
+
+impl TombstoneSearch {
+    /// Whether the active memtable of the tree's newest version holds a tombstone run for which it
+    /// should be flushed at once. Cheap enough to call after every commit.
+    pub fn is_due(&self, version: &Version) -> bool {
+        let memtable = &version.active.memtable;
+        if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
+            // A reader skips what a range delete hides of runs at once, but steps over each message
+            // that it hides in its own memtable.
+            return true;
+        }
+        let deletes = memtable.deletes();
+        // The other messages of the memtable would be flushed early too, in small runs. Where rows
+        // are inserted at one end and deleted at the other, the base would fill with such runs.
+        let mostly_deletes = deletes * 4 >= memtable.len() * 3;
+        let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
+        // An upper bound of the length: the memtable does not know the leaves.
+        if memtable.tombstone_run() <= shortest {
+            // The memtable may be new; the count was that of an older one.
+            self.searched.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let searched = self.searched.load(Ordering::Relaxed);
+        // A search visits all leaves, so the interval grows with the number of deletes.
+        if deletes.saturating_sub(searched) < (searched / 8).clamp(SEARCH_EVERY, TOMBSTONE_RUN / 4)
+        {
+            return false;
+        }
+        self.searched.store(deletes, Ordering::Relaxed);
+        let found = TombstoneRuns::find(&version.trunk.root, memtable);
+        !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
     }
-    let deletes = memtable.deletes();
-    // The other messages of the memtable would be flushed early too, in small runs. Where rows are
-    // inserted at one end and deleted at the other, the base would fill with such runs.
-    let mostly_deletes = deletes * 4 >= memtable.len() * 3;
-    let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
-    // An upper bound of the length: the memtable does not know the leaves.
-    if memtable.tombstone_run() <= shortest {
-        // The memtable may be new; the count was that of an older one.
-        tree.tombstones_searched.store(0, Ordering::Relaxed);
-        return false;
-    }
-    let searched = tree.tombstones_searched.load(Ordering::Relaxed);
-    // A search visits all leaves, so the interval grows with the number of deletes.
-    if deletes.saturating_sub(searched) < (searched / 8).clamp(SEARCH_EVERY, TOMBSTONE_RUN / 4) {
-        return false;
-    }
-    tree.tombstones_searched.store(deletes, Ordering::Relaxed);
-    let found = TombstoneRuns::find(&version.trunk.root, memtable);
-    !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
 }
 
 /// Requests prefix truncation or tombstone compaction of the nodes below `root` that a flush has
