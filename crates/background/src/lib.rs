@@ -52,4 +52,4 @@ pub use planning::{plan_all, replan};
 pub use queue::{Due, Next, Queue, Task};
 pub use room::Room;
 pub use throttle::Throttle;
-pub use worker::{LEND_BYTES, worker};
+pub use worker::worker;

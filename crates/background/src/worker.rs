@@ -15,7 +15,7 @@ use frondb_space::Reclaim;
 use frondb_tree::TreeCore;
 use frondb_wal::SyncMode;
 
-use crate::background::Background;
+use crate::background::{Background, LEND_BYTES};
 use crate::counters::add;
 use crate::jobs::flush::{FlushJob, abandon};
 use crate::jobs::install::{EDIT_BYTES, Installed};
@@ -30,9 +30,6 @@ const IDLE_AFTER: Duration = Duration::from_millis(1000);
 
 /// Between tries of work that failed for want of space.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
-
-/// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
-pub const LEND_BYTES: u64 = 2 << 20;
 
 /// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
 /// thousands of small trees should not be written again for every row that goes.

@@ -12,12 +12,14 @@
 //! | `large_values.rs` | writing large values to extents of their own, before the commit |
 //! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk as private runs |
 //! | `committer.rs`, `hook.rs`, `relog.rs` | the commit lock, and what happens under it |
+//! | `calls.rs` | keeps a database from being closed under a call |
 //! | `log.rs`, `edits.rs`, `ids.rs` | the log and the manifest of an open database, numbers given out once |
 //!
 //! A commit reads no block and starts no work: its caller learns which trees have changed.
 
 mod attachment;
 mod batch;
+mod calls;
 mod committer;
 mod edits;
 mod hook;
@@ -31,6 +33,7 @@ mod relog;
 
 pub use attachment::{Attachment, parts_of};
 pub use batch::{Batch, Durability, Section};
+pub use calls::{CallGuard, Calls};
 pub use committer::{Commit, CommitLatch, CommitValues, Committed, Committer};
 pub use edits::{EditLatch, Edits};
 pub use hook::{CommitHook, CommitInfo, guarded};

@@ -13,11 +13,11 @@ use super::*;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use crate::private::{PrivateMessage, PrivatePart};
-use crate::transaction::TransactionOptions;
 use frondb_commit::Batch;
 use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
+use frondb_txn::TransactionOptions;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
@@ -107,9 +107,9 @@ fn the_record_stays_while_the_runs_wait() {
         engine.block_flushes(&a, true);
         commit(&engine, &[part(&a, 50, b"run"), part(&b, 60, b"run")], Durability::Sync);
         put(&engine, &b, b"later", Durability::Sync);
-        engine.shared.background.freeze(b.core());
-        engine.shared.background.run_pending();
-        keep(&engine.shared.background);
+        engine.background().freeze(b.core());
+        engine.background().run_pending();
+        keep(engine.background());
         assert_eq!(engine.stats().attaches, 1, "only one of them is part of its tree");
         drop(engine);
 
@@ -178,14 +178,14 @@ fn a_dropped_tree_takes_its_runs_along() {
     engine.block_flushes(&goes, true);
     commit(&engine, &[part(&goes, 3, &large), part(&stays, 3, &large)], Durability::Sync);
     // One that is not committed yet.
-    let env = &engine.shared.env;
+    let env = &engine.txns;
     let pending = part(&goes, 5, b"pending").write(env).unwrap();
     env.parts.add(99, std::slice::from_ref(&pending)).unwrap();
     engine.drop_tree("goes").unwrap();
     let failed = engine.commit_private(&[part(&goes, 3, b"")], &Batch::new(), Durability::Sync);
     assert_eq!(failed.unwrap_err().kind(), ErrorKind::NotFound);
     env.parts.abandon(99, &[pending]);
-    assert!(env.edits.pending().parts.values().all(|part| part.tree == stays.id()));
+    assert!(env.background.jobs.edits.pending().parts.values().all(|part| part.tree == stays.id()));
     assert_eq!(engine.leaked_bytes(), 0);
     drop(engine);
 
@@ -203,10 +203,10 @@ fn what_was_never_committed_is_free_after_a_restart() {
     let mut device = MemoryDevice::new();
     let engine = open(&device);
     let tree = create(&engine, "t");
-    let env = &engine.shared.env;
+    let env = &engine.txns;
     let attachment = part(&tree, 500, &[1; 500]).write(env).unwrap();
     env.parts.add(env.ids.next_txn(), &[attachment]).unwrap();
-    let used = env.runs.space.stats().used_bytes;
+    let used = env.reads.runs.space.stats().used_bytes;
     assert!(used > 8_000, "{used}");
     drop(engine);
     for rotate in [false, true] {
@@ -216,7 +216,7 @@ fn what_was_never_committed_is_free_after_a_restart() {
         let tree = engine.open_tree("t").unwrap();
         assert_eq!(count(&engine, &tree), 0);
         if rotate {
-            assert!(engine.shared.background.rotate_manifest(true).unwrap());
+            assert!(engine.background().rotate_manifest(true).unwrap());
         }
     }
     let engine = open(&device.crash(CrashMode::KeepAll));

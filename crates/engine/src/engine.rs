@@ -2,47 +2,33 @@
 
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{JoinHandle, Priority, SharedExecutor};
-use frondb_core::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
-use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{ErrorKind, Lsn, Result, SeqNo, TreeId};
 use frondb_device::{CopyOnWriteDevice, DeviceLock, SharedDevice};
 use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
-use frondb_space::Extent;
 
 use frondb_wal::SyncMode;
 
-use crate::batch_locks::BatchLocks;
-use crate::catalog::Catalog;
-use crate::env::Env;
+use crate::damage::Damage;
+use crate::layout::LOCK_FILE;
 use crate::options::EngineOptions;
-use crate::prepared;
-use crate::recovery::{self, Damage, Recovery};
+use crate::process_memory::ProcessMemory;
+use crate::recovery::{self, Recovered, Recovery};
 use crate::stats::{EngineStats, TreeStats};
-use crate::two_phase;
 use frondb_background::{
-    Background, FEW_TREES, FULL_TRIES, LEND_BYTES, LOOK_EVERY, Load, LogPins, Queue, plan_all,
-    worker,
+    Background, FEW_TREES, FULL_TRIES, LOOK_EVERY, Load, LogPins, plan_all, worker,
 };
-use frondb_commit::{Batch, Commit, CommitHook, Committed, Durability, guarded};
+use frondb_catalog::Catalog;
+use frondb_commit::{Batch, CallGuard, CommitHook, Durability, guarded};
 use frondb_records::TreeOptions;
 use frondb_tree::estimate::split_keys;
 use frondb_tree::estimate::{FirstEntries, count_first};
 use frondb_tree::estimate::{RangeEstimate, RangeMessages, estimate, range_messages};
 use frondb_tree::{
-    Cursor, CursorOptions, DamagedRange, HintSink, Snapshot, Tree, VerifyReport, damaged_ranges,
-    get, verify_tree,
+    Cursor, CursorOptions, DamagedRange, Health, Snapshot, Tree, VerifyReport, damaged_ranges, get,
+    verify_tree,
 };
-
-/// Name of the lock file in the database directory.
-pub(crate) const LOCK_FILE: &str = "LOCK";
-/// Name of the log's directory in the database directory.
-pub const LOG_DIR: &str = "wal";
-
-/// What users and workers share.
-pub(crate) struct Shared {
-    pub(crate) env: Arc<Env>,
-    pub(crate) background: Arc<Background>,
-    pub(crate) catalog: Catalog,
-}
+use frondb_txn::{BatchLocks, Transactions, prepared};
 
 /// A tree by name, for listings.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,16 +41,18 @@ pub struct TreeInfo {
 
 /// An open database. Every method may be called from any thread.
 ///
-/// # Closing
-/// Whoever comes after [`Engine::close`] may open the directory again, while handles of this engine
-/// are still around. So nothing may write behind the release of the lock: a call that may write
-/// holds `calls` for reading, and `close` waits for those under way, while the workers they may
-/// wait for still run. Later ones find the engine closed.
+/// A call that may write keeps the database from being closed under it: see [`frondb_commit::Calls`].
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) txns: Arc<Transactions>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) options: EngineOptions,
+    /// The database directory.
+    pub(crate) device: SharedDevice,
+    /// The log's directory.
+    pub(crate) log_device: SharedDevice,
+    pub(crate) memory: ProcessMemory,
     workers: Mutex<Vec<JoinHandle>>,
     recovery: Recovery,
-    calls: RwLock<()>,
     /// The locks of the directory and of the log's; none once closed.
     locks: Mutex<Vec<DeviceLock>>,
     /// How closing ended.
@@ -152,49 +140,48 @@ impl Engine {
                 device.lock(LOCK_FILE)?
             }
         };
-        let threads = options.background_threads;
-        let period = options.checkpoint_period;
-        let queue = Arc::new(Queue::default());
-        let hints = Arc::clone(&queue) as Arc<dyn HintSink>;
-        let (env, recovery, log_lock) =
-            recovery::open(device, log_device, options, clock, hints, damage)?;
-        let env = Arc::new(env);
-        let shared = Arc::new(Shared {
-            catalog: Catalog::of(&env),
-            background: Background::new(
-                Arc::clone(&env.jobs),
-                queue,
-                Arc::clone(&env.committer),
-                Arc::clone(&env.account),
-                Arc::clone(&env) as Arc<dyn LogPins>,
-                period,
-                threads == 0,
-            ),
-            env,
-        });
+        let recovered =
+            recovery::open(Arc::clone(&device), log_device, options.clone(), clock, damage)?;
+        Self::start(recovered, lock, device, options, executor)
+    }
+
+    /// Begins the background work of what recovery has made.
+    fn start(
+        recovered: Recovered,
+        lock: DeviceLock,
+        device: SharedDevice,
+        options: EngineOptions,
+        executor: &SharedExecutor,
+    ) -> Result<Self> {
+        let Recovered { parts, recovery, beside, log_device, lock: log_lock } = recovered;
         let engine = Self {
-            shared,
+            txns: parts.transactions(&options),
+            catalog: parts.catalog,
+            memory: ProcessMemory::new(beside, options.memory()),
+            options,
+            device,
+            log_device,
             workers: Mutex::default(),
             recovery,
-            calls: RwLock::default(),
             locks: Mutex::new(vec![log_lock, lock]),
             closed: Mutex::new(Ok(())),
         };
-        for tree in engine.shared.env.trees.all() {
-            plan_all(&engine.shared.env.jobs, &engine.shared.background.queue, &tree);
+        let background = engine.background();
+        for tree in background.jobs.trees.all() {
+            plan_all(&background.jobs, &background.queue, &tree);
             if !tree.version().frozen.is_empty() {
-                engine.shared.background.queue.add_flush(&tree);
+                background.queue.add_flush(&tree);
             }
         }
-        two_phase::lock_again(&engine.shared.env)?;
-        for i in 0..threads {
-            let background = Arc::clone(&engine.shared.background);
+        frondb_txn::lock_again(&engine.txns)?;
+        for i in 0..engine.options.background_threads {
+            let background = Arc::clone(background);
             let task = Box::new(move || worker(&background));
             let handle = executor.spawn(&format!("frondb-{i}"), Priority::Background, task)?;
             engine.workers.lock().push(handle);
         }
-        engine.shared.background.freeze_if_full(&[]);
-        engine.shared.background.mark_recovered();
+        background.freeze_if_full(&[]);
+        background.mark_recovered();
         Ok(engine)
     }
 
@@ -214,14 +201,18 @@ impl Engine {
         &self.recovery
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn background(&self) -> &Arc<Background> {
+        &self.txns.background
+    }
+
+    pub(crate) fn health(&self) -> &Health {
+        &self.txns.reads.health
     }
 
     /// The options it was opened with.
     #[must_use]
     pub fn options(&self) -> &EngineOptions {
-        &self.shared.env.options
+        &self.options
     }
 
     // --- Trees ---
@@ -229,24 +220,24 @@ impl Engine {
     /// Makes an empty tree; durable when it returns.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let _call = self.begin_call()?;
-        self.shared.catalog.create(&self.shared.env, name, options).map(Tree::new)
+        self.catalog.create(name, options).map(Tree::new)
     }
 
     /// The tree of this name.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
-        self.shared.catalog.open(&self.shared.env, name).map(Tree::new)
+        self.catalog.open(name).map(Tree::new)
     }
 
     /// Names of all trees, sorted.
     #[must_use]
     pub fn list_trees(&self) -> Vec<String> {
-        self.shared.catalog.list()
+        self.catalog.list()
     }
 
     /// Gives a tree another name; durable when it returns. Handles stay good.
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.catalog.rename(&self.shared.env, from, to)
+        self.catalog.rename(from, to)
     }
 
     /// Removes a tree; durable when it returns. Cursors that are open on it go on.
@@ -255,11 +246,14 @@ impl Engine {
     /// `NotFound`; `Busy` if a prepared transaction has written to it.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
         let _call = self.begin_call()?;
-        let shared = &self.shared;
-        let tree = shared.catalog.remove(&shared.env, &shared.env.committer, name)?;
-        shared.background.queue.forget(tree.id);
-        shared.background.touched();
-        shared.background.queue.add_chores();
+        let tree = self.catalog.remove(&self.txns.committer, name, |tree| {
+            prepared::check_no_writer(&self.txns.prepared, tree)?;
+            prepared::keep_commits(&self.txns.prepared, tree)
+        })?;
+        let background = self.background();
+        background.queue.forget(tree.id);
+        background.touched();
+        background.queue.add_chores();
         Ok(())
     }
 
@@ -269,7 +263,7 @@ impl Engine {
     /// most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
-        self.shared.env.jobs.shares.now().batch_bytes()
+        self.background().jobs.shares.now().batch_bytes()
     }
 
     /// Commits a batch: all of it or nothing. Returns when it is as durable as asked; later reads
@@ -280,21 +274,21 @@ impl Engine {
     /// dropped; `NoSpace` (nothing was changed; may be repeated); `Poisoned`, `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let _call = self.begin_call()?;
-        let shared = &self.shared;
         batch.check_bytes(self.batch_bytes_max())?;
-        shared.background.admit(Load::of(batch), &|| false)?;
-        let locks = BatchLocks::take(&shared.env, batch)?;
-        let committed = shared
-            .lending_space(batch.frees_space(), || shared.env.committer.commit_batch(batch))?;
+        let (txns, background) = (&self.txns, self.background());
+        background.admit(Load::of(batch), &|| false)?;
+        let locks = BatchLocks::take(txns, batch)?;
+        let committed =
+            background.lending_space(batch.frees_space(), || txns.committer.commit_batch(batch))?;
         drop(locks);
-        shared.background.committed(&committed, batch.len() as u64, batch.bytes() as u64);
-        shared.env.committer.make_durable(committed.end, durability)
+        background.committed(&committed, batch.len() as u64, batch.bytes() as u64);
+        txns.committer.make_durable(committed.end, durability)
     }
 
     /// What [`Durability::Sync`] waits for now.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
-        self.shared.env.log.wal.sync_mode()
+        self.background().jobs.log.wal.sync_mode()
     }
 
     /// Changes what [`Durability::Sync`] waits for, and makes everything committed so far durable.
@@ -304,74 +298,55 @@ impl Engine {
     /// all the same. `Closed`.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.begin_call()?;
-        let env = &self.shared.env;
-        let result =
-            env.log.wal.set_sync_mode(mode).inspect_err(|error| env.poison_if_unknown(error));
+        let result = self.background().jobs.log.wal.set_sync_mode(mode);
+        let result = result.inspect_err(|error| self.health().poison_if_unknown(error));
         // A worker may be waiting for as long as the old mode allowed.
-        self.shared.background.sync_mode_changed();
+        self.background().sync_mode_changed();
         result
     }
 
     /// Makes everything committed so far durable, also in modes that do not sync by themselves.
     pub fn sync(&self) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.env.log.wal.sync().inspect_err(|error| self.shared.env.poison(error))
+        self.background().jobs.log.wal.sync().inspect_err(|error| self.health().poison(error))
     }
 
     /// Writes all memtables to runs and waits for it.
     pub fn flush(&self) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.background.flush()
+        self.background().flush()
     }
 
     /// Flushes, writes a snapshot of the manifest and lets go of the log: the next open replays
     /// nothing that was committed before this call.
     pub fn checkpoint(&self) -> Result<()> {
         let _call = self.begin_call()?;
-        self.shared.background.flush()?;
-        let env = &self.shared.env;
+        self.background().flush()?;
         // What is prepared is pending from now on, and needs no log (rule 19).
-        let moved = prepared::move_to_manifest(env, &self.shared.env.committer, Lsn::MAX);
+        let moved = self.txns.prepared.unpin(Lsn::MAX);
         let result = moved
-            .and_then(|()| self.shared.background.trim_log())
-            .and_then(|()| self.shared.background.rotate_manifest(true))
+            .and_then(|()| self.background().trim_log())
+            .and_then(|()| self.background().rotate_manifest(true))
             .map(|_| ());
-        result.inspect_err(|error| env.poison_if_unknown(error))
+        result.inspect_err(|error| self.health().poison_if_unknown(error))
     }
 
     /// Tells `hook` of every commit from now on, in their order; `None` for nobody. It is called
     /// while no other commit can happen, before the commit is durable: it must be quick, and must
     /// not call the engine.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
-        self.shared.env.committer.set_hook(hook);
+        self.txns.committer.set_hook(hook);
     }
 
     /// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer; `None`
     /// for nobody. See [`WaitHook`].
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
-        self.shared.env.locks.set_wait_hook(hook.map(guarded));
+        self.txns.locks.set_wait_hook(hook.map(guarded));
     }
 
-    /// Waits until a commit is as durable as was asked. Closing made it durable.
-    pub(crate) fn wait_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
-        let env = &self.shared.env;
-        if durability == Durability::NoSync {
-            return env.check_health();
-        }
-        let _call = self.calls.read();
-        if env.log.wal.durable_lsn() >= end {
-            return env.check_health();
-        }
-        env.check_open()?;
-        self.shared.env.committer.make_durable(end, durability)
-    }
-
-    /// To be held by a call that may write; see the head of [`Engine`]. Calls do not nest.
-    pub(crate) fn begin_call(&self) -> Result<RwLockReadGuard<'_, ()>> {
-        let call = self.calls.read();
-        self.shared.env.check()?;
-        self.shared.env.check_writable()?;
-        Ok(call)
+    /// To be held by a call that may write. Calls do not nest.
+    pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
+        self.txns.calls.begin()
     }
 
     // --- Reading ---
@@ -379,13 +354,13 @@ impl Engine {
     /// The value of `key`, now or at a snapshot.
     pub fn get(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<Option<Vec<u8>>> {
         let seq = self.check_read(tree, at)?;
-        self.shared.env.while_open(|| get::get(self.shared.env.reads(), tree.core(), key, seq))
+        self.health().while_open(|| get::get(&self.txns.reads, tree.core(), key, seq))
     }
 
     /// Whether `key` has a value.
     pub fn exists(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<bool> {
         let seq = self.check_read(tree, at)?;
-        self.shared.env.while_open(|| get::exists(self.shared.env.reads(), tree.core(), key, seq))
+        self.health().while_open(|| get::exists(&self.txns.reads, tree.core(), key, seq))
     }
 
     /// The values of several keys as of one moment, in the order of the keys.
@@ -396,30 +371,27 @@ impl Engine {
         at: Option<&Snapshot>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let seq = self.check_read(tree, at)?;
-        self.shared
-            .env
-            .while_open(|| get::multi_get(self.shared.env.reads(), tree.core(), keys, seq))
+        self.health().while_open(|| get::multi_get(&self.txns.reads, tree.core(), keys, seq))
     }
 
     /// A cursor over a tree, not positioned.
     pub fn cursor(&self, tree: &Tree, options: CursorOptions) -> Result<Cursor> {
         self.check_read(tree, options.snapshot.as_ref())?;
-        Ok(Cursor::new(Arc::clone(self.shared.env.reads()), Arc::clone(tree.core()), options))
+        Ok(Cursor::new(Arc::clone(&self.txns.reads), Arc::clone(tree.core()), options))
     }
 
     /// A snapshot of everything committed so far.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.shared.env.check_open()?;
-        Ok(self.shared.snapshot())
+        self.txns.snapshot()
     }
 
     /// About how much `[lo, hi)` holds, in O(height).
     pub fn estimate(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|| {
+        self.health().while_open(|| {
             // In this order, as for every read.
             let version = tree.core().version();
-            estimate(&version, self.shared.env.oracle.visible(), lo, hi)
+            estimate(&version, self.txns.reads.oracle.visible(), lo, hi)
         })
     }
 
@@ -435,9 +407,9 @@ impl Engine {
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(FirstEntries::none());
         }
-        self.shared.env.while_open(|| {
+        self.health().while_open(|| {
             let version = tree.core().version();
-            count_first(&version, self.shared.env.oracle.visible(), lo, hi, max_keys)
+            count_first(&version, self.txns.reads.oracle.visible(), lo, hi, max_keys)
         })
     }
 
@@ -447,26 +419,18 @@ impl Engine {
         if hi.is_some_and(|hi| hi <= lo) {
             return Ok(RangeMessages::default());
         }
-        self.shared.env.while_open(|| range_messages(&tree.core().version(), lo, hi))
+        self.health().while_open(|| range_messages(&tree.core().version(), lo, hi))
     }
 
     /// Up to `parts - 1` keys that cut a tree into parts of about as many messages, in
     /// O(parts * height).
     pub fn split_keys(&self, tree: &Tree, parts: usize) -> Result<Vec<Vec<u8>>> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|| split_keys(&tree.core().version(), parts))
+        self.health().while_open(|| split_keys(&tree.core().version(), parts))
     }
 
-    fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<frondb_core::SeqNo>> {
-        let env = &self.shared.env;
-        env.check_open()?;
-        tree.check(env.id)?;
-        match at {
-            Some(snapshot) if snapshot.engine_id() != env.id => {
-                Err(Error::invalid("the snapshot belongs to another open database"))
-            }
-            at => Ok(at.map(Snapshot::seq)),
-        }
+    fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
+        self.txns.reads.check_read(tree, at)
     }
 
     // --- Looking after it ---
@@ -476,40 +440,42 @@ impl Engine {
     /// # Errors
     /// `Closed`.
     pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
-        let env = &self.shared.env;
-        env.check_open()?;
-        env.jobs.throttle.set_limit(bytes, env.now());
+        self.health().check_open()?;
+        self.background().jobs.throttle.set_limit(bytes, self.txns.reads.now());
         Ok(())
     }
 
     /// How many bytes a second flushes and merges may write; 0 for no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
-        self.shared.env.jobs.throttle.limit()
+        self.background().jobs.throttle.limit()
     }
 
     /// All locks that transactions hold just now.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
-        self.shared.env.locks.locks()
+        self.txns.locks.locks()
     }
 
     /// All waits for locks just now.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
-        self.shared.env.locks.waits()
+        self.txns.locks.waits()
     }
 
     /// The last deadlock since it was opened.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
-        self.shared.env.locks.last_deadlock()
+        self.txns.locks.last_deadlock()
     }
 
     /// Figures of the whole engine.
     #[must_use]
     pub fn stats(&self) -> EngineStats {
-        self.shared.stats()
+        let mut stats = EngineStats::default();
+        crate::maintenance::fill_parts(&self.catalog, &self.txns, &mut stats);
+        crate::maintenance::fill_background(self.background(), &mut stats);
+        stats
     }
 
     /// Figures of one tree.
@@ -525,7 +491,7 @@ impl Engine {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<VerifyReport> {
         self.check_read(tree, None)?;
-        self.shared.env.while_open(|| verify_tree(self.shared.env.reads(), tree.core(), progress))
+        self.health().while_open(|| verify_tree(&self.txns.reads, tree.core(), progress))
     }
 
     /// Reads all of a tree and gives the ranges that are damaged, by their first keys; they may overlap.
@@ -538,23 +504,23 @@ impl Engine {
         tree: &Tree,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Vec<DamagedRange>> {
-        damaged_ranges(self.shared.env.reads(), tree, progress)
+        damaged_ranges(&self.txns.reads, tree, progress)
     }
 
     /// Whether no flush or merge that writers owe is due or under way.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.shared.background.plan_hints_if_manual();
-        self.shared.background.queue.due().is_settled()
+        self.background().plan_hints_if_manual();
+        self.background().queue.due().is_settled()
     }
 
     /// Waits until [`is_settled`](Self::is_settled), and until deleted large values are given back whose space is worth
     /// the rewrite of the leaves that name them.
     pub fn wait_settled(&self) -> Result<()> {
         let call = self.begin_call()?;
-        self.shared.background.plan_values();
+        self.background().plan_values();
         drop(call);
-        let work = &self.shared.background.queue;
+        let work = &self.background().queue;
         work.want_values(true);
         let waited = self.wait_for_work();
         work.want_values(false);
@@ -565,28 +531,27 @@ impl Engine {
         let mut tries = 0;
         loop {
             let _call = self.begin_call()?;
-            if self.shared.background.is_manual() {
-                self.shared.background.try_space();
-                self.shared.background.run_pending();
+            if self.background().is_manual() {
+                self.background().try_space();
+                self.background().run_pending();
             }
             let settled = self
-                .shared
-                .background
+                .background()
                 .queue
                 .wait_until(LOOK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
-            let Some(full) = self.shared.env.full() else {
+            let Some(full) = self.health().full() else {
                 if settled {
                     return Ok(());
                 }
                 continue;
             };
             // Merges may be about to free what is missing, or have, and it is to be tried.
-            if tries == FULL_TRIES || self.shared.background.is_manual() && tries > 0 {
+            if tries == FULL_TRIES || self.background().is_manual() && tries > 0 {
                 return Err(full);
             }
             tries += 1;
-            if settled && !self.shared.background.is_manual() {
-                self.shared.background.queue.wait_until(LOOK_EVERY, &mut |_| false);
+            if settled && !self.background().is_manual() {
+                self.background().queue.wait_until(LOOK_EVERY, &mut |_| false);
             }
         }
     }
@@ -595,17 +560,17 @@ impl Engine {
     /// `idle` lets in what is otherwise done only when nothing is written.
     pub fn run_one(&self, idle: bool) -> bool {
         let Ok(_call) = self.begin_call() else { return false };
-        self.shared.background.tick();
+        self.background().tick();
         if idle {
-            self.shared.background.begin_idle();
+            self.background().begin_idle();
         } else {
-            self.shared.background.queue.set_idle(false);
+            self.background().queue.set_idle(false);
         }
-        self.shared.background.plan_hints();
-        match self.shared.background.queue.try_next() {
+        self.background().plan_hints();
+        match self.background().queue.try_next() {
             None => false,
             Some(task) => {
-                self.shared.background.perform(task);
+                self.background().perform(task);
                 true
             }
         }
@@ -617,8 +582,8 @@ impl Engine {
     pub fn close(&self) -> Result<()> {
         // Held to the end: who closes at the same time returns when it is done.
         let mut locks = self.locks.lock();
-        if self.shared.env.set_closed() {
-            drop(self.calls.write());
+        if self.health().set_closed() {
+            self.txns.calls.wait();
             *self.closed.lock() = self.finish();
             locks.clear();
         }
@@ -628,17 +593,17 @@ impl Engine {
     /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: closed to
     /// calls.
     fn finish(&self) -> Result<()> {
-        let shared = &self.shared;
-        if shared.env.options.read_only {
+        let background = self.background();
+        if self.options.read_only {
             self.stop();
             return Ok(());
         }
-        let healthy = shared.env.check_health();
+        let healthy = self.health().check_unpoisoned();
         let flushed = healthy.and_then(|()| {
             // Thousands of small trees stay in the log, which replays them as fast.
-            let few = shared.env.trees.len() <= FEW_TREES;
-            shared.background.freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
-            shared.background.wait_flushed()
+            let few = background.jobs.trees.len() <= FEW_TREES;
+            self.background().freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
+            self.background().wait_flushed()
         });
         let flushed = match flushed {
             // The log has what could not be flushed.
@@ -648,21 +613,21 @@ impl Engine {
         self.stop();
         flushed?;
         self.unpin_prepared()?;
-        shared.background.trim_log()?;
-        shared.background.rotate_manifest(false)?;
-        shared.env.log.wal.settle()?;
-        shared.background.tidy();
+        self.background().trim_log()?;
+        self.background().rotate_manifest(false)?;
+        background.jobs.log.wal.settle()?;
+        self.background().tidy();
         // From now on what is missing was lost.
-        shared.env.edits.manifest.settle()?;
-        shared.env.check_health()
+        background.jobs.edits.manifest.settle()?;
+        self.health().check_unpoisoned()
     }
 
     /// What is prepared should not make the next open replay a long log.
     fn unpin_prepared(&self) -> Result<()> {
-        let env = &self.shared.env;
-        let long = env.jobs.shares.now().write_buffer_bytes() / 16;
-        let limit = Lsn(env.log.wal.end_lsn().get().saturating_sub(long));
-        match prepared::move_to_manifest(env, &self.shared.env.committer, limit) {
+        let jobs = &self.background().jobs;
+        let long = jobs.shares.now().write_buffer_bytes() / 16;
+        let limit = Lsn(jobs.log.wal.end_lsn().get().saturating_sub(long));
+        match self.txns.prepared.unpin(limit) {
             // The log has it.
             Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
             other => other,
@@ -670,67 +635,27 @@ impl Engine {
     }
 
     fn stop(&self) {
-        self.shared.background.queue.stop();
+        self.background().queue.stop();
         for worker in self.workers.lock().drain(..) {
             if let Err(error) = worker.join() {
                 tracing::error!(%error, "a background worker ended badly");
             }
         }
-        drop(self.shared.background.queue.take_parked());
+        drop(self.background().queue.take_parked());
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
         // What was committed is in the log. Closing properly is the caller's choice.
-        self.shared.env.set_closed();
+        self.health().set_closed();
         self.stop();
     }
 }
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Engine({})", self.shared.env.device.describe())
-    }
-}
-
-impl Shared {
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        self.env.reads().snapshot()
-    }
-
-    /// Logs and inserts what a transaction wrote.
-    pub(crate) fn commit(
-        &self,
-        commit: Commit<'_>,
-        frees_space: bool,
-        values: &mut Vec<(TreeId, Vec<Extent>)>,
-    ) -> Result<Committed> {
-        self.lending_space(frees_space, || self.env.committer.commit(commit, values))
-    }
-
-    /// Commits; one that only deletes can be logged on a full disk (rule 25).
-    fn lending_space(
-        &self,
-        frees_space: bool,
-        mut commit: impl FnMut() -> Result<Committed>,
-    ) -> Result<Committed> {
-        let committed = match commit() {
-            Err(error) if error.kind() == ErrorKind::NoSpace && frees_space => {
-                self.env.runs.space.lend_reserve(LEND_BYTES)?;
-                commit()
-            }
-            other => other,
-        };
-        // A failed sync of a large value, or of the log.
-        committed.inspect_err(|error| self.env.poison_if_unknown(error))
-    }
-
-    pub(crate) fn stats(&self) -> EngineStats {
-        let mut stats = EngineStats::default();
-        crate::maintenance::fill_parts(&self.env, &mut stats);
-        crate::maintenance::fill_background(&self.background, &mut stats);
-        stats
+        write!(f, "Engine({})", self.device.describe())
     }
 }
 

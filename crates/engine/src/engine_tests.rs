@@ -19,6 +19,7 @@ use frondb_trunk::install::{Change, Made, Place};
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
 use super::*;
+use crate::layout::LOG_DIR;
 use frondb_background::jobs::Running;
 use frondb_background::jobs::flush::FlushJob;
 use frondb_background::jobs::install::dead_runs;
@@ -26,6 +27,7 @@ use frondb_background::jobs::merge::{Begun, MergeJob};
 use frondb_background::priority::FLUSH;
 use frondb_background::replan;
 use frondb_background::{Queue, Task};
+use frondb_core::Error;
 use frondb_tree::InstallState;
 
 /// What makes durable how far the log is needed.
@@ -92,7 +94,7 @@ fn the_log_goes_on_where_power_loss_has_cut_it() {
             put(&engine, &goes, &format!("unsynced {key}"), Durability::NoSync);
         }
         engine.drop_tree("goes").unwrap();
-        keep(&engine.shared.background);
+        keep(engine.background());
         let device = device.crash(CrashMode::LoseUnsynced);
         drop(engine);
 
@@ -137,7 +139,7 @@ fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
         mark.read_exact_at(0, &mut blank).unwrap();
         let tree = create(&engine, "t");
         put(&engine, &tree, "the last key", Durability::Sync);
-        keep(&engine.shared.background);
+        keep(engine.background());
         drop((tree, engine));
         damage(&device, "the last key");
         if how != "the mark" {
@@ -158,9 +160,9 @@ fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
 
 /// The largest ids and SeqNo given out.
 fn given_out(engine: &Engine) -> (u32, u64, u64, SeqNo) {
-    let env = &engine.shared.env;
+    let env = &engine.txns;
     let LargestIds { tree, run, node, .. } = env.ids.largest();
-    (tree, run, node, env.oracle.last_reserved())
+    (tree, run, node, env.reads.oracle.last_reserved())
 }
 
 /// Rules 7 and 8: ids and SeqNos are never given out again, although what had the largest is gone
@@ -177,19 +179,19 @@ fn ids_go_on_where_they_ended() {
         let id = goes.id();
         for round in 0..3 {
             put(&engine, &goes, &format!("in a run {round}"), Durability::Sync);
-            assert!(engine.shared.background.freeze(goes.core()));
-            engine.shared.background.run_pending();
+            assert!(engine.background().freeze(goes.core()));
+            engine.background().run_pending();
         }
         put(&engine, &goes, "in the log", Durability::Sync);
         drop(goes);
         engine.drop_tree("goes").unwrap();
         if !log_is_needed {
             engine.flush().unwrap();
-            engine.shared.background.trim_log().unwrap();
+            engine.background().trim_log().unwrap();
         }
         let before = given_out(&engine);
         assert!(before.1 >= 3, "runs were made");
-        assert!(engine.shared.background.rotate_manifest(true).unwrap());
+        assert!(engine.background().rotate_manifest(true).unwrap());
         drop((stays, engine));
 
         let engine = open(&device).unwrap();
@@ -221,8 +223,8 @@ fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
     }
     engine.write(&batch, Durability::Sync).unwrap();
     engine.flush().unwrap();
-    assert_eq!(engine.shared.env.ids.largest().run, 0, "no run was made");
-    engine.shared.background.trim_log().unwrap();
+    assert_eq!(engine.txns.ids.largest().run, 0, "no run was made");
+    engine.background().trim_log().unwrap();
     let before = given_out(&engine);
     drop((tree, engine));
 
@@ -244,11 +246,11 @@ fn the_flushed_seqno_outlives_reopening() {
     let (pin, tree) = (create(&engine, "pins the log"), create(&engine, "t"));
     put(&engine, &pin, "first", Durability::Sync);
     put(&engine, &tree, "k", Durability::Sync);
-    assert!(engine.shared.background.freeze(tree.core()));
-    engine.shared.background.run_pending();
+    assert!(engine.background().freeze(tree.core()));
+    engine.background().run_pending();
     drop((pin, tree));
     for _ in 0..3 {
-        assert!(engine.shared.background.rotate_manifest(true).unwrap());
+        assert!(engine.background().rotate_manifest(true).unwrap());
         drop(engine);
         engine = open(&device).unwrap();
         assert_eq!(engine.recovery().messages, 1, "only what is in no run is replayed");
@@ -260,7 +262,7 @@ fn the_flushed_seqno_outlives_reopening() {
 fn named(device: &MemoryDevice) -> Vec<Extent> {
     let engine = open(device).unwrap();
     let mut named = Vec::new();
-    for tree in engine.shared.env.trees.all() {
+    for tree in engine.txns.background.jobs.trees.all() {
         named.extend(tree.install.lock().values.values().flatten().copied());
         tree.version().trunk.for_each(&mut |node| {
             node.views().for_each(|view| named.extend(view.run.meta().extents.iter().copied()));
@@ -307,7 +309,7 @@ fn let_much_go(engine: &Engine) {
 fn nothing_is_free_that_recovery_would_read() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
-    let space = Arc::clone(&engine.shared.env.runs.space);
+    let space = Arc::clone(&engine.txns.reads.runs.space);
     let looks = Arc::new(AtomicU64::new(0));
     let (looked, counted) = (device.clone(), Arc::clone(&looks));
     device.set_observer(Some(Arc::new(move |point| {
@@ -326,7 +328,7 @@ fn nothing_is_free_that_recovery_would_read() {
     let_much_go(&engine);
     device.set_observer(None);
     assert!(looks.load(Ordering::Relaxed) > 500, "{looks:?} extents: the test tests nothing");
-    let used = engine.shared.env.runs.space.stats().used_bytes;
+    let used = engine.txns.reads.runs.space.stats().used_bytes;
     assert!(used < 100_000, "{used} bytes are in use and nothing is left");
 }
 
@@ -370,7 +372,7 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
     batch.put(&tree, b"k", &large);
     engine.write(&batch, Durability::NoSync).unwrap();
     engine.flush().unwrap();
-    let used = || engine.shared.env.runs.space.stats().used_bytes;
+    let used = || engine.txns.reads.runs.space.stats().used_bytes;
     let read = tree.core().version();
     put(&engine, &tree, "k", Durability::NoSync);
     engine.flush().unwrap();
@@ -438,16 +440,16 @@ fn the_chores_are_due_with_the_end_of_a_flush() {
 fn what_is_logged_again_replaces_no_older_memtable() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
-    let (tree, env) = (create(&engine, "t"), &engine.shared.env);
+    let (tree, env) = (create(&engine, "t"), &engine.txns);
     put(&engine, &tree, "flushed", Durability::Sync);
-    assert!(engine.shared.background.freeze(tree.core()));
-    let mut flush = FlushJob::begin(&env.jobs, tree.core()).unwrap().unwrap();
+    assert!(engine.background().freeze(tree.core()));
+    let mut flush = FlushJob::begin(&env.background.jobs, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
-    let not_settled = flush.install(&env.jobs).unwrap();
+    let not_settled = flush.install(&env.background.jobs).unwrap();
     put(&engine, &tree, "logged again", Durability::Sync);
-    engine.shared.env.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
     assert_eq!(env.committer.relogs(), 1);
-    env.log.wal.sync().unwrap();
+    env.background.jobs.log.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(not_settled);
 
@@ -487,7 +489,7 @@ fn what_is_logged_again_is_there_whole_and_once() {
         let engine = open_updating(&device).unwrap();
         let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
         let tree = engine.create_tree("t", options).unwrap();
-        let env = &engine.shared.env;
+        let env = &engine.txns;
         for key in ["gone", "kept"] {
             put(&engine, &tree, key, Durability::Sync);
         }
@@ -497,10 +499,10 @@ fn what_is_logged_again_is_there_whole_and_once() {
         [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
         engine.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
-            engine.shared.env.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
-            env.log.wal.sync().unwrap();
+            engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+            env.background.jobs.log.wal.sync().unwrap();
             if trims {
-                engine.shared.background.trim_log().unwrap();
+                engine.background().trim_log().unwrap();
             }
         }
         let engine = open_updating(&device.crash(CrashMode::LoseUnsynced)).unwrap();
@@ -530,10 +532,10 @@ fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
         batch.put(&tree, format!("later {number}").as_bytes(), &[7; 4000]);
         engine.write(&batch, Durability::Sync).unwrap();
     }
-    let env = &engine.shared.env;
-    engine.shared.env.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
-    env.log.wal.sync().unwrap();
-    engine.shared.background.trim_log().unwrap();
+    let env = &engine.txns;
+    engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    env.background.jobs.log.wal.sync().unwrap();
+    engine.background().trim_log().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(engine);
 
@@ -561,10 +563,10 @@ fn an_idle_engine_keeps_no_spare_segments() {
         most = most.max(spares());
     }
     engine.flush().unwrap();
-    engine.shared.background.trim_log().unwrap();
+    engine.background().trim_log().unwrap();
     most = most.max(spares());
     assert!((1..=2).contains(&most), "{most} spares");
-    engine.shared.background.tidy();
+    engine.background().tidy();
     assert_eq!(spares(), 0);
 }
 
@@ -599,7 +601,7 @@ fn delete_row(engine: &Engine, tree: &Tree, row: u64) {
 /// Takes all space but the reserve. Returns what who wants more is told.
 fn fill_disk(engine: &Engine, device: &MemoryDevice) -> Error {
     device.set_capacity(device.used_bytes());
-    let space = &engine.shared.env.runs.space;
+    let space = &engine.txns.reads.runs.space;
     let error = loop {
         if let Err(error) = space.acquire(1, Class::Base) {
             break error;
@@ -656,8 +658,8 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     delete_row(&engine, &one, 1);
     (0..9).for_each(|row| delete_row(&engine, &two, row));
     let frozen = |tree: &Tree| tree.core().version().frozen.len();
-    engine.shared.background.freeze_deletes();
-    engine.shared.background.freeze_deletes();
+    engine.background().freeze_deletes();
+    engine.background().freeze_deletes();
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
@@ -667,25 +669,28 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
 fn what_waits_when_the_disk_is_full_is_taken_back() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let tree = create(&engine, "t");
-    let Shared { env, background, .. } = &*engine.shared;
+    let (env, background) = (&engine.txns, engine.background());
     let work = &background.queue;
     put_rows(&engine, &tree, 0..300);
     engine.flush().unwrap();
     (0..250).for_each(|row| delete_row(&engine, &tree, row));
-    assert!(engine.shared.background.freeze(tree.core()));
-    let mut flush = FlushJob::begin(&env.jobs, tree.core()).unwrap().unwrap();
+    assert!(engine.background().freeze(tree.core()));
+    let mut flush = FlushJob::begin(&env.background.jobs, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
-    let touched = flush.install(&env.jobs).unwrap().settle(&env.jobs).unwrap();
-    replan(&env.jobs, work, tree.core(), &touched);
+    let touched =
+        flush.install(&env.background.jobs).unwrap().settle(&env.background.jobs).unwrap();
+    replan(&env.background.jobs, work, tree.core(), &touched);
     let merge = next_plan(work).expect("a merge is due");
-    let Begun::Job(merge) = MergeJob::begin(&env.jobs, tree.core(), merge).unwrap().unwrap() else {
+    let Begun::Job(merge) =
+        MergeJob::begin(&env.background.jobs, tree.core(), merge).unwrap().unwrap()
+    else {
         panic!("a merge has something to do");
     };
     work.park(Running::Merge(merge));
     let claimed = || tree.core().install.lock().claimed.len();
     assert_eq!(claimed(), 1);
 
-    engine.shared.background.fail(&Error::new(ErrorKind::NoSpace, "no space"));
+    engine.background().fail(&Error::new(ErrorKind::NoSpace, "no space"));
     assert_eq!(claimed(), 0);
     assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
 }
@@ -700,18 +705,22 @@ fn next_plan(work: &Queue) -> Option<Planned> {
 }
 
 /// Calls something until the disk is full, and once more when the engine has looked for space.
-fn until_space_is_lent(shared: &Shared, call: &mut dyn FnMut() -> Result<()>) {
+fn until_space_is_lent(engine: &Engine, call: &mut dyn FnMut() -> Result<()>) {
     let error = loop {
         if let Err(error) = call() {
             break error;
         }
     };
     assert_eq!(error.kind(), ErrorKind::NoSpace);
-    let has_reserve =
-        || (shared.env.log.wal.has_reserve(), shared.env.edits.manifest.has_reserve());
+    let has_reserve = || {
+        (
+            engine.background().jobs.log.wal.has_reserve(),
+            engine.background().jobs.edits.manifest.has_reserve(),
+        )
+    };
     assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
-    shared.env.set_full(Some(error));
-    shared.background.try_space();
+    engine.txns.reads.health.set_full(Some(error));
+    engine.background().try_space();
     call().unwrap();
     assert_eq!(has_reserve(), (true, true));
 }
@@ -722,11 +731,11 @@ fn the_reserve_is_lent_to_the_log_and_the_manifest() {
     let (engine, tree) = full_disk(&MemoryDevice::new(), 100);
     let mut batch = Batch::new();
     batch.put(&tree, b"key", &[7; 1000]);
-    until_space_is_lent(&engine.shared, &mut || engine.write(&batch, Durability::NoSync));
+    until_space_is_lent(&engine, &mut || engine.write(&batch, Durability::NoSync));
 
     let (engine, _) = full_disk(&MemoryDevice::new(), 100);
     let mut trees = 0;
-    until_space_is_lent(&engine.shared, &mut || {
+    until_space_is_lent(&engine, &mut || {
         trees += 1;
         engine.create_tree(&format!("{trees:0>200}"), TreeOptions::default()).map(drop)
     });
@@ -737,11 +746,11 @@ fn the_reserve_is_lent_to_the_log_and_the_manifest() {
 #[test]
 fn no_job_is_parked_behind_a_full_disk() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, work) = (create(&engine, "t"), &engine.shared.background.queue);
+    let (tree, work) = (create(&engine, "t"), &engine.background().queue);
     put(&engine, &tree, "key", Durability::Sync);
-    assert!(engine.shared.background.freeze(tree.core()));
+    assert!(engine.background().freeze(tree.core()));
     let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
-    let job = FlushJob::begin(&engine.shared.env.jobs, &core).unwrap().unwrap();
+    let job = FlushJob::begin(&engine.txns.background.jobs, &core).unwrap().unwrap();
     assert!(work.hold(|| {}).is_empty());
     let job = work.park(Running::Flush(Box::new(job)));
     let job = job.expect("it takes space, and nothing may");
@@ -755,7 +764,7 @@ fn no_job_is_parked_behind_a_full_disk() {
 #[test]
 fn the_allocator_is_charged_ahead() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let budget = &engine.shared.env.budget;
+    let budget = &engine.txns.reads.budget;
     let other = budget.used_by(Part::Other);
     assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
 }
@@ -764,7 +773,7 @@ fn the_allocator_is_charged_ahead() {
 #[test]
 fn what_the_program_holds_beside_is_charged_up_to_a_share() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let budget = &engine.shared.env.budget;
+    let budget = &engine.txns.reads.budget;
     let alone = budget.used_by(Part::Other);
     engine.set_outside_memory_bytes(1000).unwrap();
     assert_eq!(budget.used_by(Part::Other), alone + 1000);
@@ -781,17 +790,17 @@ fn what_the_program_holds_beside_is_charged_up_to_a_share() {
 #[test]
 fn a_memtable_and_its_flush_charge_their_memory() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, env) = (create(&engine, "t"), &engine.shared.env);
-    let used = |part| env.budget.used_by(part);
+    let (tree, env) = (create(&engine, "t"), &engine.txns);
+    let used = |part| env.reads.budget.used_by(part);
     let (memtable, work) = (used(Part::Memtable), used(Part::Work));
     put(&engine, &tree, "key", Durability::Sync);
     assert!(used(Part::Memtable) > memtable);
-    assert!(engine.shared.background.freeze(tree.core()));
-    let mut flush = FlushJob::begin(&env.jobs, tree.core()).unwrap().unwrap();
+    assert!(engine.background().freeze(tree.core()));
+    let mut flush = FlushJob::begin(&env.background.jobs, tree.core()).unwrap().unwrap();
     assert!(used(Part::Work) > work);
     while !flush.step().unwrap() {}
-    let _ = flush.install(&env.jobs).unwrap().settle(&env.jobs).unwrap();
+    let _ = flush.install(&env.background.jobs).unwrap().settle(&env.background.jobs).unwrap();
     assert_eq!((used(Part::Memtable), used(Part::Work)), (memtable, work));
     let parts: u64 = Part::ALL.iter().map(|part| used(*part)).sum();
-    assert_eq!(parts, env.budget.used());
+    assert_eq!(parts, env.reads.budget.used());
 }

@@ -3,7 +3,8 @@
 use frondb_core::{ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 
-use crate::engine::{Engine, LOCK_FILE};
+use crate::engine::Engine;
+use crate::layout::LOCK_FILE;
 
 /// What a file is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -54,10 +55,9 @@ impl Engine {
     /// # Errors
     /// Those of the device; `Closed`.
     pub fn files(&self) -> Result<Vec<FileInfo>> {
-        let env = &self.shared().env;
-        env.while_open(|| {
+        self.txns.reads.health.while_open(|| {
             let mut files = Vec::new();
-            for device in [&env.device, &env.log_device] {
+            for device in [&self.device, &self.log_device] {
                 add(device, &mut files)?;
             }
             files.sort_by(|a: &FileInfo, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));

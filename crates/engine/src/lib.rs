@@ -8,31 +8,27 @@
 //! No part here owns the whole database: each takes the handles it needs from [`Env`].
 //! `docs/design/` has a page for each: wal-and-commit, recovery, background-work, cursors.
 
-mod batch_locks;
-mod bulk;
-mod catalog;
+mod damage;
 mod engine;
-mod env;
 mod files;
+mod layout;
 mod maintenance;
+mod manifest_state;
 mod memory;
 mod options;
+mod parts;
 mod period;
-mod prepared;
-mod quiesce;
+mod process_memory;
 mod recovery;
 mod replay;
 mod stats;
 mod survey;
-mod transaction;
-mod two_phase;
+mod transactions;
 
-pub use bulk::{
-    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
-};
-pub use engine::{Engine, LOG_DIR, TreeInfo};
-pub use env::Env;
+pub use damage::Damage;
+pub use engine::{Engine, TreeInfo};
 pub use files::{FileInfo, FileKind};
+pub use frondb_catalog::UpdateFns;
 pub use frondb_commit::{Batch, CommitHook, CommitInfo, Durability};
 pub use frondb_locks::{
     Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
@@ -41,13 +37,15 @@ pub use frondb_manifest::SUPER_FILE;
 pub use frondb_records::TreeOptions;
 pub use frondb_tree::estimate::{FirstEntries, RangeEstimate, RangeMessages};
 pub use frondb_tree::{Cursor, CursorOptions, DamagedRange, Snapshot, Tree, VerifyReport};
-pub use options::{EngineOptions, UpdateFns};
-pub use recovery::{Damage, Recovery};
-pub use stats::{EngineStats, TreeStats};
-pub use transaction::{
-    Committing, Isolation, ReadLock, Savepoint, Transaction, TransactionCursor,
-    TransactionCursorOptions, TransactionInfo, TransactionOptions, Wait,
+pub use frondb_txn::{
+    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Committing, Duplicate, Duplicates,
+    Isolation, ReadLock, Savepoint, Transaction, TransactionCursor, TransactionCursorOptions,
+    TransactionInfo, TransactionOptions, Wait,
 };
+pub use layout::LOG_DIR;
+pub use options::EngineOptions;
+pub use recovery::Recovery;
+pub use stats::{EngineStats, TreeStats};
 
 #[doc(hidden)]
 pub mod private;

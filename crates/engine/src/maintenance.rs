@@ -4,9 +4,10 @@ use frondb_background::Background;
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 
-use crate::env::Env;
 use crate::stats::{EngineStats, TreeStats};
+use frondb_catalog::Catalog;
 use frondb_tree::{TreeCore, Version};
+use frondb_txn::Transactions;
 
 /// Figures of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
@@ -49,9 +50,10 @@ fn above(version: &Version) -> Above {
 }
 
 /// Figures of the parts, in a time that does not grow with the trees.
-pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
-    stats.trees = env.trees.len() as u64;
-    let totals = env.totals.read();
+pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut EngineStats) {
+    let jobs = &txns.background.jobs;
+    stats.trees = jobs.trees.len() as u64;
+    let totals = catalog.totals();
     stats.nodes = totals.nodes;
     stats.leaves = totals.leaves;
     stats.views = totals.views;
@@ -59,48 +61,48 @@ pub(crate) fn fill_parts(env: &Env, stats: &mut EngineStats) {
     stats.raw_bytes = totals.raw_bytes;
     stats.run_bytes = totals.run_bytes;
     stats.frozen_memtables = totals.frozen_memtables;
-    stats.relogs = env.committer.relogs();
-    stats.spills = env.spills.load(Ordering::Relaxed);
-    let reads = &env.reads().counters;
+    stats.relogs = txns.committer.relogs();
+    stats.spills = txns.spill.spills();
+    let reads = &txns.reads.counters;
     stats.gets = reads.gets();
     stats.seeks = reads.seeks();
     stats.tombstones_skipped = reads.tombstones_skipped();
-    stats.prepared = env.prepared.len() as u64;
-    stats.memory_total = env.budget.total();
-    stats.memory_used = env.budget.used();
-    stats.memory_peak = env.budget.peak();
-    stats.memtable_bytes = env.budget.used_by(Part::Memtable);
-    let cache = env.runs.cache.stats();
+    stats.prepared = txns.prepared.set().len() as u64;
+    stats.memory_total = txns.reads.budget.total();
+    stats.memory_used = txns.reads.budget.used();
+    stats.memory_peak = txns.reads.budget.peak();
+    stats.memtable_bytes = txns.reads.budget.used_by(Part::Memtable);
+    let cache = txns.reads.runs.cache.stats();
     stats.cache_bytes = cache.bytes;
     stats.cache_hits = cache.hits;
     stats.cache_misses = cache.misses;
-    let runs = &env.runs.stats;
+    let runs = &txns.reads.runs.stats;
     stats.reads = runs.reads.load(Ordering::Relaxed);
     stats.read_bytes = runs.read_bytes.load(Ordering::Relaxed);
     stats.merge_reads = runs.merge_reads.load(Ordering::Relaxed);
     stats.merge_read_bytes = runs.merge_read_bytes.load(Ordering::Relaxed);
     stats.filter_negatives = runs.filter_negatives.load(Ordering::Relaxed);
     stats.filter_positives = runs.filter_positives.load(Ordering::Relaxed);
-    let ages = env.snapshots.ages();
-    stats.snapshots = env.snapshots.count() as u64;
+    let ages = txns.reads.snapshots.ages();
+    stats.snapshots = txns.reads.snapshots.count() as u64;
     stats.oldest_snapshot_ms = ages.first().map_or(0, |(_, age)| age.as_millis() as u64);
-    let locks = env.locks.counts();
+    let locks = txns.locks.counts();
     stats.lock_waits = locks.waits;
     stats.deadlocks = locks.deadlocks;
     stats.lock_timeouts = locks.timeouts;
     stats.lock_escalations = locks.escalations;
     stats.lock_wait_nanos = u64::try_from(locks.waited.as_nanos()).unwrap_or(u64::MAX);
-    stats.wal_bytes = env.log.wal.live_bytes();
-    stats.wal_replay_bytes = env.log.replay_bytes();
-    let wal = env.log.wal.stats();
+    stats.wal_bytes = jobs.log.wal.live_bytes();
+    stats.wal_replay_bytes = jobs.log.replay_bytes();
+    let wal = jobs.log.wal.stats();
     stats.wal_written_bytes = wal.written_bytes;
     stats.wal_syncs = wal.syncs;
-    stats.manifest_log_bytes = env.edits.manifest.log_bytes();
-    let space = env.runs.space.stats();
+    stats.manifest_log_bytes = jobs.edits.manifest.log_bytes();
+    let space = txns.reads.runs.space.stats();
     stats.data_file_bytes = space.file_bytes;
     stats.data_used_bytes = space.used_bytes;
     stats.data_free_bytes = space.free_bytes;
-    stats.disk_full = u64::from(env.full().is_some());
+    stats.disk_full = u64::from(txns.reads.health.full().is_some());
 }
 
 /// Statistics of background work.

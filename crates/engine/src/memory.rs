@@ -2,30 +2,11 @@
 //! [`frondb_tree::Memory`].
 
 use frondb_core::Result;
-use frondb_core::budget::{Part, Reservation};
+use frondb_core::budget::Part;
 use frondb_core::mem::IdleMemory;
 use frondb_core::sync::atomic::Ordering;
-use frondb_tree::Memory;
 
 use crate::engine::Engine;
-
-/// What the process takes beside what the parts charge, charged ahead.
-pub(crate) struct Beside {
-    charged: Reservation,
-    /// What the program holds for the engine's sake, as it says.
-    outside: u64,
-}
-
-impl Beside {
-    pub(crate) fn new(charged: Reservation) -> Self {
-        Self { charged, outside: 0 }
-    }
-
-    fn fit(&mut self, memory: Memory) {
-        let outside = self.outside.min(memory.outside_bytes_max());
-        self.charged.resize(memory.allocator_bytes() + outside);
-    }
-}
 
 impl Engine {
     /// Changes how much memory the engine may use. The cache has given back what is too much, and
@@ -36,27 +17,26 @@ impl Engine {
     /// is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.begin_call()?;
-        let shared = self.shared();
-        let env = &shared.env;
-        let memory = env.jobs.shares.of(bytes);
+        let background = self.background();
+        let memory = background.jobs.shares.of(bytes);
         memory.check()?;
         {
-            let mut beside = env.beside.lock();
-            env.locks.set_bytes_max(memory.lock_bytes());
-            env.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
-            env.budget.set_total(bytes);
+            let mut beside = self.memory.beside.lock();
+            self.txns.locks.set_bytes_max(memory.lock_bytes());
+            self.txns.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
+            self.txns.reads.budget.set_total(bytes);
             beside.fit(memory);
-            *env.idle.lock() = IdleMemory::allow(memory.idle_bytes());
-            shared.background.queue.set_merges_max(memory.merges_max());
+            *self.memory.idle.lock() = IdleMemory::allow(memory.idle_bytes());
+            background.queue.set_merges_max(memory.merges_max());
         }
-        shared.background.freeze_if_full(&[]);
-        shared.background.queue.add_chores();
-        if shared.background.is_manual() {
-            shared.background.run_pending();
+        background.freeze_if_full(&[]);
+        background.queue.add_chores();
+        if background.is_manual() {
+            background.run_pending();
         }
         // Blocks that the cache gave up are idle now, not the system's yet.
         frondb_core::mem::trim();
-        env.check_health()
+        self.txns.reads.health.check_unpoisoned()
     }
 
     /// Says how much memory the program holds for the engine's sake, as a server does for its connections. It is
@@ -67,17 +47,16 @@ impl Engine {
     /// `Closed`.
     pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.begin_call()?;
-        let env = &self.shared().env;
-        let mut beside = env.beside.lock();
+        let mut beside = self.memory.beside.lock();
         beside.outside = bytes;
-        beside.fit(env.jobs.shares.now());
+        beside.fit(self.background().jobs.shares.now());
         Ok(())
     }
 
     /// What each part has charged, and the most it ever had: name, bytes, bytes.
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
-        let budget = &self.shared().env.budget;
+        let budget = &self.txns.reads.budget;
         let of = |part: Part| (part.name(), budget.used_by(part), budget.peak_of(part));
         Part::ALL.map(of).to_vec()
     }
@@ -85,6 +64,6 @@ impl Engine {
     /// How much memory the engine may use.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.shared().env.budget.total()
+        self.txns.reads.budget.total()
     }
 }

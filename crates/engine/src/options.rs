@@ -1,89 +1,12 @@
 //! Options of an open engine.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frondb_core::message::{SharedUpdateFn, UpdateFn};
-use frondb_core::sync::Arc;
+use frondb_catalog::UpdateFns;
 use frondb_core::{Error, Result};
 use frondb_wal::{SyncMode, WalOptions};
 
 use frondb_tree::{Memory, MemoryRules};
-
-/// Update functions by name and version, given before the log is replayed (rule 16).
-#[derive(Clone, Default)]
-pub struct UpdateFns(BTreeMap<(String, u32), SharedUpdateFn>);
-
-impl UpdateFns {
-    /// Registers a function under its name and version, beside other versions of it.
-    pub fn register(&mut self, function: SharedUpdateFn) {
-        self.0.insert((function.name().to_owned(), function.version()), function);
-    }
-
-    /// The function of this name and version.
-    ///
-    /// # Errors
-    /// `Invalid` if it was not registered.
-    pub fn find(&self, name: &str, version: u32) -> Result<SharedUpdateFn> {
-        let found = self.0.get(&(name.to_owned(), version));
-        found.map(Arc::clone).ok_or_else(|| Error::invalid(self.missing(name, version)))
-    }
-
-    /// The function, or one that stands in for it: it applies nothing and says why. So merges
-    /// leave its operands as they are, and only who must resolve one fails.
-    pub(crate) fn find_or_stand_in(&self, name: &str, version: u32) -> SharedUpdateFn {
-        self.find(name, version).unwrap_or_else(|_| {
-            Arc::new(StandIn { name: name.into(), version, why: self.missing(name, version) })
-        })
-    }
-
-    fn missing(&self, name: &str, version: u32) -> String {
-        let others: Vec<String> = self
-            .0
-            .keys()
-            .filter(|(other, _)| other == name)
-            .map(|(_, version)| version.to_string())
-            .collect();
-        match &others[..] {
-            [] => format!("update function {name:?} is not registered"),
-            others => format!(
-                "update function {name:?} is registered as version {}, the tree needs {version}",
-                others.join(", ")
-            ),
-        }
-    }
-}
-
-/// Stands in for an update function that is not registered.
-struct StandIn {
-    name: String,
-    version: u32,
-    why: String,
-}
-
-impl UpdateFn for StandIn {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn version(&self) -> u32 {
-        self.version
-    }
-
-    fn apply(&self, _: &[u8], _: Option<&[u8]>, _: &[u8]) -> Result<Vec<u8>, String> {
-        Err(self.why.clone())
-    }
-
-    fn combine(&self, _: &[u8], _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
-        None
-    }
-}
-
-impl std::fmt::Debug for UpdateFns {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
 
 /// Options of an open engine.
 #[derive(Clone, Debug)]

@@ -16,14 +16,14 @@ impl Engine {
     pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
         check_period(length)?;
         let _call = self.begin_call()?;
-        self.shared().background.set_period(length);
+        self.background().set_period(length);
         Ok(())
     }
 
     /// How long a record of the log may be the only place of its messages; zero for no limit.
     #[must_use]
     pub fn checkpoint_period(&self) -> Duration {
-        self.shared().background.period()
+        self.background().period()
     }
 }
 

@@ -11,10 +11,10 @@ use frondb_device::{MemoryDevice, SharedDevice};
 
 use super::*;
 use crate::options::EngineOptions;
-use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
 use frondb_commit::Durability;
 use frondb_records::TreeOptions;
+use frondb_txn::TransactionOptions;
 
 const PERIOD: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
@@ -70,13 +70,12 @@ impl Setup {
     }
 
     fn log_bytes(&self) -> u64 {
-        self.engine.shared().env.log.replay_bytes()
+        self.engine.txns.background.jobs.log.replay_bytes()
     }
 
     /// Whether time alone could make something due.
     fn is_waiting(&self) -> bool {
-        let shared = self.engine.shared();
-        shared.background.checkpoint_due_in().is_some()
+        self.engine.background().checkpoint_due_in().is_some()
     }
 
     fn checkpoints(&self) -> u64 {
@@ -117,11 +116,11 @@ fn many_small_trees_are_logged_again() {
         setup.put(tree, 1, 10);
     }
     setup.put(&trees[0], 2, RELOG_BYTES_MAX as usize);
-    let old = setup.engine.shared().env.log.wal.end_lsn();
+    let old = setup.engine.txns.background.jobs.log.wal.end_lsn();
     setup.pass(PERIOD);
     let stats = setup.engine.stats();
     assert_eq!((stats.flushes, stats.relogs), (1, FEW_TREES as u64), "the large one alone");
-    assert!(setup.engine.shared().env.log.from() >= old);
+    assert!(setup.engine.txns.background.jobs.log.from() >= old);
     assert!(!setup.is_waiting());
     let setup = setup.reopen();
     for i in 0..=FEW_TREES {
@@ -142,10 +141,10 @@ fn the_log_stays_as_young_as_the_period() {
         // `b` is written seldom, `c` once.
         let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
         setup.put(&trees[tree], second, 2000);
-        let env = &setup.engine.shared().env;
-        written.push((env.now(), env.log.wal.end_lsn()));
+        let env = &setup.engine.txns;
+        written.push((env.reads.now(), env.background.jobs.log.wal.end_lsn()));
         setup.pass(SECOND);
-        let (now, start) = (env.now(), setup.engine.shared().background.log_start());
+        let (now, start) = (env.reads.now(), setup.engine.background().log_start());
         let oldest = written.iter().find(|(_, end)| *end > start).map_or(now, |(at, _)| *at);
         let allowed = PERIOD + SECOND;
         assert!(now.since(oldest) <= allowed, "{:?} at second {second}", now.since(oldest));

@@ -15,10 +15,15 @@ use super::*;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use crate::private::{PrivateMessage, PrivatePart};
+use frondb_background::LogPins;
 use frondb_commit::Batch;
+use frondb_commit::Commit;
 use frondb_commit::Durability;
+use frondb_core::{ErrorKind, Lsn};
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
+use frondb_txn::prepared::{self, Written};
+use std::collections::BTreeSet;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
@@ -64,7 +69,7 @@ fn value(engine: &Engine, tree: &str, key: &str) -> Option<String> {
 /// Fills the log behind what is prepared, in a tree of its own.
 fn fill_log(engine: &Engine) {
     let tree = engine.create_tree("filler", TreeOptions::default()).unwrap();
-    while !engine.shared.background.log_is_long() {
+    while !engine.background().log_is_long() {
         let mut batch = Batch::new();
         batch.put(&tree, b"key", &[1; 60_000]);
         engine.write(&batch, Durability::Sync).unwrap();
@@ -77,21 +82,21 @@ type Unpin = fn(&Engine);
 
 const UNPINS: [(&str, Unpin); 5] = [
     ("nothing", |_| {}),
-    ("an edit that lets the log go", |engine| engine.shared.background.trim_log().unwrap()),
+    ("an edit that lets the log go", |engine| engine.background().trim_log().unwrap()),
     ("a checkpoint", |engine| engine.checkpoint().unwrap()),
     ("a snapshot of the manifest behind a move", |engine| {
-        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
-        move_to_manifest(env, committer, Lsn::MAX).unwrap();
-        assert!(engine.shared.background.rotate_manifest(true).unwrap());
+        let env = &engine.txns;
+        prepared::move_to_manifest(&env.prepared, Lsn::MAX).unwrap();
+        assert!(engine.background().rotate_manifest(true).unwrap());
     }),
     ("a long log", |engine| {
         fill_log(engine);
-        let shared = &engine.shared;
-        shared.background.shorten_log().unwrap();
-        shared.background.trim_log().unwrap();
-        let kept = shared.env.log.replay_bytes();
+
+        engine.background().shorten_log().unwrap();
+        engine.background().trim_log().unwrap();
+        let kept = engine.background().jobs.log.replay_bytes();
         assert!(
-            kept < shared.env.jobs.shares.now().write_buffer_bytes(),
+            kept < engine.background().jobs.shares.now().write_buffer_bytes(),
             "{kept} bytes are pinned"
         );
     }),
@@ -120,7 +125,7 @@ fn a_restart_finds_what_was_prepared_and_its_writes() {
         assert!(engine.prepared().iter().map(|xid| &**xid).eq(names.map(str::as_bytes)), "{how}");
         assert_eq!(value(&engine, "a", "k commit"), None, "{how}");
         let mut written = BTreeSet::new();
-        for_each_write(&engine.shared.env, b"wait", &mut |tree, what| {
+        prepared::for_each_write(&engine.txns.prepared, b"wait", &mut |tree, what| {
             let (Written::Key(first) | Written::Range(first, _)) = what;
             written.insert((tree.id, first.to_vec()));
             Ok(())
@@ -195,9 +200,9 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
         prepare(&engine, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
         unpin(&engine);
         // Without the flush of the runs, which would make the log durable.
-        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
+        let env = &engine.txns;
         for xid in [&b"record"[..], b"runs"] {
-            commit(env, committer, xid, None).unwrap();
+            prepared::commit(&env.prepared, xid, None).unwrap();
         }
         engine.drop_tree("gone").unwrap();
         // Before the engine goes, which would do the same.
@@ -257,7 +262,7 @@ fn what_is_committed_keeps_the_record_of_its_prepare() {
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
         prepare(&engine, "x", &[], &batch(&tree, &["k"])).unwrap();
         engine.commit_prepared(b"x", Durability::Sync).unwrap();
-        keep(&engine.shared.background);
+        keep(engine.background());
         drop(engine);
         let (_, engine) = crash(&device);
         assert_eq!(value(&engine, "t", "k").as_deref(), Some("record"));
@@ -274,11 +279,11 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
         engine.write(&batch(&pins, &["first"]), Durability::Sync).unwrap();
         prepare(&engine, "x", &[part(&tree, &["l"])], &batch(&tree, &["k"])).unwrap();
-        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
-        move_to_manifest(env, committer, Lsn::MAX).unwrap();
+        let env = &engine.txns;
+        prepared::move_to_manifest(&env.prepared, Lsn::MAX).unwrap();
         engine.roll_back_prepared(b"x").unwrap();
         if rotate {
-            assert!(engine.shared.background.rotate_manifest(true).unwrap());
+            assert!(engine.background().rotate_manifest(true).unwrap());
         }
         drop(engine);
         let (_, engine) = crash(&device);
@@ -293,17 +298,16 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
 fn what_an_earlier_try_had_pending_is_nothing() {
     type Then = fn(&Engine, Commit<'_>);
     let prepare: Then = |engine, commit| {
-        let (env, committer) = (&engine.shared.env, &engine.shared.env.committer);
-        let end = super::prepare(env, committer, b"x", commit, &mut Vec::new()).unwrap();
-        env.log.wal.sync_to(end).unwrap();
+        let env = &engine.txns;
+        let end = prepared::prepare(&env.prepared, b"x", commit, &mut Vec::new()).unwrap();
+        env.background.jobs.log.wal.sync_to(end).unwrap();
     };
     let tries: [(&str, Then, bool); 3] = [
         (
             "committed",
             |engine, commit| {
-                let shared = &engine.shared;
-                let committed = shared.env.committer.commit(commit, &mut Vec::new());
-                shared.env.log.wal.sync_to(committed.unwrap().end).unwrap();
+                let committed = engine.txns.committer.commit(commit, &mut Vec::new());
+                engine.background().jobs.log.wal.sync_to(committed.unwrap().end).unwrap();
             },
             false,
         ),
@@ -314,7 +318,7 @@ fn what_an_earlier_try_had_pending_is_nothing() {
         let device = MemoryDevice::new();
         let engine = open(&device);
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
-        let (shared, env) = (&engine.shared, &engine.shared.env);
+        let env = &engine.txns;
         let write = |keys: &[&str]| part(&tree, keys).write(env).unwrap();
         let (a, b, c) = (write(&["a"]), write(&["b", "bb"]), write(&["c", "cc", "ccc"]));
         env.parts.add(5, &[a, b]).unwrap();
@@ -322,7 +326,7 @@ fn what_an_earlier_try_had_pending_is_nothing() {
         env.parts.add(5, &again).unwrap();
         then(&engine, Commit { txn: 5, attachments: &again, sections: &[] });
         if moved {
-            move_to_manifest(env, &shared.env.committer, Lsn::MAX).unwrap();
+            env.prepared.unpin(Lsn::MAX).unwrap();
         }
         drop(engine);
 

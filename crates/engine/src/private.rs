@@ -12,13 +12,12 @@ use frondb_run::{Output, Run, RunWriter};
 use frondb_space::Class;
 
 use crate::engine::Engine;
-use crate::env::Env;
-use crate::prepared;
 use frondb_commit::{
     Attachment, Batch, Commit, Durability, Messages, discard, sections_of, write_value,
     write_values,
 };
 use frondb_tree::Tree;
+use frondb_txn::{Transactions, prepared};
 
 /// A message of a part.
 #[derive(Clone, Debug)]
@@ -49,13 +48,13 @@ impl Engine {
     /// Lets go of the locks of transactions that were found prepared: what a test writes without
     /// locks would wait for them.
     pub fn forget_prepared_locks(&self) {
-        self.shared.env.prepared_locks.lock().clear();
+        self.txns.prepared.holds().clear();
     }
 }
 
 impl PrivatePart {
     /// Writes the runs. After an error nothing is left of them.
-    pub(crate) fn write(&self, env: &Env) -> Result<Attachment> {
+    pub(crate) fn write(&self, txns: &Transactions) -> Result<Attachment> {
         let mut attachment = Attachment {
             tree: Arc::clone(self.tree.core()),
             runs: Vec::new(),
@@ -64,17 +63,17 @@ impl PrivatePart {
             numbers: self.messages.len() as u64,
             are_base: self.base,
         };
-        let written = self.write_into(env, &mut attachment);
+        let written = self.write_into(txns, &mut attachment);
         match written {
             Ok(()) => Ok(attachment),
             Err(error) => {
-                env.parts.release(&[attachment]);
+                txns.parts.release(&[attachment]);
                 Err(error)
             }
         }
     }
 
-    fn write_into(&self, env: &Env, attachment: &mut Attachment) -> Result<()> {
+    fn write_into(&self, txns: &Transactions, attachment: &mut Attachment) -> Result<()> {
         let mut numbered: Vec<Numbered> = Vec::new();
         for (message, number) in self.messages.iter().zip(1..) {
             match message {
@@ -84,7 +83,7 @@ impl PrivatePart {
                     attachment.values.push(Vec::new());
                     let Some(extents) = attachment.values.last_mut() else { continue };
                     let mut reference = Vec::new();
-                    write_value(&env.runs.space, value, extents)?.encode(&mut reference);
+                    write_value(&txns.reads.runs.space, value, extents)?.encode(&mut reference);
                     numbered.push((key.clone(), SeqNo(number), MessageKind::PutRef, reference));
                 }
                 PrivateMessage::Point(kind, key, value) => {
@@ -97,18 +96,18 @@ impl PrivatePart {
             }
         }
         for part in numbered.chunks(numbered.len().div_ceil(self.runs.max(1)).max(1)) {
-            let run = self.write_run(env, part.to_vec())?;
+            let run = self.write_run(txns, part.to_vec())?;
             attachment.runs.insert(0, run);
         }
         Ok(())
     }
 
-    fn write_run(&self, env: &Env, mut messages: Vec<Numbered>) -> Result<Arc<Run>> {
+    fn write_run(&self, txns: &Transactions, mut messages: Vec<Numbered>) -> Result<Arc<Run>> {
         messages.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
         let options = &self.tree.options().trunk;
-        let id = env.ids.next_run();
+        let id = txns.ids.next_run();
         let encoding = if self.base { options.base() } else { options.run(1) };
-        let mut output = Output::new(Arc::clone(&env.runs.space), Class::Merge, 0, false);
+        let mut output = Output::new(Arc::clone(&txns.reads.runs.space), Class::Merge, 0, false);
         let mut writer = RunWriter::new(id, self.tree.id(), encoding, !self.base);
         for (key, number, kind, value) in &messages {
             writer.add(&mut output, key, *number, *kind, value)?;
@@ -116,17 +115,17 @@ impl PrivatePart {
         let meta = writer.finish(&mut output)?;
         let meta = meta.ok_or_else(|| frondb_core::Error::internal("a run of no message"))?;
         output.finish()?;
-        Ok(Run::new(meta, options.filter_prefix(), Arc::clone(&env.runs)))
+        Ok(Run::new(meta, options.filter_prefix(), Arc::clone(&txns.reads.runs)))
     }
 }
 
-fn write_all(env: &Env, parts: &[PrivatePart]) -> Result<Vec<Attachment>> {
+fn write_all(txns: &Transactions, parts: &[PrivatePart]) -> Result<Vec<Attachment>> {
     let mut attachments = Vec::with_capacity(parts.len());
     for part in parts {
-        match part.write(env) {
+        match part.write(txns) {
             Ok(attachment) => attachments.push(attachment),
             Err(error) => {
-                env.parts.release(&attachments);
+                txns.parts.release(&attachments);
                 return Err(error);
             }
         }
@@ -146,12 +145,12 @@ impl Engine {
         durability: Durability,
     ) -> Result<()> {
         let _call = self.begin_call()?;
-        let (shared, _env) = (&self.shared, &self.shared.env);
+        let txns = &self.txns;
         let committed = self.with_attachments(parts, batch, |commit, values| {
-            shared.env.committer.commit(commit, values)
+            txns.committer.commit(commit, values)
         })?;
-        shared.background.committed(&committed, 0, 0);
-        shared.env.committer.make_durable(committed.end, durability)
+        txns.background.committed(&committed, 0, 0);
+        txns.committer.make_durable(committed.end, durability)
     }
 
     /// Prepares a transaction that has written these parts, and a batch behind them.
@@ -166,19 +165,19 @@ impl Engine {
         durability: Durability,
     ) -> Result<()> {
         let _call = self.begin_call()?;
-        let (shared, env) = (&self.shared, &self.shared.env);
+        let txns = &self.txns;
         let end = self.with_attachments(parts, batch, |commit, values| {
-            prepared::prepare(env, &shared.env.committer, xid, commit, values)
+            prepared::prepare(&txns.prepared, xid, commit, values)
         })?;
-        shared.background.touched();
-        self.shared.env.committer.make_durable(end, durability)
+        txns.background.touched();
+        txns.committer.make_durable(end, durability)
     }
 
     /// Keeps what is frozen of a tree from being flushed, or lets it be flushed.
     pub fn block_flushes(&self, tree: &Tree, blocked: bool) {
         tree.core().install.lock().flushing = blocked;
         if !blocked {
-            self.shared.background.queue.add_flush(tree.core());
+            self.background().queue.add_flush(tree.core());
         }
     }
 
@@ -186,9 +185,9 @@ impl Engine {
     /// reader of an older version.
     #[must_use]
     pub fn leaked_bytes(&self) -> i64 {
-        let env = &self.shared.env;
-        let mut known = prepared::extent_bytes(env);
-        for tree in env.trees.all() {
+        let txns = &self.txns;
+        let mut known = prepared::extent_bytes(&txns.prepared);
+        for tree in txns.background.jobs.trees.all() {
             let version = tree.version();
             known += tree.value_bytes();
             let mut runs = std::collections::BTreeMap::new();
@@ -202,7 +201,7 @@ impl Engine {
             let extents = runs.values().flat_map(|run| &run.meta().extents);
             known += extents.map(|extent| extent.bytes()).sum::<u64>();
         }
-        env.runs.space.stats().used_bytes as i64 - known as i64
+        txns.reads.runs.space.stats().used_bytes as i64 - known as i64
     }
 
     /// Writes the parts, makes them pending, and runs `commit`; gives them back if that fails.
@@ -215,28 +214,28 @@ impl Engine {
             &mut Vec<(frondb_core::TreeId, Vec<frondb_space::Extent>)>,
         ) -> Result<T>,
     ) -> Result<T> {
-        let env = &self.shared.env;
+        let txns = &self.txns;
         // First, for it syncs: the runs are for `pending::add` to sync.
-        let written = write_values(&env.runs.space, batch)?;
-        let attachments = match write_all(env, parts) {
+        let written = write_values(&txns.reads.runs.space, batch)?;
+        let attachments = match write_all(txns, parts) {
             Ok(attachments) => attachments,
             Err(error) => {
-                discard(written.values, &env.runs.space);
+                discard(written.values, &txns.reads.runs.space);
                 return Err(error);
             }
         };
-        let txn = env.ids.next_txn();
+        let txn = txns.ids.next_txn();
         let mut values = written.values;
         let sections: Vec<Messages<'_>> = sections_of(&written.sections);
-        let done = env.parts.add(txn, &attachments).and_then(|()| {
+        let done = txns.parts.add(txn, &attachments).and_then(|()| {
             let commit_of = Commit { txn, attachments: &attachments, sections: &sections };
             commit(commit_of, &mut values)
         });
         done.inspect_err(|error| {
-            env.poison_if_unknown(error);
-            env.parts.abandon(txn, &attachments);
-            if env.check_health().is_ok() {
-                discard(values, &env.runs.space);
+            txns.reads.health.poison_if_unknown(error);
+            txns.parts.abandon(txn, &attachments);
+            if txns.reads.health.check_unpoisoned().is_ok() {
+                discard(values, &txns.reads.runs.space);
             }
         })
     }

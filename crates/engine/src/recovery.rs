@@ -13,35 +13,32 @@
 //!    runs that it commits go between them. Memtables that fill the write buffer are flushed on the way
 //!    ([`crate::replay`]), so the memory does not grow with the log.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
-use frondb_block::frame::repair::Findings;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::{Budget, Part};
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, ErrorKind, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
-use frondb_run::{Run, RunEnv, RunMeta};
+use frondb_run::{Run, RunEnv};
 use frondb_space::{Extent, Space, SpaceOptions};
-use frondb_trunk::format::BodyImage;
-use frondb_trunk::{Key, NodeImage, restore};
+use frondb_trunk::restore;
 use frondb_wal::{Wal, owner};
 
-use crate::catalog::tree_core;
-use crate::engine::LOG_DIR;
-use crate::env::{Env, EnvParts};
-use crate::memory::Beside;
+use crate::damage::{Damage, tolerate};
+use crate::layout::{LOCK_FILE, LOG_DIR};
+use crate::manifest_state::{ManifestState, TreeState, damaged};
 use crate::options::EngineOptions;
+use crate::parts::{Found, Parts};
+use crate::process_memory::Beside;
 use crate::replay::Replay;
 use crate::survey::Survey;
-use frondb_commit::{LargestIds, PendingState, PreparedInManifest};
-use frondb_records::TreeOptions;
-use frondb_records::{Edit, decode_edit};
-use frondb_tree::{HintSink, InstallState};
+use frondb_records::decode_edit;
+use frondb_tree::InstallState;
 
 /// What the recovery of an open found, for the log and for tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -63,6 +60,17 @@ pub struct Recovery {
     pub manifest_tail: Option<String>,
 }
 
+/// What an open has made of a directory.
+pub(crate) struct Recovered {
+    pub(crate) parts: Parts,
+    pub(crate) recovery: Recovery,
+    pub(crate) beside: Beside,
+    /// Where the log is.
+    pub(crate) log_device: SharedDevice,
+    /// The lock of the log's directory.
+    pub(crate) lock: DeviceLock,
+}
+
 /// Opens or makes the database in `device`; `log_device` is where its log is, if not in a directory
 /// of `device`. The lock is that of the log's directory.
 pub(crate) fn open(
@@ -70,9 +78,8 @@ pub(crate) fn open(
     log_device: Option<SharedDevice>,
     options: EngineOptions,
     clock: SharedClock,
-    hints: Arc<dyn HintSink>,
     mut damage: Option<&mut Damage>,
-) -> Result<(Env, Recovery, DeviceLock)> {
+) -> Result<Recovered> {
     let mut recovery = Recovery::default();
     let (manifest, mut state, log_device, lock) =
         open_manifest(&device, log_device, &options, &mut recovery, &mut damage)?;
@@ -127,72 +134,25 @@ pub(crate) fn open(
     // What nobody commits any more is forgotten by the next snapshot of the manifest.
     let pending = std::mem::take(&mut state.pending);
     state.ids.txn = state.ids.txn.max(surveyed.last_txn);
-    let parts = EnvParts {
-        beside,
-        device,
-        log_device,
-        clock,
-        options,
-        budget,
-        runs,
-        wal,
-        log_from,
-        log_known: durable,
-        manifest,
-        pending,
-        hints,
-    };
     let last = state.seq.max(surveyed.last_seq);
-    let env = Env::new(parts, Env::next_engine_id(), state.ids, last);
-    publish(&env, state, &mut damage)?;
-    let mut replay = Replay::new(&env, start, &mut surveyed);
-    surveyed.restore_prepared(&env, &mut damage)?;
-    recovery.prepared = env.prepared.len() as u64;
-    let mut progress = Progress { told: env.now(), records: 0, bytes: 0 };
+    let found =
+        Found { wal, log_from, log_known: durable, manifest, pending, largest: state.ids, last };
+    let parts = Parts::new(&options, runs, budget, clock, found);
+    publish(&parts, state, &mut damage)?;
+    let mut replay = Replay::new(&parts, start, &mut surveyed);
+    surveyed.restore_prepared(&parts, &mut damage)?;
+    recovery.prepared = parts.prepared.set().len() as u64;
+    let mut progress = Progress { told: parts.jobs.reads.now(), records: 0, bytes: 0 };
     while let Some(record) = again.next_record(end)? {
         let taken = replay.take(record.start, record.end, record.payload);
         if tolerate(&mut damage, taken)?.is_none() {
             break;
         }
-        progress.tell(record.payload.len(), &recovery, env.now());
+        progress.tell(record.payload.len(), &recovery, parts.jobs.reads.now());
     }
     recovery.messages = replay.finish();
     report(&recovery);
-    Ok((env, recovery, lock))
-}
-
-/// What an open met that goes on where another would fail: [`Engine::salvage`](crate::Engine::salvage).
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Damage {
-    /// Damage that was put right, each with its place: one byte, after which a checksum of 64 bits fits.
-    pub repaired: Vec<Error>,
-    /// Where the manifest or the log was cut, each with its place: what is behind is lost, so the trees are as of an
-    /// earlier moment, and nobody knows which of their rows have changed since.
-    pub lost: Vec<Error>,
-    /// Trees that cannot be put together, by name.
-    pub trees: Vec<(String, Error)>,
-}
-
-impl Damage {
-    pub(crate) fn add(&mut self, found: Findings) {
-        self.repaired.extend(found.repaired);
-        self.lost.extend(found.lost);
-    }
-}
-
-/// What went well; `None` if it did not and a salvage goes on without.
-pub(crate) fn tolerate<T>(
-    damage: &mut Option<&mut Damage>,
-    result: Result<T>,
-) -> Result<Option<T>> {
-    match (result, damage) {
-        (Err(error), Some(damage)) => {
-            damage.lost.push(error);
-            Ok(None)
-        }
-        (result, _) => result.map(Some),
-    }
+    Ok(Recovered { parts, recovery, beside, log_device, lock })
 }
 
 /// Between two messages that say how far a long recovery is.
@@ -345,7 +305,7 @@ fn check_empty(device: &SharedDevice) -> Result<()> {
     // Power may fail while a database is made. The manifest makes sure that what is there was
     // never in force.
     let ours = |name: &String| {
-        name == crate::engine::LOCK_FILE
+        name == LOCK_FILE
             || name == LOG_DIR
             || name == owner::OWNER_FILE_NEW
             || name == owner::LOCK_FILE
@@ -369,153 +329,11 @@ fn new_db_id() -> u128 {
     u128::from(random()) << 64 | u128::from(random())
 }
 
-pub(crate) fn damaged(message: String) -> Error {
-    Error::corruption("MANIFEST", 0, "manifest record", message)
-}
-
-/// What the manifest says.
-#[derive(Default)]
-pub(crate) struct ManifestState {
-    pub(crate) trees: BTreeMap<TreeId, TreeState>,
-    pub(crate) pending: PendingState,
-    log_start: Lsn,
-    log_durable: Lsn,
-    ids: LargestIds,
-    seq: SeqNo,
-}
-
-/// What the manifest says of a tree.
-pub(crate) struct TreeState {
-    name: String,
-    options: TreeOptions,
-    root: NodeId,
-    pub(crate) flushed: SeqNo,
-    nodes: HashMap<NodeId, NodeImage>,
-    runs: HashMap<RunId, RunMeta>,
-    values: HashMap<Extent, Vec<Extent>>,
-}
-
-impl ManifestState {
-    /// The last tree that was made.
-    pub(crate) fn last_tree(&self) -> u32 {
-        self.ids.tree
-    }
-
-    /// Applies one edit.
-    pub(crate) fn apply(&mut self, edit: Edit) -> Result<()> {
-        match edit {
-            Edit::CreateTree { tree, name, options, root } => {
-                self.ids.tree = self.ids.tree.max(tree.get());
-                self.ids.node = self.ids.node.max(root.get());
-                let leaf = NodeImage {
-                    id: root,
-                    lo: Key::from([]),
-                    hi: None,
-                    runs: Vec::new(),
-                    range_deletes: Vec::new(),
-                    body: BodyImage::Leaf(Vec::new()),
-                };
-                let state = TreeState {
-                    name,
-                    options,
-                    root,
-                    flushed: SeqNo::MIN,
-                    nodes: HashMap::from([(root, leaf)]),
-                    runs: HashMap::new(),
-                    values: HashMap::new(),
-                };
-                if self.trees.insert(tree, state).is_some() {
-                    return Err(damaged(format!("tree {tree} is made twice")));
-                }
-            }
-            Edit::RenameTree { tree, name } => self.tree(tree)?.name = name,
-            Edit::MadeBy { tree, txn } => {
-                self.ids.txn = self.ids.txn.max(txn);
-                self.tree(tree)?;
-                self.pending.made_by.insert(tree, txn);
-            }
-            Edit::DropTree { tree } => {
-                self.tree(tree)?;
-                self.trees.remove(&tree);
-                self.pending.drop_tree(tree);
-            }
-            Edit::AddRun(meta) => {
-                self.ids.run = self.ids.run.max(meta.id.get());
-                self.seq = self.seq.max(meta.max_seq);
-                let id = meta.id;
-                if self.tree(meta.tree)?.runs.insert(id, meta).is_some() {
-                    return Err(damaged(format!("run {id} is made twice")));
-                }
-            }
-            Edit::DropRun { tree, run } => {
-                if self.tree(tree)?.runs.remove(&run).is_none() {
-                    return Err(damaged(format!("run {run} is dropped and was never made")));
-                }
-            }
-            Edit::PutNode { tree, node } => {
-                self.ids.node = self.ids.node.max(node.id.get());
-                self.tree(tree)?.nodes.insert(node.id, node);
-            }
-            Edit::DropNode { tree, node } => {
-                self.tree(tree)?.nodes.remove(&node);
-            }
-            Edit::SetRoot { tree, root } => self.tree(tree)?.root = root,
-            Edit::Flushed { tree, seq } => {
-                self.seq = self.seq.max(seq);
-                let state = self.tree(tree)?;
-                state.flushed = state.flushed.max(seq);
-            }
-            Edit::AddValue { tree, extents } => {
-                let Some(first) = extents.first().copied() else { return Ok(()) };
-                self.tree(tree)?.values.insert(first, extents);
-            }
-            Edit::DropValue { tree, first } => {
-                self.tree(tree)?.values.remove(&first);
-            }
-            Edit::Log { start, durable } => {
-                self.log_start = self.log_start.max(start);
-                self.log_durable = self.log_durable.max(durable);
-            }
-            // Of a tree that is no more, if a transaction met its end: nobody asks for it.
-            Edit::Pending(part) => {
-                let last = part.runs.iter().map(|run| run.id.get()).max();
-                self.ids.run = self.ids.run.max(last.unwrap_or(0));
-                self.ids.txn = self.ids.txn.max(part.txn);
-                self.pending.add_part(part);
-            }
-            Edit::EndPending { txn, part, .. } => self.pending.end_part(txn, part),
-            Edit::Prepared { txn, xid, logged, parts } => {
-                if self.pending.parts_of(txn).all(|part| part.part >= parts) {
-                    return Err(damaged(format!("transaction {txn} is prepared without a part")));
-                }
-                self.pending.add_prepared(txn, PreparedInManifest { xid, logged, parts });
-            }
-            Edit::EndPrepared { txn, logged } => {
-                self.ids.txn = self.ids.txn.max(txn);
-                self.pending.end_prepared(txn, logged);
-            }
-            Edit::Ids { tree, run, node, seq } => {
-                self.ids.tree = self.ids.tree.max(tree.get());
-                self.ids.run = self.ids.run.max(run.get());
-                self.ids.node = self.ids.node.max(node.get());
-                self.seq = self.seq.max(seq);
-            }
-        }
-        Ok(())
-    }
-
-    fn tree(&mut self, id: TreeId) -> Result<&mut TreeState> {
-        self.trees
-            .get_mut(&id)
-            .ok_or_else(|| damaged(format!("an edit of tree {id}, which does not exist")))
-    }
-}
-
 /// Builds the trees.
-fn publish(env: &Env, state: ManifestState, damage: &mut Option<&mut Damage>) -> Result<()> {
+fn publish(parts: &Parts, state: ManifestState, damage: &mut Option<&mut Damage>) -> Result<()> {
     for (id, tree) in state.trees {
         let name = tree.name.clone();
-        match (publish_tree(env, id, tree), &mut *damage) {
+        match (publish_tree(parts, id, tree), &mut *damage) {
             (Err(error), Some(damage)) => damage.trees.push((name, error)),
             (published, _) => published?,
         }
@@ -523,7 +341,7 @@ fn publish(env: &Env, state: ManifestState, damage: &mut Option<&mut Damage>) ->
     Ok(())
 }
 
-fn publish_tree(env: &Env, id: TreeId, tree: TreeState) -> Result<()> {
+fn publish_tree(parts: &Parts, id: TreeId, tree: TreeState) -> Result<()> {
     {
         let prefix = tree.options.trunk.filter_prefix();
         let mut runs: HashMap<RunId, Arc<Run>> = HashMap::new();
@@ -532,7 +350,7 @@ fn publish_tree(env: &Env, id: TreeId, tree: TreeState) -> Result<()> {
             if let Some(run) = runs.get(&run) {
                 return Some(Arc::clone(run));
             }
-            let made = Run::new(metas.remove(&run)?, prefix, Arc::clone(&env.runs));
+            let made = Run::new(metas.remove(&run)?, prefix, Arc::clone(&parts.jobs.reads.runs));
             runs.insert(run, Arc::clone(&made));
             Some(made)
         })?;
@@ -545,13 +363,7 @@ fn publish_tree(env: &Env, id: TreeId, tree: TreeState) -> Result<()> {
             flushed: tree.flushed,
             ..InstallState::default()
         };
-        let core = tree_core(env, id, tree.name, tree.options, Some((restored.trunk, install)))?;
-        core.begin_count();
-        env.trees.insert(core);
+        parts.catalog.restore(id, tree.name, tree.options, restored.trunk, install)?;
     }
     Ok(())
 }
-
-#[cfg(test)]
-#[path = "recovery_tests.rs"]
-mod tests;

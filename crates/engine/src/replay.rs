@@ -19,7 +19,7 @@ use frondb_core::{Chunk, Error, Lsn, MessageKind, Result, SeqNo, Source as _, Tr
 use frondb_memtable::Entry;
 use frondb_run::format::ValueRef;
 
-use crate::env::Env;
+use crate::parts::Parts;
 use crate::survey::{Surveyed, attachment, of_record};
 use frondb_background::Room;
 use frondb_records::{
@@ -42,7 +42,7 @@ struct Current {
 
 /// Takes the records of the log.
 pub(crate) struct Replay<'a> {
-    env: &'a Env,
+    parts: &'a Parts,
     /// Transactions that no record decides.
     undecided: BTreeSet<u64>,
     prepared: BTreeMap<u64, Prepared>,
@@ -57,17 +57,17 @@ pub(crate) struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// REQUIRES: the trees of `env` are there, and nobody else uses them.
-    pub(crate) fn new(env: &'a Env, start: Lsn, surveyed: &mut Surveyed) -> Self {
-        env.log.set_applied(start);
+    pub(crate) fn new(parts: &'a Parts, start: Lsn, surveyed: &mut Surveyed) -> Self {
+        parts.jobs.log.set_applied(start);
         Self {
-            env,
+            parts,
             undecided: surveyed.undecided(),
             prepared: BTreeMap::new(),
             current: None,
             at: (start, start),
             relogged: None,
             messages: 0,
-            room: Room::new(&env.jobs, &env.account, std::mem::take(&mut surveyed.relogs)),
+            room: Room::new(&parts.jobs, &parts.account, std::mem::take(&mut surveyed.relogs)),
         }
     }
 
@@ -83,14 +83,14 @@ impl<'a> Replay<'a> {
 
     /// All is taken; how many messages went into memtables.
     pub(crate) fn finish(self) -> u64 {
-        self.env.log.set_applied(self.env.log.wal.end_lsn());
+        self.parts.jobs.log.set_applied(self.parts.jobs.log.wal.end_lsn());
         self.messages
     }
 
     /// The tree, if it is there.
     fn current(&mut self, id: TreeId) -> Option<&Current> {
         if self.current.as_ref().is_none_or(|current| current.tree.id != id) {
-            let tree = self.env.trees.get(id)?;
+            let tree = self.parts.jobs.trees.get(id)?;
             let flushed = tree.install.lock().flushed;
             self.current = Some(Current { tree, flushed });
         }
@@ -99,11 +99,12 @@ impl<'a> Replay<'a> {
 
     /// A part takes the SeqNos behind `base`.
     fn take_part(&mut self, part: &PendingPart, base: SeqNo) {
-        let (env, lsns) = (self.env, self.at);
+        let (parts, lsns) = (self.parts, self.at);
         let Some(current) = self.current(part.tree) else { return };
         if base.get() + part.numbers > current.flushed.get() {
-            let attachment = attachment(env, &current.tree, part);
-            let source = attachment.source(&env.budget, part.txn, part.part, base, lsns);
+            let attachment = attachment(parts, &current.tree, part);
+            let source =
+                attachment.source(&parts.jobs.reads.budget, part.txn, part.part, base, lsns);
             current.tree.attach(source);
         }
     }
@@ -114,7 +115,7 @@ impl<'a> Replay<'a> {
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
             // One that is not pending is flushed.
-            let part = self.env.edits.pending().parts.get(&(txn, place)).cloned();
+            let part = self.parts.jobs.edits.pending().parts.get(&(txn, place)).cloned();
             if let Some(part) = part {
                 self.take_part(&part, base);
             }
@@ -130,10 +131,10 @@ impl RecordVisitor for Replay<'_> {
 
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
         let relogged = self.relogged.take() == Some(tree);
-        let (env, (start, end)) = (self.env, self.at);
+        let (parts, (start, end)) = (self.parts, self.at);
         let Some(Current { tree, flushed }) = self.current(tree) else { return Ok(()) };
         if relogged {
-            drop_from(env, tree, seq)?;
+            drop_from(parts, tree, seq)?;
         }
         if seq <= *flushed {
             return Ok(());
@@ -153,7 +154,7 @@ impl RecordVisitor for Replay<'_> {
     fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> Result<()> {
         let txn = prepare.txn;
         let known = {
-            let pending = self.env.edits.pending();
+            let pending = self.parts.jobs.edits.pending();
             pending.prepared.contains_key(&txn) || pending.rolled_back.contains_key(&txn)
         };
         // The manifest knows better, or it is taken up already.
@@ -169,8 +170,8 @@ impl RecordVisitor for Replay<'_> {
     }
 
     fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> Result<()> {
-        if self.env.edits.pending().prepared.contains_key(&txn) {
-            let parts: Vec<_> = self.env.edits.pending().parts_of(txn).cloned().collect();
+        if self.parts.jobs.edits.pending().prepared.contains_key(&txn) {
+            let parts: Vec<_> = self.parts.jobs.edits.pending().parts_of(txn).cloned().collect();
             for part in parts {
                 let base = SeqNo((first.get() + part.offset).saturating_sub(1));
                 self.take_part(&part, base);
@@ -218,10 +219,10 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
 
 /// The tree's memtable is logged again from `seq` on: what was logged of it before is dropped, what
 /// was logged of an older one, whose flush did not become durable, stays.
-fn drop_from(env: &Env, tree: &TreeCore, seq: SeqNo) -> Result<()> {
+fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {
-        tree.set_active(below(&version.active, seq, &env.budget)?);
+        tree.set_active(below(&version.active, seq, &parts.jobs.reads.budget)?);
     }
     Ok(())
 }

@@ -16,14 +16,15 @@ use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
 
-use crate::env::Env;
-use crate::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
-use crate::recovery::{Damage, ManifestState, damaged, tolerate};
+use crate::damage::{Damage, tolerate};
+use crate::manifest_state::{ManifestState, damaged};
+use crate::parts::Parts;
 use frondb_commit::Attachment;
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
 };
 use frondb_tree::TreeCore;
+use frondb_txn::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 
 /// What the log has for one tree.
 #[derive(Default)]
@@ -338,30 +339,30 @@ impl Surveyed {
     /// Takes up the prepared transactions. REQUIRES: the trees are open.
     pub(crate) fn restore_prepared(
         self,
-        env: &Env,
+        parts: &Parts,
         damage: &mut Option<&mut Damage>,
     ) -> Result<()> {
         for (txn, undecided) in self.prepared {
-            let parts = self.parts.get(&txn).map_or(&[][..], Vec::as_slice);
-            tolerate(damage, restore_one(env, txn, undecided, parts))?;
+            let pending = self.parts.get(&txn).map_or(&[][..], Vec::as_slice);
+            tolerate(damage, restore_one(parts, txn, undecided, pending))?;
         }
         Ok(())
     }
 }
 
 fn restore_one(
-    env: &Env,
+    parts: &Parts,
     txn: u64,
     undecided: Undecided,
-    parts: &[Arc<PendingPart>],
+    pending: &[Arc<PendingPart>],
 ) -> Result<()> {
     let tree = |id: TreeId| {
-        let found = env.trees.get(id);
+        let found = parts.jobs.trees.get(id);
         found.ok_or_else(|| damaged(format!("a prepared transaction wrote to no tree {id}")))
     };
     let mut writes = PreparedWrites::default();
-    for part in parts {
-        writes.attachments.push(attachment(env, &tree(part.tree)?, part));
+    for part in pending {
+        writes.attachments.push(attachment(parts, &tree(part.tree)?, part));
     }
     for (id, count, bytes) in undecided.sections {
         let values = values_of(&bytes)?;
@@ -369,15 +370,15 @@ fn restore_one(
         writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
     }
     let (logged, in_manifest) = (undecided.logged, undecided.in_manifest);
-    let prepared = PreparedTxn::new(&env.budget, txn, logged, in_manifest, writes);
-    env.prepared.restore(undecided.xid, prepared);
+    let prepared = PreparedTxn::new(&parts.jobs.reads.budget, txn, logged, in_manifest, writes);
+    parts.prepared.set().restore(undecided.xid, prepared);
     Ok(())
 }
 
-pub(crate) fn attachment(env: &Env, tree: &Arc<TreeCore>, part: &PendingPart) -> Attachment {
+pub(crate) fn attachment(parts: &Parts, tree: &Arc<TreeCore>, part: &PendingPart) -> Attachment {
     let prefix = tree.options.trunk.filter_prefix();
     let runs = part.runs.iter();
-    let runs = runs.map(|meta| Run::new(meta.clone(), prefix, Arc::clone(&env.runs)));
+    let runs = runs.map(|meta| Run::new(meta.clone(), prefix, Arc::clone(&parts.jobs.reads.runs)));
     Attachment {
         tree: Arc::clone(tree),
         runs: runs.collect(),

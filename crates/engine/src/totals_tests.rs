@@ -8,15 +8,15 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 
-use crate::bulk::BulkOptions;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use crate::stats::EngineStats;
-use crate::transaction::TransactionOptions;
 use crate::{Batch, Tree};
 use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 use frondb_tree::{TreeFigures, TreeTotals};
+use frondb_txn::BulkOptions;
+use frondb_txn::TransactionOptions;
 
 fn open(device: &MemoryDevice) -> Arc<Engine> {
     let options = EngineOptions {
@@ -32,12 +32,12 @@ fn open(device: &MemoryDevice) -> Arc<Engine> {
 
 /// Asserts that the sums are right, and returns how many trees and messages there are.
 fn check(engine: &Engine, what: &str) -> (u64, u64) {
-    let env = &engine.shared().env;
+    let env = &engine.txns;
     let totals = TreeTotals::default();
-    for tree in env.trees.all() {
+    for tree in env.background.jobs.trees.all() {
         totals.change(TreeFigures::default(), TreeFigures::of(&tree.version()));
     }
-    let (found, expected) = (env.totals.read(), totals.read());
+    let (found, expected) = (engine.catalog.totals(), totals.read());
     assert_eq!(found, expected, "after {what}");
     let stats = engine.stats();
     let EngineStats { nodes, leaves, views, entries, .. } = stats;
@@ -45,7 +45,7 @@ fn check(engine: &Engine, what: &str) -> (u64, u64) {
     let told =
         TreeFigures { nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables };
     assert_eq!(told, expected, "the statistics after {what}");
-    assert_eq!(stats.trees, env.trees.len() as u64, "after {what}");
+    assert_eq!(stats.trees, env.background.jobs.trees.len() as u64, "after {what}");
     (stats.trees, expected.entries)
 }
 

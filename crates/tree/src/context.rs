@@ -1,17 +1,17 @@
 //! [`ReadContext`]: what a read uses of the open database beside the tree that it reads.
 
-use frondb_core::NodeId;
 use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::{Error, NodeId, Result, SeqNo};
 use frondb_locks::{SeqOracle, Snapshots};
 use frondb_run::RunEnv;
 
 use crate::health::Health;
 use crate::pins::Cursors;
 use crate::snapshot::Snapshot;
-use crate::tree::TreeCore;
+use crate::tree::{Tree, TreeCore};
 
 /// What a read uses beside the tree that it reads. An open database has one. Any thread may use it.
 pub struct ReadContext {
@@ -38,6 +38,21 @@ pub struct ReadContext {
 }
 
 impl ReadContext {
+    /// Fails if `tree` cannot be read, or not at the snapshot `at`. Returns the SeqNo to read at.
+    ///
+    /// # Errors
+    /// `Closed`; `NotFound` if the tree was dropped; `Invalid` for a tree or snapshot of another database.
+    pub fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
+        self.health.check_open()?;
+        tree.check(self.engine)?;
+        match at {
+            Some(snapshot) if snapshot.engine_id() != self.engine => {
+                Err(Error::invalid("the snapshot belongs to another open database"))
+            }
+            at => Ok(at.map(Snapshot::seq)),
+        }
+    }
+
     /// A snapshot that sees every commit that is visible now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

@@ -24,7 +24,7 @@ use super::walk::{Scope, Walk};
 use crate::context::ReadContext;
 use crate::pins::Pins;
 use crate::snapshot::Snapshot;
-use crate::tree::TreeCore;
+use crate::tree::{Tree, TreeCore};
 use crate::value::read_value;
 
 /// Which part of a tree a cursor shows, at which snapshot.
@@ -72,6 +72,15 @@ struct Entry {
 }
 
 impl Cursor {
+    /// A cursor over `tree` that is not positioned, if the tree can be read.
+    ///
+    /// # Errors
+    /// As [`ReadContext::check_read`].
+    pub fn over(context: &Arc<ReadContext>, tree: &Tree, options: CursorOptions) -> Result<Self> {
+        context.check_read(tree, options.snapshot.as_ref())?;
+        Ok(Self::new(Arc::clone(context), Arc::clone(tree.core()), options))
+    }
+
     /// A cursor over `tree` that is not positioned.
     #[must_use]
     pub fn new(context: Arc<ReadContext>, tree: Arc<TreeCore>, options: CursorOptions) -> Self {

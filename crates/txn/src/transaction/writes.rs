@@ -2,13 +2,13 @@
 
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
-use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, MessageKind, Result};
 use frondb_locks::LockMode;
 use frondb_writeset::TreeWrites;
 
 use super::overlay::Target;
-use super::{Core, State, Transaction, Wait, spill_of};
+use super::{Core, State, Transaction, spill_of};
+use crate::options::Wait;
 use frondb_commit::write_value;
 use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, range_changed_since};
@@ -108,7 +108,7 @@ impl Core {
         value: &[u8],
     ) -> Result<frondb_core::sync::MutexGuard<'_, State>> {
         let mut state = self.active_on(tree)?;
-        self.engine.shared().env.check_writable()?;
+        self.txns.reads.health.check_writable()?;
         check_lengths(key, value)?;
         if self.options.snapshot_isolation {
             // Before the lock: what is committed while it is waited for is a conflict.
@@ -133,8 +133,11 @@ impl Core {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
-        let env = &self.engine.shared().env;
-        let changed = env.while_open(|| changed_since(env.reads(), tree.core(), key, snapshot))?;
+        let env = &self.txns;
+        let changed = env
+            .reads
+            .health
+            .while_open(|| changed_since(&env.reads, tree.core(), key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
@@ -153,9 +156,9 @@ impl Core {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
-        let env = &self.engine.shared().env;
-        let changed = || range_changed_since(env.reads(), tree.core(), lo, hi, snapshot);
-        if env.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+        let env = &self.txns;
+        let changed = || range_changed_since(&env.reads, tree.core(), lo, hi, snapshot);
+        if env.reads.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 
     pub(super) fn put(
@@ -172,8 +175,8 @@ impl Core {
             return Ok(());
         }
         // A large value goes to the disk now; the commit makes it durable.
-        let _call = self.engine.begin_call()?;
-        let space = &self.engine.shared().env.runs.space;
+        let _call = self.txns.calls.begin()?;
+        let space = &self.txns.reads.runs.space;
         let mut extents = Vec::new();
         let reference = match write_value(space, value, &mut extents) {
             Ok(reference) => reference,
@@ -205,18 +208,18 @@ impl Core {
             _ => {
                 write(state.writes.tree(tree.id()));
                 state.locker.add_work(1);
-                state.card.add_message();
+                state.entry.add_message();
             }
         }
     }
 
     /// Brings the memory charge up to date, and spills if all write sets together have too much.
     fn make_room(&self, state: &mut State) -> Result<()> {
-        let env = &self.engine.shared().env;
-        let limit = env.jobs.shares.now().write_set_bytes();
+        let env = &self.txns;
+        let limit = env.background.jobs.shares.now().write_set_bytes();
         let mut sum = state.charge.set(env, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
-            let _call = self.engine.begin_call()?;
+            let _call = self.txns.calls.begin()?;
             // What is spilled is copied and sorted first.
             let State { writes, overlay, trees, .. } = &mut *state;
             let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);
@@ -224,9 +227,9 @@ impl Core {
                 Some(overlay) if overlay.memory_bytes() > writes.memory_bytes() => overlay,
                 _ => writes,
             };
-            let _sorting = env.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
+            let _sorting = env.reads.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
             writes.spill_largest(&env.spill, &|id| spill_of(trees, id))?;
-            env.spills.fetch_add(1, Ordering::Relaxed);
+            env.spill.add_spill();
             sum = state.charge.set(env, state.memory_bytes());
         }
         Ok(())

@@ -23,10 +23,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frondb_background::{JobContext, LogPins};
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::codec::Reader;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex};
+use frondb_core::sync::{Arc, Mutex, MutexGuard};
 use frondb_core::{Chunk, Direction, Error, ErrorKind, Lsn, Result, SeqNo, Source, TreeId};
 use frondb_memtable::Memtable;
 use frondb_run::format::ValueRef;
@@ -36,11 +37,10 @@ use frondb_trunk::cut::Target;
 use frondb_trunk::install::Place;
 use frondb_trunk::job::{Job, JobInput};
 
-use crate::env::Env;
 use frondb_background::jobs::install::discard;
 use frondb_commit::{
-    Attachment, Commit, CommitLatch, Committed, Committer, Messages, PreparedInManifest, insert,
-    parts_of,
+    Attachment, Commit, CommitLatch, Committed, Committer, Messages, PendingParts,
+    PreparedInManifest, insert, parts_of,
 };
 use frondb_records::{
     Edit, Op, XID_BYTES_MAX, decode_op, encode_commit_prepared, encode_prepare_head,
@@ -48,32 +48,38 @@ use frondb_records::{
 };
 use frondb_tree::{TreeCore, extents_of};
 
+use crate::registry::PreparedHold;
+
 /// Where a log begins that nothing needs.
 const NOT_NEEDED: u64 = u64::MAX;
 
 /// Messages of a prepared transaction for one tree, in the log's encoding.
-pub(crate) struct OwnedMessages {
-    pub(crate) tree: Arc<TreeCore>,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) count: u64,
+pub struct OwnedMessages {
+    /// The tree.
+    pub tree: Arc<TreeCore>,
+    /// The messages.
+    pub bytes: Vec<u8>,
+    /// How many they are.
+    pub count: u64,
 }
 
 /// What a prepared transaction has written.
 #[derive(Default)]
-pub(crate) struct PreparedWrites {
+pub struct PreparedWrites {
     /// On disk, pending.
-    pub(crate) attachments: Vec<Attachment>,
+    pub attachments: Vec<Attachment>,
     /// In the record.
-    pub(crate) sections: Vec<OwnedMessages>,
+    pub sections: Vec<OwnedMessages>,
     /// Extents of large values that the record's messages refer to.
-    pub(crate) values: Vec<(TreeId, Vec<Extent>)>,
+    pub values: Vec<(TreeId, Vec<Extent>)>,
     /// What `sections` take of the memory.
     charge: Option<Reservation>,
 }
 
 /// One prepared transaction.
-pub(crate) struct PreparedTxn {
-    pub(crate) txn: u64,
+pub struct PreparedTxn {
+    /// Its number.
+    pub txn: u64,
     /// Trees that it has written to.
     trees: BTreeSet<TreeId>,
     /// Where its record began.
@@ -88,7 +94,7 @@ pub(crate) struct PreparedTxn {
 
 impl PreparedTxn {
     /// A transaction whose record began at `logged`; `in_manifest` says that it is needed no more.
-    pub(crate) fn new(
+    pub fn new(
         budget: &Arc<Budget>,
         txn: u64,
         logged: Lsn,
@@ -116,22 +122,30 @@ impl PreparedTxn {
 
 /// All prepared transactions, by name. Thread-safe.
 #[derive(Default)]
-pub(crate) struct PreparedSet {
+pub struct PreparedSet {
     by_xid: Mutex<BTreeMap<Box<[u8]>, Arc<PreparedTxn>>>,
 }
 
 impl PreparedSet {
     /// Takes up one that recovery found.
-    pub(crate) fn restore(&self, xid: Box<[u8]>, txn: Arc<PreparedTxn>) {
+    pub fn restore(&self, xid: Box<[u8]>, txn: Arc<PreparedTxn>) {
         self.by_xid.lock().insert(xid, txn);
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.by_xid.lock().len()
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_xid.lock().is_empty()
+    }
+
     /// Where the log begins that one of them needs.
-    pub(crate) fn needed_from(&self) -> Lsn {
+    pub fn needed_from(&self) -> Lsn {
         let all = self.by_xid.lock();
         let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));
         Lsn(needed.min().unwrap_or(NOT_NEEDED))
@@ -153,11 +167,55 @@ impl PreparedSet {
     }
 }
 
+/// The prepared transactions of an open database, and what deciding one takes. Any thread may use it.
+pub struct Prepared {
+    set: PreparedSet,
+    /// Their locks and what the registry says of them, by id, because names may be reused.
+    holds: Mutex<BTreeMap<u64, PreparedHold>>,
+    jobs: Arc<JobContext>,
+    committer: Arc<Committer>,
+    parts: Arc<PendingParts>,
+}
+
+impl Prepared {
+    /// No prepared transaction yet; recovery restores those that it finds.
+    #[must_use]
+    pub fn new(
+        jobs: Arc<JobContext>,
+        committer: Arc<Committer>,
+        parts: Arc<PendingParts>,
+    ) -> Arc<Self> {
+        let (set, holds) = (PreparedSet::default(), Mutex::default());
+        Arc::new(Self { set, holds, jobs, committer, parts })
+    }
+
+    /// The set of them.
+    #[must_use]
+    pub fn set(&self) -> &PreparedSet {
+        &self.set
+    }
+
+    /// What stands for them until they are decided.
+    pub fn holds(&self) -> MutexGuard<'_, BTreeMap<u64, PreparedHold>> {
+        self.holds.lock()
+    }
+}
+
+impl LogPins for Prepared {
+    fn needed_from(&self) -> Lsn {
+        self.set.needed_from()
+    }
+
+    fn unpin(&self, limit: Lsn) -> Result<()> {
+        move_to_manifest(self, limit)
+    }
+}
+
 /// Fails with `Busy` if a prepared transaction has written to a tree.
-pub(crate) fn check_no_writer(env: &Env, tree: &TreeCore) -> Result<()> {
+pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
     let has_written = |txn: &PreparedTxn| txn.trees.contains(&tree.id);
     let xid = {
-        let all = env.prepared.by_xid.lock();
+        let all = context.set.by_xid.lock();
         all.iter().find(|(_, txn)| has_written(txn)).map(|(xid, _)| xid.clone())
     };
     let Some(xid) = xid else { return Ok(()) };
@@ -173,14 +231,19 @@ pub(crate) fn check_no_writer(env: &Env, tree: &TreeCore) -> Result<()> {
 ///
 /// # Errors
 /// As [`frondb_wal::Wal::sync_to`].
-pub(crate) fn keep_commits(env: &Env, tree: &TreeCore) -> Result<()> {
+pub fn keep_commits(context: &Prepared, tree: &TreeCore) -> Result<()> {
     let end = tree.prepared_end();
-    env.log.wal.sync_to(end).inspect_err(|error| env.poison_if_unknown(error))
+    context
+        .jobs
+        .log
+        .wal
+        .sync_to(end)
+        .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
 }
 
 /// The number of a prepared transaction.
-pub(crate) fn number(env: &Env, xid: &[u8]) -> Result<u64> {
-    env.prepared.find(xid).map(|txn| txn.txn)
+pub fn number(context: &Prepared, xid: &[u8]) -> Result<u64> {
+    context.set.find(xid).map(|txn| txn.txn)
 }
 
 fn not_found(xid: &[u8]) -> Error {
@@ -192,19 +255,19 @@ fn not_found(xid: &[u8]) -> Error {
 }
 
 /// Names of the prepared transactions, sorted.
-pub(crate) fn list(env: &Env) -> Vec<Box<[u8]>> {
-    env.prepared.by_xid.lock().keys().cloned().collect()
+pub fn list(context: &Prepared) -> Vec<Box<[u8]>> {
+    context.set.by_xid.lock().keys().cloned().collect()
 }
 
 /// Names by number.
-pub(crate) fn names(env: &Env) -> BTreeMap<u64, Box<[u8]>> {
-    let by_xid = env.prepared.by_xid.lock();
+pub fn names(context: &Prepared) -> BTreeMap<u64, Box<[u8]>> {
+    let by_xid = context.set.by_xid.lock();
     by_xid.iter().map(|(xid, prepared)| (prepared.txn, xid.clone())).collect()
 }
 
 /// What a prepared transaction has written somewhere in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Written<'a> {
+pub enum Written<'a> {
     /// A key.
     Key(&'a [u8]),
     /// Keys from the first on and below the second; no bound if that is missing.
@@ -216,12 +279,12 @@ pub(crate) enum Written<'a> {
 ///
 /// # Errors
 /// `NotFound`; what reading a private run returns; what `visit` does.
-pub(crate) fn for_each_write(
-    env: &Env,
+pub fn for_each_write(
+    context: &Prepared,
     xid: &[u8],
     visit: &mut dyn FnMut(&Arc<TreeCore>, Written<'_>) -> Result<()>,
 ) -> Result<()> {
-    let txn = env.prepared.find(xid)?;
+    let txn = context.set.find(xid)?;
     let writes = txn.writes.lock();
     let Some(writes) = &*writes else { return Ok(()) };
     for part in &writes.attachments {
@@ -255,8 +318,8 @@ pub(crate) fn for_each_write(
 }
 
 /// Bytes of the extents that prepared transactions have, for tests.
-pub(crate) fn extent_bytes(env: &Env) -> u64 {
-    let all: Vec<Arc<PreparedTxn>> = env.prepared.by_xid.lock().values().cloned().collect();
+pub fn extent_bytes(context: &Prepared) -> u64 {
+    let all: Vec<Arc<PreparedTxn>> = context.set.by_xid.lock().values().cloned().collect();
     let mut bytes = 0;
     for txn in all {
         let writes = txn.writes.lock();
@@ -281,7 +344,7 @@ fn for_each_op(bytes: &[u8], visit: &mut dyn FnMut(Op<'_>)) -> Result<()> {
 }
 
 /// Extents of the large values that a section's messages refer to.
-pub(crate) fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
+pub fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
     let mut values = Vec::new();
     let mut sound = true;
     for_each_op(bytes, &mut |op| {
@@ -301,9 +364,8 @@ pub(crate) fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
 /// # Errors
 /// `Invalid` for a name that is empty or longer than [`XID_BYTES_MAX`]; `Exists` if one of this name is
 /// prepared; `NotFound` if a tree was dropped; `NoSpace`; `Poisoned`.
-pub(crate) fn prepare(
-    env: &Env,
-    committer: &Committer,
+pub fn prepare(
+    context: &Prepared,
     xid: &[u8],
     commit: Commit<'_>,
     values: &mut Vec<(TreeId, Vec<Extent>)>,
@@ -313,15 +375,15 @@ pub(crate) fn prepare(
         return Err(Error::invalid(message));
     }
     let Commit { txn, attachments, sections } = commit;
-    committer.exclusive(|latch| {
-        env.check()?;
-        if env.prepared.find(xid).is_ok() {
+    context.committer.exclusive(|latch| {
+        context.jobs.reads.health.check()?;
+        if context.set.find(xid).is_ok() {
             let xid = xid.escape_ascii();
             let message = format!("a transaction \"{xid}\" is prepared already");
             return Err(Error::new(ErrorKind::Exists, message));
         }
         latch.check_trees(commit)?;
-        let (start, end) = log_prepare(env, latch, txn, xid, attachments, sections)?;
+        let (start, end) = log_prepare(context, latch, txn, xid, attachments, sections)?;
         let owned = sections.iter().map(|section| OwnedMessages {
             tree: Arc::clone(section.tree),
             bytes: section.bytes.to_vec(),
@@ -333,15 +395,15 @@ pub(crate) fn prepare(
             values: std::mem::take(values),
             charge: None,
         };
-        let prepared = PreparedTxn::new(&env.budget, txn, start, false, writes);
-        env.prepared.restore(xid.into(), prepared);
-        env.log.set_applied(end);
+        let prepared = PreparedTxn::new(&context.jobs.reads.budget, txn, start, false, writes);
+        context.set.restore(xid.into(), prepared);
+        context.jobs.log.set_applied(end);
         Ok(end)
     })
 }
 
 fn log_prepare(
-    env: &Env,
+    context: &Prepared,
     latch: &mut CommitLatch<'_>,
     txn: u64,
     xid: &[u8],
@@ -351,7 +413,7 @@ fn log_prepare(
     let lsns = latch.append(sections, |heads| {
         encode_prepare_head(heads, txn, xid, &parts_of(attachments), sections.len());
     });
-    lsns.inspect_err(|error| env.poison_if_unknown(error))
+    lsns.inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
 }
 
 /// Commits a prepared transaction, if it is `of` where that is given; what to wait for is in the
@@ -359,32 +421,27 @@ fn log_prepare(
 ///
 /// # Errors
 /// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
-pub(crate) fn commit(
-    env: &Env,
-    committer: &Committer,
-    xid: &[u8],
-    of: Option<u64>,
-) -> Result<(u64, Committed)> {
-    let prepared = env.prepared.find_of(xid, of)?;
+pub fn commit(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<(u64, Committed)> {
+    let prepared = context.set.find_of(xid, of)?;
     let mut state = prepared.writes.lock();
     let Some(writes) = &mut *state else { return Err(not_found(xid)) };
     let sections = messages_of(&writes.sections);
     let attachments = &writes.attachments;
     let commit = Commit { txn: prepared.txn, attachments, sections: &sections };
-    let committed = committer.exclusive(|latch| {
-        env.check()?;
+    let committed = context.committer.exclusive(|latch| {
+        context.jobs.reads.health.check()?;
         let first = latch.next_seq();
         let (start, end) = latch
             .append(&[], |record| {
                 encode_commit_prepared(record, prepared.txn, first, commit.numbers());
             })
-            .inspect_err(|error| env.poison_if_unknown(error))?;
+            .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))?;
         let start = Lsn(start.get().min(prepared.needed_from.load(Ordering::Acquire)));
         let committed = latch.enter(commit, first, (start, end), &mut writes.values)?;
         for tree in committed.trees.iter().chain(&committed.attached) {
             tree.note_prepared_commit(end);
         }
-        env.prepared.remove(xid);
+        context.set.remove(xid);
         Ok::<_, Error>(committed)
     })?;
     *state = None;
@@ -405,38 +462,39 @@ fn messages_of(sections: &[OwnedMessages]) -> Vec<Messages<'_>> {
 ///
 /// # Errors
 /// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
-pub(crate) fn roll_back(
-    env: &Env,
-    committer: &Committer,
-    xid: &[u8],
-    of: Option<u64>,
-) -> Result<u64> {
-    let prepared = env.prepared.find_of(xid, of)?;
+pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64> {
+    let prepared = context.set.find_of(xid, of)?;
     let mut state = prepared.writes.lock();
     let Some(writes) = &*state else { return Err(not_found(xid)) };
     if prepared.in_manifest.load(Ordering::Acquire) {
         let (txn, logged) = (prepared.txn, prepared.logged());
-        let latch = env.edits.begin();
+        let latch = context.jobs.edits.begin();
         latch.record(&[Edit::EndPrepared { txn, logged }])?;
-        env.edits.pending().end_prepared(txn, logged);
-        env.parts.release(&writes.attachments);
+        context.jobs.edits.pending().end_prepared(txn, logged);
+        context.parts.release(&writes.attachments);
     } else {
-        let end = committer.exclusive(|latch| log_roll_back(env, latch, prepared.txn))?;
-        env.log.wal.sync_to(end).inspect_err(|error| env.poison(error))?;
-        env.parts.abandon(prepared.txn, &writes.attachments);
-        frondb_commit::discard(writes.values.clone(), &env.runs.space);
+        let end =
+            context.committer.exclusive(|latch| log_roll_back(context, latch, prepared.txn))?;
+        context
+            .jobs
+            .log
+            .wal
+            .sync_to(end)
+            .inspect_err(|error| context.jobs.reads.health.poison(error))?;
+        context.parts.abandon(prepared.txn, &writes.attachments);
+        frondb_commit::discard(writes.values.clone(), &context.jobs.reads.runs.space);
     }
-    env.prepared.remove(xid);
+    context.set.remove(xid);
     *state = None;
     Ok(prepared.txn)
 }
 
-fn log_roll_back(env: &Env, latch: &mut CommitLatch<'_>, txn: u64) -> Result<Lsn> {
-    env.check()?;
+fn log_roll_back(context: &Prepared, latch: &mut CommitLatch<'_>, txn: u64) -> Result<Lsn> {
+    context.jobs.reads.health.check()?;
     let (_, end) = latch
         .append(&[], |record| encode_roll_back_prepared(record, txn))
-        .inspect_err(|error| env.poison_if_unknown(error))?;
-    env.log.set_applied(end);
+        .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))?;
+    context.jobs.log.set_applied(end);
     Ok(end)
 }
 
@@ -447,10 +505,10 @@ fn log_roll_back(env: &Env, latch: &mut CommitLatch<'_>, txn: u64) -> Result<Lsn
 ///
 /// # Errors
 /// `NoSpace`: those not reached yet are as they were. What reading and writing runs returns.
-pub(crate) fn move_to_manifest(env: &Env, committer: &Committer, limit: Lsn) -> Result<()> {
+pub fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     let pinning = |txn: &Arc<PreparedTxn>| txn.needed_from.load(Ordering::Acquire) < limit.get();
     let all: Vec<(Box<[u8]>, Arc<PreparedTxn>)> = {
-        let by_xid = env.prepared.by_xid.lock();
+        let by_xid = context.set.by_xid.lock();
         let pinning = by_xid.iter().filter(|(_, txn)| pinning(txn));
         pinning.map(|(xid, txn)| (xid.clone(), Arc::clone(txn))).collect()
     };
@@ -458,8 +516,8 @@ pub(crate) fn move_to_manifest(env: &Env, committer: &Committer, limit: Lsn) -> 
         let mut writes = txn.writes.lock();
         match &mut *writes {
             None => {}
-            Some(writes) if txn.trees.is_empty() => log_again(env, committer, &xid, &txn, writes)?,
-            Some(writes) => move_one(env, &xid, &txn, writes)?,
+            Some(writes) if txn.trees.is_empty() => log_again(context, &xid, &txn, writes)?,
+            Some(writes) => move_one(context, &xid, &txn, writes)?,
         }
     }
     Ok(())
@@ -467,37 +525,41 @@ pub(crate) fn move_to_manifest(env: &Env, committer: &Committer, limit: Lsn) -> 
 
 /// One without writes has no part that could carry it in the manifest: its record is repeated.
 fn log_again(
-    env: &Env,
-    committer: &Committer,
+    context: &Prepared,
     xid: &[u8],
     txn: &PreparedTxn,
     writes: &PreparedWrites,
 ) -> Result<()> {
-    let (start, end) = committer.exclusive(|latch| {
-        env.check_health()?;
-        let lsns = log_prepare(env, latch, txn.txn, xid, &writes.attachments, &[])?;
-        env.log.set_applied(lsns.1);
+    let (start, end) = context.committer.exclusive(|latch| {
+        context.jobs.reads.health.check_unpoisoned()?;
+        let lsns = log_prepare(context, latch, txn.txn, xid, &writes.attachments, &[])?;
+        context.jobs.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
     // The old record may have been promised.
-    env.log.wal.sync_to(end)?;
+    context.jobs.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);
     Ok(())
 }
 
-fn move_one(env: &Env, xid: &[u8], txn: &PreparedTxn, writes: &mut PreparedWrites) -> Result<()> {
+fn move_one(
+    context: &Prepared,
+    xid: &[u8],
+    txn: &PreparedTxn,
+    writes: &mut PreparedWrites,
+) -> Result<()> {
     let mut moved = Moved::default();
     let result = writes
         .sections
         .iter()
-        .try_for_each(|section| moved.write(env, section))
-        .and_then(|()| env.runs.space.sync())
+        .try_for_each(|section| moved.write(context, section))
+        .and_then(|()| context.jobs.reads.runs.space.sync())
         // The prepare may not be durable: then the manifest must not have it before.
-        .and_then(|()| env.log.wal.sync())
-        .and_then(|()| moved.record(env, xid, txn, &writes.attachments));
+        .and_then(|()| context.jobs.log.wal.sync())
+        .and_then(|()| moved.record(context, xid, txn, &writes.attachments));
     if let Err(error) = result {
-        env.poison_if_unknown(&error);
+        context.jobs.reads.health.poison_if_unknown(&error);
         for part in &moved.parts {
             part.runs.iter().for_each(|run| run.kill());
         }
@@ -508,7 +570,7 @@ fn move_one(env: &Env, xid: &[u8], txn: &PreparedTxn, writes: &mut PreparedWrite
     writes.charge = None;
     writes.values.clear();
     // Overwritten in the transaction itself: no run refers to them.
-    moved.orphans.iter().for_each(|extent| env.runs.space.release(*extent));
+    moved.orphans.iter().for_each(|extent| context.jobs.reads.runs.space.release(*extent));
     txn.in_manifest.store(true, Ordering::Release);
     txn.needed_from.store(NOT_NEEDED, Ordering::Release);
     Ok(())
@@ -522,9 +584,9 @@ struct Moved {
 }
 
 impl Moved {
-    fn write(&mut self, env: &Env, section: &OwnedMessages) -> Result<()> {
+    fn write(&mut self, context: &Prepared, section: &OwnedMessages) -> Result<()> {
         let tree = &section.tree;
-        let memtable = Memtable::new(Arc::clone(&env.budget));
+        let memtable = Memtable::new(Arc::clone(&context.jobs.reads.budget));
         insert(&memtable, (&section.bytes, section.count), &mut SeqNo(1), None)?;
         memtable.seal();
         let range_deletes = memtable.range_deletes();
@@ -541,7 +603,7 @@ impl Moved {
         };
         let whole =
             Target { lo: Arc::from([]), hi: None, place: Place::Slice, piece_bytes: u64::MAX };
-        let mut job = Job::new(env.jobs.job_env(tree, false), input, vec![whole], 1)?;
+        let mut job = Job::new(context.jobs.job_env(tree, false), input, vec![whole], 1)?;
         while !job.step()? {}
         let result = job.finish()?;
         let dropped = extents_of(&result.dropped_refs).inspect_err(|_| discard(&result.made))?;
@@ -564,7 +626,7 @@ impl Moved {
     /// One edit says that the new parts are pending and the transaction is prepared.
     fn record(
         &self,
-        env: &Env,
+        context: &Prepared,
         xid: &[u8],
         txn: &PreparedTxn,
         before: &[Attachment],
@@ -577,15 +639,11 @@ impl Moved {
         let edit = Edit::Prepared { txn: txn.txn, xid: xid.into(), logged, parts: count };
         let edits = parts.iter().cloned().map(Edit::Pending).chain([edit]);
         let edits: Vec<Edit> = edits.collect();
-        let latch = env.edits.begin();
+        let latch = context.jobs.edits.begin();
         latch.record(&edits)?;
-        let mut pending = env.edits.pending();
+        let mut pending = context.jobs.edits.pending();
         parts.into_iter().for_each(|part| pending.add_part(part));
         pending.add_prepared(txn.txn, prepared);
         Ok(())
     }
 }
-
-#[cfg(all(test, not(shuttle)))]
-#[path = "prepared_tests.rs"]
-mod tests;

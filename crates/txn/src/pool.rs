@@ -1,4 +1,4 @@
-//! [`Spares`]: what transactions that have ended leave for those to come.
+//! [`Pool`]: what transactions that have ended leave for those to come.
 //!
 //! A transaction of one row would spend a tenth of its time on getting memory and giving it back:
 //! for its locks, what wakes it, its messages, its list of trees.
@@ -9,36 +9,36 @@ use frondb_core::sync::{Arc, Mutex};
 use frondb_locks::Locker;
 use frondb_writeset::WriteSet;
 
-use super::roster::Card;
+use crate::registry::Entry;
 use frondb_tree::TreeCore;
 
 /// More than this many transactions at a time make their own again.
-const SPARES_MAX: usize = 64;
+const POOL_MAX: usize = 64;
 
 /// Parts of a transaction, empty, with the memory that they have.
-pub(super) struct Spare {
+pub(crate) struct Spare {
     /// To be renewed.
-    pub(super) locker: Locker,
-    pub(super) writes: WriteSet,
-    pub(super) trees: Vec<Arc<TreeCore>>,
-    /// On the roster, without a transaction.
-    pub(super) card: Arc<Card>,
+    pub locker: Locker,
+    pub writes: WriteSet,
+    pub trees: Vec<Arc<TreeCore>>,
+    /// On the registry, without a transaction.
+    pub entry: Arc<Entry>,
 }
 
 /// The spare parts of an engine.
 #[derive(Default)]
-pub(crate) struct Spares {
+pub(crate) struct Pool {
     list: Mutex<Vec<Spare>>,
 }
 
-impl Spares {
-    pub(super) fn take(&self) -> Option<Spare> {
+impl Pool {
+    pub(crate) fn take(&self) -> Option<Spare> {
         self.list.lock().pop()
     }
 
-    pub(super) fn give(&self, spare: Spare) {
+    pub(crate) fn give(&self, spare: Spare) {
         let mut list = self.list.lock();
-        if list.len() < SPARES_MAX {
+        if list.len() < POOL_MAX {
             list.push(spare);
             return;
         }

@@ -20,7 +20,8 @@ use frondb_core::{Error, MessageKind, Result, SeqNo};
 use frondb_merge::Lookup;
 use frondb_writeset::{OwnWrites, WriteSet};
 
-use super::{Core, Isolation, State, Transaction};
+use super::{Core, State, Transaction};
+use crate::options::Isolation;
 use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, get_under};
 
@@ -47,8 +48,8 @@ impl Transaction {
         if self.core.options.snapshot_isolation {
             return Ok(None);
         }
-        let env = &self.core.engine.shared().env;
-        if !env.while_open(|| changed_since(env.reads(), tree.core(), key, at))? {
+        let env = &self.core.txns;
+        if !env.reads.health.while_open(|| changed_since(&env.reads, tree.core(), key, at))? {
             return Ok(None);
         }
         let mut lookup = Lookup::new();
@@ -56,7 +57,10 @@ impl Transaction {
         if !lookup.wants_more() {
             return Ok(None);
         }
-        env.while_open(|| get_under(env.reads(), tree.core(), key, Some(at), lookup)).map(Some)
+        env.reads
+            .health
+            .while_open(|| get_under(&env.reads, tree.core(), key, Some(at), lookup))
+            .map(Some)
     }
 
     /// From now on plain reads see this value of `key` in place of the snapshot's, unless the transaction writes
@@ -126,7 +130,7 @@ impl Core {
     pub(super) fn end_overlay(&self, state: &mut State) {
         let Some(mut overlay) = state.overlay.take() else { return };
         // Its runs and large values are in no record, whatever became of the log.
-        overlay.writes.discard(&self.engine.shared().env.spill);
+        overlay.writes.discard(&self.txns.spill);
     }
 
     /// Feeds what the overlay of the snapshot `at` has of `key`.
@@ -138,7 +142,7 @@ impl Core {
         at: Option<SeqNo>,
         lookup: &mut Lookup,
     ) -> Result<()> {
-        let budget = &self.engine.shared().env.spill.index_budget;
+        let budget = &self.txns.spill.index_budget;
         match state.overlay_at(at).and_then(|overlay| overlay.find(tree.id())) {
             Some(writes) if lookup.wants_more() => writes.get(key, lookup, budget),
             _ => Ok(()),
@@ -152,7 +156,7 @@ impl Core {
         tree: &Tree,
         at: SeqNo,
     ) -> Result<Option<OwnWrites>> {
-        let env = &self.engine.shared().env.spill;
+        let env = &self.txns.spill;
         let writes = state.overlay_at(Some(at)).and_then(|overlay| overlay.find(tree.id()));
         writes.map(|writes| writes.own(env)).transpose()
     }

@@ -5,10 +5,10 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
 
-use super::{Core, Phase, PreparedHold, State, Transaction, spill_of};
-use crate::engine::Engine;
-use crate::env::Env;
+use super::{Core, KeepOpen, Phase, State, Transaction, spill_of};
+use crate::context::Transactions;
 use crate::prepared;
+use crate::registry::PreparedHold;
 use frondb_background::Load;
 use frondb_commit::Attachment;
 use frondb_commit::Durability;
@@ -18,7 +18,8 @@ use frondb_tree::TreeCore;
 /// A commit, or a prepare, that has happened. What is left is the wait for the disk.
 #[must_use = "without a wait it may not be durable"]
 pub struct Committing {
-    engine: Arc<Engine>,
+    txns: Arc<Transactions>,
+    _open: KeepOpen,
     /// Where its record ends; `None` if there was nothing to log.
     end: Option<Lsn>,
     durability: Durability,
@@ -32,7 +33,7 @@ impl Committing {
     pub fn wait(self) -> Result<()> {
         match self.end {
             None => Ok(()),
-            Some(end) => self.engine.wait_durable(end, self.durability),
+            Some(end) => self.txns.wait_durable(end, self.durability),
         }
     }
 }
@@ -47,7 +48,7 @@ impl Transaction {
     pub fn commit(&self) -> Result<()> {
         match self.core.commit()? {
             (None, _) => Ok(()),
-            (Some(end), durability) => self.core.engine.wait_durable(end, durability),
+            (Some(end), durability) => self.core.txns.wait_durable(end, durability),
         }
     }
 
@@ -90,7 +91,7 @@ impl Transaction {
     /// one those of [`Engine::roll_back_prepared`].
     pub fn rollback(&self) -> Result<()> {
         if let Some(xid) = self.core.prepared_xid() {
-            self.core.engine.roll_back_prepared_of(&xid, Some(self.core.id))?;
+            self.core.txns.roll_back_prepared_of(&xid, Some(self.core.id))?;
             let mut state = self.core.state.lock();
             self.core.end(&mut state, Phase::RolledBack);
             return Ok(());
@@ -142,7 +143,7 @@ impl Core {
                 return Ok((end, state.durability));
             }
             Err(error) => match self.prepared_xid() {
-                Some(xid) => self.engine.commit_prepared_in_order(&xid, Some(self.id))?,
+                Some(xid) => self.txns.commit_prepared_in_order(&xid, Some(self.id))?,
                 None => return Err(error),
             },
         };
@@ -152,7 +153,7 @@ impl Core {
     }
 
     fn committing(&self, end: Option<Lsn>, durability: Durability) -> Committing {
-        Committing { engine: Arc::clone(&self.engine), end, durability }
+        Committing { txns: Arc::clone(&self.txns), _open: Arc::clone(&self._open), end, durability }
     }
 
     fn notice_failure(&self, error: Error) -> Result<()> {
@@ -166,45 +167,46 @@ impl Core {
 
     /// Logs what the transaction wrote and makes it visible. Returns where its record ends.
     fn log(&self, state: &mut State) -> Result<Lsn> {
-        let _call = self.engine.begin_call()?;
-        let shared = self.engine.shared();
-        let writes = Writes::seal(&shared.env, state)?;
+        let _call = self.txns.calls.begin()?;
+        let txns = &self.txns;
+        let writes = Writes::seal(txns, state)?;
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
-        shared.background.admit(load, &|| state.locker.take_cancel())?;
-        shared.env.parts.add(self.id, &writes.attachments)?;
+        txns.background.admit(load, &|| state.locker.take_cancel())?;
+        txns.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
-        let committed = shared
-            .commit(commit, frees_space, &mut values)
-            .inspect_err(|_| shared.env.parts.forget(self.id, &attachments))?;
+        let committed = txns
+            .background
+            .lending_space(frees_space, || txns.committer.commit(commit, &mut values))
+            .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
         state.writes.hand_over();
-        shared.background.committed(&committed, messages, bytes);
+        txns.background.committed(&committed, messages, bytes);
         Ok(committed.end)
     }
 
     fn prepare(&self, state: &mut State, xid: &[u8]) -> Result<Lsn> {
-        let _call = self.engine.begin_call()?;
-        let shared = self.engine.shared();
-        let env = &shared.env;
+        let _call = self.txns.calls.begin()?;
+        let txns = &self.txns;
+        let env = txns;
         let writes = Writes::seal(env, state)?;
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
-        shared.background.admit(load, &|| state.locker.take_cancel())?;
+        txns.background.admit(load, &|| state.locker.take_cancel())?;
         env.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Who decides it may be somebody else, and has the locks go: they are there before it is.
-        let mut locks = env.prepared_locks.lock();
-        let end = prepared::prepare(env, &shared.env.committer, xid, commit, &mut values)
+        let mut locks = env.prepared.holds();
+        let end = prepared::prepare(&env.prepared, xid, commit, &mut values)
             .inspect_err(|_| env.parts.forget(self.id, &attachments))?;
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
-        let card = std::mem::replace(&mut state.card, env.roster.card());
-        locks.insert(self.id, PreparedHold { _locker: locker, card });
+        let entry = std::mem::replace(&mut state.entry, env.registry.entry());
+        locks.insert(self.id, PreparedHold { _locker: locker, entry });
         drop(locks);
         state.writes.hand_over();
         self.end_overlay(state);
@@ -228,7 +230,7 @@ struct Writes {
 
 impl Writes {
     /// Writes what has to be on disk before the commit.
-    fn seal(env: &Env, state: &mut State) -> Result<Self> {
+    fn seal(env: &Transactions, state: &mut State) -> Result<Self> {
         let State { writes, trees, .. } = state;
         if writes.has_spilled() {
             writes.seal(&env.spill, &|id| spill_of(trees, id))?;
@@ -249,7 +251,11 @@ impl Writes {
         let values = writes.values();
         if !values.is_empty() {
             // Durable before a record names them (rule 17).
-            env.runs.space.sync().inspect_err(|error| env.poison_if_unknown(error))?;
+            env.reads
+                .runs
+                .space
+                .sync()
+                .inspect_err(|error| env.reads.health.poison_if_unknown(error))?;
         }
         Ok(Self { attachments, values })
     }

@@ -23,7 +23,7 @@ use frondb_trunk::install::Place;
 use frondb_trunk::job::{Job, JobInput};
 use frondb_writeset::SortBuffer;
 
-use super::{BulkProgress, BulkReport, Duplicates, GatheredTree, LoadShared, give_up};
+use super::load::{BulkProgress, BulkReport, Duplicates, GatheredTree, LoadShared, give_up};
 use frondb_commit::Attachment;
 use frondb_tree::TreeCore;
 
@@ -58,7 +58,7 @@ impl<'a> Merging<'a> {
         mut trees: Vec<GatheredTree>,
     ) -> Self {
         trees.sort_by_key(|tree| tree.tree.id);
-        let memory = shared.engine.shared().env.jobs.shares.now().bulk_bytes();
+        let memory = shared.txns.background.jobs.shares.now().bulk_bytes();
         let fan_in = (memory / SPOOL_BYTES).clamp(FAN_IN_MIN as u64, FAN_IN_MAX as u64);
         let fan_in = fan_in as usize;
         let total = trees.iter().map(|tree| tree.entries_to_merge(fan_in)).sum();
@@ -113,7 +113,7 @@ impl<'a> Merging<'a> {
         let before = merge.stats().entries_in;
         let mut more = true;
         {
-            let _call = self.shared.engine.begin_call()?;
+            let _call = self.shared.txns.calls.begin()?;
             while more && merge.stats().entries_in - before < PASS_STEP_ENTRIES {
                 more = merge.next()?;
                 if more {
@@ -146,8 +146,9 @@ impl<'a> Merging<'a> {
             sources.push((number, Box::new(SortBuffer::source(buffer, number))));
         }
         let bytes = of_spools + of_buffers;
-        let env = &self.shared.engine.shared().env;
-        let mut context = tree.plan_context(&tree.version().trunk, env.jobs.plan_limits());
+        let env = &self.shared.txns;
+        let mut context =
+            tree.plan_context(&tree.version().trunk, env.background.jobs.plan_limits());
         context.tree_raw_bytes += bytes;
         let piece_bytes = context.leaf_target();
         let target = Target { lo: Key::from([]), hi: None, place: Place::Base, piece_bytes };
@@ -181,7 +182,7 @@ impl<'a> Merging<'a> {
         // What comes out is as new as the newest.
         let numbers = || sources.iter().map(|(number, _)| *number);
         let seqs = (numbers().min().unwrap_or(SeqNo(1)), numbers().max().unwrap_or(SeqNo(1)));
-        let engine = &self.shared.engine;
+        let txns = &self.shared.txns;
         let input = JobInput {
             sources: newest_first(sources),
             range_deletes: RangeDeletes::empty(),
@@ -192,13 +193,13 @@ impl<'a> Merging<'a> {
             raw_bytes,
             disk_bytes: raw_bytes / 2,
         };
-        let job = Job::new(engine.shared().env.jobs.job_env(tree, false), input, vec![target], 1)?;
+        let job = Job::new(txns.background.jobs.job_env(tree, false), input, vec![target], 1)?;
         let mut job = job.with_buffer(WRITE_BYTES);
         loop {
             self.shared.check_cancelled()?;
             let before = job.entries_in();
             let done = {
-                let _call = engine.begin_call()?;
+                let _call = txns.calls.begin()?;
                 job.step()?
             };
             self.progress(job.entries_in() - before)?;
@@ -225,7 +226,7 @@ impl<'a> Merging<'a> {
     /// Counts what was given twice, and gives up the large values among it.
     fn account(&mut self, tree: TreeId, dropped: &[Box<[u8]>], twice: u64) -> Result<()> {
         self.count_duplicates(twice)?;
-        let space = &self.shared.engine.shared().env.runs.space;
+        let space = &self.shared.txns.reads.runs.space;
         match self.trees.iter_mut().find(|place| place.tree.id == tree) {
             Some(place) => give_up(space, &mut place.values, dropped),
             None => Ok(()),
@@ -245,8 +246,8 @@ impl<'a> Merging<'a> {
 impl Drop for Merging<'_> {
     fn drop(&mut self) {
         // Of a load that failed. What was committed was taken out.
-        let env = &self.shared.engine.shared().env;
-        self.trees.iter().for_each(|tree| tree.give_back(&env.runs.space));
+        let env = &self.shared.txns;
+        self.trees.iter().for_each(|tree| tree.give_back(&env.reads.runs.space));
         env.parts.release(&self.parts);
     }
 }

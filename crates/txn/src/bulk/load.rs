@@ -17,9 +17,7 @@
 //! | `merging.rs` | the merges of `finish` |
 //! | `new_trees.rs` | trees that come with the load |
 
-mod merging;
-mod new_trees;
-
+use frondb_catalog::Catalog;
 use std::time::Duration;
 
 use frondb_core::budget::{Part, Reservation};
@@ -32,8 +30,10 @@ use frondb_run::{Spool, SpoolWriter};
 use frondb_space::{Extent, Space};
 use frondb_writeset::SortBuffer;
 
-use self::merging::Merging;
-use crate::engine::Engine;
+use super::merging::Merging;
+use super::new_trees;
+use crate::context::Transactions;
+use crate::transaction::KeepOpen;
 use frondb_background::Load;
 use frondb_commit::Attachment;
 use frondb_commit::Commit;
@@ -118,52 +118,54 @@ pub struct Duplicate {
 /// A bulk load under way. Any thread may use it. Dropped before [`finish`](Self::finish) it leaves
 /// nothing.
 pub struct BulkLoad {
-    shared: Arc<LoadShared>,
+    pub(super) shared: Arc<LoadShared>,
 }
 
-struct LoadShared {
-    engine: Arc<Engine>,
+pub(super) struct LoadShared {
+    pub(super) txns: Arc<Transactions>,
+    pub(super) catalog: Arc<Catalog>,
+    _open: KeepOpen,
     /// Tells loads of this process apart.
-    id: u64,
-    options: BulkOptions,
-    buffer_bytes: u64,
+    pub(super) id: u64,
+    pub(super) options: BulkOptions,
+    pub(super) buffer_bytes: u64,
     /// Writers that exist: they share the memory.
-    writers: AtomicU64,
-    cancelled: AtomicBool,
+    pub(super) writers: AtomicU64,
+    pub(super) cancelled: AtomicBool,
     /// Buffers written as spools.
-    spilled: AtomicU64,
+    pub(super) spilled: AtomicU64,
     /// Last number given to a spool, or to a buffer when it is merged: the larger one counts where two
     /// have a key.
-    numbers: AtomicU64,
-    gathered: Mutex<Gathered>,
-    new_trees: Mutex<Vec<NewTree>>,
+    pub(super) numbers: AtomicU64,
+    pub(super) gathered: Mutex<Gathered>,
+    pub(super) new_trees: Mutex<Vec<NewTree>>,
 }
 
 /// What writers have handed in.
 #[derive(Default)]
-struct Gathered {
-    trees: Vec<GatheredTree>,
+pub(super) struct Gathered {
+    pub(super) trees: Vec<GatheredTree>,
     /// Entries that writers have given twice.
-    duplicates: u64,
+    pub(super) duplicates: u64,
     /// The least of them, in the tree that was made first.
-    duplicate: Option<Duplicate>,
+    pub(super) duplicate: Option<Duplicate>,
     /// A writer failed, or was dropped with entries that it had not handed in.
-    broken: Option<Error>,
-    finished: bool,
+    pub(super) broken: Option<Error>,
+    pub(super) finished: bool,
 }
 
-struct GatheredTree {
-    tree: Arc<TreeCore>,
+pub(super) struct GatheredTree {
+    pub(super) tree: Arc<TreeCore>,
     /// What buffers were written to, with their numbers.
-    spools: Vec<(SeqNo, Arc<Spool>)>,
+    pub(super) spools: Vec<(SeqNo, Arc<Spool>)>,
     /// The last of their writers: newer than all spools.
-    buffers: Vec<SortBuffer>,
-    values: Vec<Vec<Extent>>,
+    pub(super) buffers: Vec<SortBuffer>,
+    pub(super) values: Vec<Vec<Extent>>,
 }
 
 /// Adds entries to a load. For one thread at a time; each thread has its own.
 pub struct BulkWriter {
-    shared: Arc<LoadShared>,
+    pub(super) shared: Arc<LoadShared>,
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
     last: usize,
     /// Bytes added since the memory was looked at.
@@ -171,19 +173,26 @@ pub struct BulkWriter {
     memory: Reservation,
 }
 
-impl Engine {
-    /// Begins a bulk load.
+impl Transactions {
+    /// Begins a bulk load, which makes its trees in `catalog` and keeps `open` as long as it lives.
     ///
     /// # Errors
     /// `Closed`, `Poisoned`.
-    pub fn bulk_load(self: &Arc<Self>, options: BulkOptions) -> Result<BulkLoad> {
-        let env = &self.shared().env;
-        env.check()?;
-        env.check_writable()?;
-        let default = env.jobs.shares.now().bulk_bytes();
+    pub fn bulk_load(
+        self: &Arc<Self>,
+        options: BulkOptions,
+        catalog: Arc<Catalog>,
+        open: KeepOpen,
+    ) -> Result<BulkLoad> {
+        let env = self;
+        env.reads.health.check()?;
+        env.reads.health.check_writable()?;
+        let default = env.background.jobs.shares.now().bulk_bytes();
         let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
         let shared = LoadShared {
-            engine: Arc::clone(self),
+            txns: Arc::clone(self),
+            catalog,
+            _open: open,
             id: LOADS.next(),
             options,
             buffer_bytes: bytes.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX),
@@ -205,10 +214,10 @@ impl BulkWriter {
     /// `Invalid` for a key or value that is too long or a tree of another database; `NotFound` if
     /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        let env = &self.shared.engine.shared().env;
-        env.check_open()?;
+        let env = &self.shared.txns;
+        env.reads.health.check_open()?;
         if tree.core().bulk_load() != self.shared.id {
-            tree.check(env.id)?;
+            tree.check(env.reads.engine)?;
         }
         self.shared.check_cancelled()?;
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
@@ -247,9 +256,9 @@ impl BulkWriter {
     }
 
     fn put_large(&mut self, at: usize, key: &[u8], value: &[u8]) -> Result<()> {
-        let _call = self.shared.engine.begin_call()?;
+        let _call = self.shared.txns.calls.begin()?;
         let (_, buffer, values) = &mut self.trees[at];
-        let space = &self.shared.engine.shared().env.runs.space;
+        let space = &self.shared.txns.reads.runs.space;
         let mut extents = Vec::new();
         let reference = write_value(space, value, &mut extents).inspect_err(|_| {
             extents.iter().for_each(|extent| space.release(*extent));
@@ -282,7 +291,7 @@ impl BulkWriter {
 
     fn spill(&mut self, at: usize) -> Result<()> {
         self.sort(at)?;
-        let _call = self.shared.engine.begin_call()?;
+        let _call = self.shared.txns.calls.begin()?;
         let alone = self.trees.len() == 1;
         let (tree, buffer, _) = &mut self.trees[at];
         let mut writer = self.shared.spool_writer(tree, buffer.raw_bytes());
@@ -310,7 +319,7 @@ impl BulkWriter {
             gathered.duplicates += left_out.entries;
             gathered.note_duplicate(tree.id, left_out.first);
         }
-        give_up(&self.shared.engine.shared().env.runs.space, values, &left_out.references)
+        give_up(&self.shared.txns.reads.runs.space, values, &left_out.references)
     }
 
     /// Hands in what it has. A writer that is dropped without this breaks its load.
@@ -340,7 +349,7 @@ impl Drop for BulkWriter {
         if self.trees.is_empty() {
             return;
         }
-        let space = &self.shared.engine.shared().env.runs.space;
+        let space = &self.shared.txns.reads.runs.space;
         for extent in self.trees.drain(..).flat_map(|(_, _, values)| values).flatten() {
             space.release(extent);
         }
@@ -351,7 +360,7 @@ impl Drop for BulkWriter {
 
 impl Gathered {
     /// Keeps the least, so that which one is told does not depend on how much memory there is.
-    fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
+    pub(super) fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
         let Some(key) = key else { return };
         let new = Duplicate { tree, key };
         if self.duplicate.as_ref().is_none_or(|least| new < *least) {
@@ -371,14 +380,14 @@ impl Gathered {
 }
 
 impl LoadShared {
-    fn check_cancelled(&self) -> Result<()> {
+    pub(super) fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
         }
         Ok(())
     }
 
-    fn next_number(&self) -> SeqNo {
+    pub(super) fn next_number(&self) -> SeqNo {
         SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
@@ -391,8 +400,8 @@ impl LoadShared {
         report: &BulkReport,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let env = &self.engine.shared().env;
-        let (begun, mut waited) = (env.now(), Duration::ZERO);
+        let env = &self.txns;
+        let (begun, mut waited) = (env.reads.now(), Duration::ZERO);
         loop {
             self.check_cancelled()?;
             go_on()?;
@@ -410,12 +419,12 @@ impl LoadShared {
                 _ => return Err(error),
             }
             locker.release_all();
-            waited = waited.max(env.now().since(begun));
+            waited = waited.max(env.reads.now().since(begun));
         }
     }
 
-    fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
-        let env = Arc::clone(&self.engine.shared().env.runs);
+    pub(super) fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
+        let env = Arc::clone(&self.txns.reads.runs);
         SpoolWriter::new(env, tree.options.trunk.run_codec, raw_bytes)
     }
 }
@@ -426,7 +435,7 @@ impl BulkLoad {
     pub fn writer(&self) -> BulkWriter {
         self.shared.writers.fetch_add(1, Ordering::Relaxed);
         BulkWriter {
-            memory: self.shared.engine.shared().env.budget.reserve(Part::Work, 0),
+            memory: self.shared.txns.reads.budget.reserve(Part::Work, 0),
             shared: Arc::clone(&self.shared),
             trees: Vec::new(),
             last: 0,
@@ -481,12 +490,12 @@ impl BulkLoad {
             Ok(None) => Ok(report),
             // From here on the runs are the trees', whatever becomes of the wait.
             Ok(Some(end)) => {
-                shared.engine.wait_durable(end, shared.options.durability).map(|()| report)
+                shared.txns.wait_durable(end, shared.options.durability).map(|()| report)
             }
             Err(error) => {
-                let env = &shared.engine.shared().env;
+                let env = &shared.txns;
                 // Where nobody knows what the log has, the commit may come back.
-                if env.check_health().is_ok() {
+                if env.reads.health.check_unpoisoned().is_ok() {
                     env.parts.release(&parts);
                 }
                 Err(error)
@@ -503,13 +512,13 @@ impl Drop for BulkLoad {
 
 impl Drop for LoadShared {
     fn drop(&mut self) {
-        let space = &self.engine.shared().env.runs.space;
+        let space = &self.txns.reads.runs.space;
         self.gathered.get_mut().trees.iter().for_each(|tree| tree.give_back(space));
     }
 }
 
 impl GatheredTree {
-    fn give_back(&self, space: &Space) {
+    pub(super) fn give_back(&self, space: &Space) {
         self.values.iter().flatten().for_each(|extent| space.release(*extent));
     }
 }
@@ -528,22 +537,21 @@ impl LoadShared {
         if parts.is_empty() {
             return Ok(None);
         }
-        let shared = self.engine.shared();
-        let env = &shared.env;
+        let env = &self.txns;
         let txn = env.ids.next_txn();
         let mut locker = env.locks.locker(txn);
         self.lock_trees(&mut locker, parts, report, go_on)?;
-        let _call = self.engine.begin_call()?;
+        let _call = self.txns.calls.begin()?;
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
-        shared.background.admit(load, &|| self.check_cancelled().is_err())?;
-        let committed = shared.catalog.commit_new(new, || {
+        env.background.admit(load, &|| self.check_cancelled().is_err())?;
+        let committed = self.catalog.commit_new(new, || {
             env.parts.add_with(txn, parts, new)?;
             let commit = Commit { txn, attachments: parts, sections: &[] };
-            shared
-                .commit(commit, false, &mut Vec::new())
+            env.background
+                .lending_space(false, || env.committer.commit(commit, &mut Vec::new()))
                 .inspect_err(|_| env.parts.forget(txn, parts))
         })?;
-        shared.background.committed(&committed, 0, 0);
+        env.background.committed(&committed, 0, 0);
         Ok(Some(committed.end))
     }
 }
@@ -560,7 +568,11 @@ fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Res
 }
 
 /// Gives the extents of large values back whose references were dropped.
-fn give_up(space: &Space, values: &mut Vec<Vec<Extent>>, references: &[Box<[u8]>]) -> Result<()> {
+pub(super) fn give_up(
+    space: &Space,
+    values: &mut Vec<Vec<Extent>>,
+    references: &[Box<[u8]>],
+) -> Result<()> {
     let gone = extents_of(references)?;
     if !gone.is_empty() {
         values.retain(|value| !gone.iter().any(|gone| gone.first() == value.first()));

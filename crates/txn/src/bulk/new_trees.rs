@@ -11,7 +11,7 @@
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
-use super::BulkLoad;
+use super::load::BulkLoad;
 use frondb_commit::Attachment;
 use frondb_commit::NewTree;
 use frondb_records::TreeOptions;
@@ -34,8 +34,7 @@ impl BulkLoad {
             let message = format!("the load makes tree {name:?} already");
             return Err(Error::new(ErrorKind::Exists, message));
         }
-        let engine = shared.engine.shared();
-        let new = engine.catalog.make_coming(&engine.env, name, options, shared.id)?;
+        let new = shared.catalog.make_coming(name, options, shared.id)?;
         let tree = Tree::new(Arc::clone(&new.tree));
         new_trees.push(new);
         Ok(tree)

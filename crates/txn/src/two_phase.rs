@@ -4,17 +4,17 @@
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_locks::{LockMode, LockWait};
 
-use crate::engine::Engine;
-use crate::env::Env;
-use crate::prepared::{self, Written};
-use crate::transaction::PreparedHold;
 use frondb_commit::Durability;
 
-impl Engine {
+use crate::context::Transactions;
+use crate::prepared::{self, Written};
+use crate::registry::PreparedHold;
+
+impl Transactions {
     /// Names of the transactions that are prepared, those found at the open included, sorted.
     #[must_use]
-    pub fn prepared(&self) -> Vec<Box<[u8]>> {
-        prepared::list(&self.shared.env)
+    pub fn list_prepared(&self) -> Vec<Box<[u8]>> {
+        prepared::list(&self.prepared)
     }
 
     /// Commits a prepared transaction. Returns when it is as durable as asked; later reads see it.
@@ -29,12 +29,11 @@ impl Engine {
 
     /// All of it but the wait for the disk, if it is the transaction `of` where that is given; what to
     /// wait for.
-    pub(crate) fn commit_prepared_in_order(&self, xid: &[u8], of: Option<u64>) -> Result<Lsn> {
-        let _call = self.begin_call()?;
-        let shared = &self.shared;
-        let (txn, committed) = prepared::commit(&shared.env, &shared.env.committer, xid, of)?;
-        drop(shared.env.prepared_locks.lock().remove(&txn));
-        shared.background.committed(&committed, 0, 0);
+    pub fn commit_prepared_in_order(&self, xid: &[u8], of: Option<u64>) -> Result<Lsn> {
+        let _call = self.calls.begin()?;
+        let (txn, committed) = prepared::commit(&self.prepared, xid, of)?;
+        drop(self.prepared.holds().remove(&txn));
+        self.background.committed(&committed, 0, 0);
         Ok(committed.end)
     }
 
@@ -47,11 +46,11 @@ impl Engine {
     }
 
     /// The same, if it is the transaction `of` where that is given.
-    pub(crate) fn roll_back_prepared_of(&self, xid: &[u8], of: Option<u64>) -> Result<()> {
-        let _call = self.begin_call()?;
-        let txn = prepared::roll_back(&self.shared.env, &self.shared.env.committer, xid, of)?;
-        drop(self.shared.env.prepared_locks.lock().remove(&txn));
-        self.shared.background.touched();
+    pub fn roll_back_prepared_of(&self, xid: &[u8], of: Option<u64>) -> Result<()> {
+        let _call = self.calls.begin()?;
+        let txn = prepared::roll_back(&self.prepared, xid, of)?;
+        drop(self.prepared.holds().remove(&txn));
+        self.background.touched();
         Ok(())
     }
 }
@@ -59,14 +58,14 @@ impl Engine {
 /// Locks what the prepared transactions that recovery found have written (rule 19). Nobody else has
 /// locks yet, and theirs did not conflict, so there is nothing to wait for; should two have written
 /// the same key, one of them has the lock, for a database that does not open helps nobody.
-pub(crate) fn lock_again(env: &Env) -> Result<()> {
-    for xid in prepared::list(env) {
-        let txn = prepared::number(env, &xid)?;
+pub fn lock_again(env: &Transactions) -> Result<()> {
+    for xid in prepared::list(&env.prepared) {
+        let txn = prepared::number(&env.prepared, &xid)?;
         let mut locker = env.locks.locker(txn);
-        let card = env.roster.card();
-        card.begin(txn, env.now(), None);
-        prepared::for_each_write(env, &xid, &mut |tree, written| {
-            card.add_message();
+        let entry = env.registry.entry();
+        entry.begin(txn, env.reads.now(), None);
+        prepared::for_each_write(&env.prepared, &xid, &mut |tree, written| {
+            entry.add_message();
             let locks = &tree.locks;
             let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
             let locked = match written {
@@ -81,8 +80,8 @@ pub(crate) fn lock_again(env: &Env) -> Result<()> {
                 locked => locked.map(drop),
             }
         })?;
-        card.set_locks(locker.lock_count());
-        env.prepared_locks.lock().insert(txn, PreparedHold { _locker: locker, card });
+        entry.set_locks(locker.lock_count());
+        env.prepared.holds().insert(txn, PreparedHold { _locker: locker, entry });
     }
     Ok(())
 }

@@ -1,17 +1,16 @@
-//! [`Roster`]: which transactions there are, to be looked at: for the status and for people.
+//! [`Registry`]: which transactions there are, to be looked at: for the status and for people.
 //!
 //! ```text
-//!   Roster -- card -- card -- card        one of each transaction, and of each spare
+//!   Registry -- entry -- entry -- entry        one of each transaction, and of each spare
 //!              ^ written by its transaction, read by who lists them; no lock between them
 //! ```
 //!
-//! A transaction that begins finds a card among the spare parts ([`super::spare`]), so a begin and an end
-//! take no lock for this. What a card says is a few numbers, each right by itself: a transaction that goes
+//! A transaction that begins finds a entry among the spare parts ([`crate::pool`]), so a begin and an end
+//! take no lock for this. What a entry says is a few numbers, each right by itself: a transaction that goes
 //! on while it is read may show one that is older than another.
 //!
 //! Any thread may list. LOCK order: a leaf.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use frondb_core::clock::Nanos;
@@ -19,16 +18,13 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_locks::Locker;
 
-use super::Isolation;
-use crate::engine::Engine;
-use crate::env::Env;
-use crate::prepared;
+use crate::options::Isolation;
 
-/// On a card without a transaction.
+/// On a entry without a transaction.
 const NOBODY: u64 = 0;
 
-/// Cards from which on it is worth looking for those that nobody has any more.
-const CARDS_MIN: usize = 128;
+/// Entries from which on it is worth looking for those that nobody has any more.
+const ENTRIES_MIN: usize = 128;
 
 /// A transaction that has not ended: it is active, or prepared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,7 +49,7 @@ pub struct TransactionInfo {
 
 /// What is told of one transaction. Written by who has the transaction's state, or its locks.
 #[derive(Default)]
-pub(crate) struct Card {
+pub(crate) struct Entry {
     /// Whose it is. The last to be written at the begin, the first at the end.
     transaction: AtomicU64,
     begun: AtomicU64,
@@ -71,9 +67,9 @@ const LEVELS: [Option<Isolation>; 5] = [
     Some(Isolation::Serializable),
 ];
 
-// Each store releases and each load acquires, so that who sees a number of the next transaction on a card
-// sees the card change hands, too.
-impl Card {
+// Each store releases and each load acquires, so that who sees a number of the next transaction on a entry
+// sees the entry change hands, too.
+impl Entry {
     pub(crate) fn begin(&self, transaction: u64, now: Nanos, isolation: Option<Isolation>) {
         let level = LEVELS.iter().position(|level| *level == isolation).unwrap_or(0);
         self.begun.store(now.0, Ordering::Release);
@@ -103,7 +99,7 @@ impl Card {
     }
 
     /// What it says; `None` without a transaction.
-    fn read(&self, now: Nanos) -> Option<TransactionInfo> {
+    pub(crate) fn read(&self, now: Nanos) -> Option<TransactionInfo> {
         let transaction = self.transaction.load(Ordering::Acquire);
         let begun = Nanos(self.begun.load(Ordering::Acquire));
         let level = self.isolation.load(Ordering::Acquire) as usize;
@@ -122,106 +118,84 @@ impl Card {
     }
 }
 
-/// The cards of an engine.
+/// The entries of an engine.
 #[derive(Default)]
-pub(crate) struct Roster {
-    cards: Mutex<Cards>,
+pub(crate) struct Registry {
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Cards {
-    all: Vec<Arc<Card>>,
+struct Entries {
+    all: Vec<Arc<Entry>>,
     /// As many are looked through for those that nobody has.
     look_at: usize,
 }
 
-impl Roster {
-    /// A new card, on the list as long as somebody has it.
-    pub(crate) fn card(&self) -> Arc<Card> {
-        let card = Arc::new(Card::default());
-        let mut cards = self.cards.lock();
-        if cards.all.len() >= cards.look_at.max(CARDS_MIN) {
-            cards.all.retain(|card| Arc::strong_count(card) > 1);
-            cards.look_at = cards.all.len() * 2;
+impl Registry {
+    /// A new entry, on the list as long as somebody has it.
+    pub(crate) fn entry(&self) -> Arc<Entry> {
+        let entry = Arc::new(Entry::default());
+        let mut entries = self.entries.lock();
+        if entries.all.len() >= entries.look_at.max(ENTRIES_MIN) {
+            entries.all.retain(|entry| Arc::strong_count(entry) > 1);
+            entries.look_at = entries.all.len() * 2;
         }
-        cards.all.push(Arc::clone(&card));
-        card
+        entries.all.push(Arc::clone(&entry));
+        entry
     }
 
-    fn all(&self) -> Vec<Arc<Card>> {
-        self.cards.lock().all.clone()
+    /// All entries.
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        self.entries.lock().all.clone()
     }
 }
 
-/// What stands for a prepared transaction until it is decided: its locks, and its card.
-pub(crate) struct PreparedHold {
+/// What stands for a prepared transaction until it is decided: its locks, and its entry.
+pub struct PreparedHold {
     pub(crate) _locker: Locker,
-    pub(crate) card: Arc<Card>,
+    pub(crate) entry: Arc<Entry>,
 }
 
 impl Drop for PreparedHold {
     fn drop(&mut self) {
-        self.card.end();
+        self.entry.end();
     }
-}
-
-impl Engine {
-    /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:
-    /// they go on while it is made. It takes time with their number, and keeps none of them waiting.
-    #[must_use]
-    pub fn transactions(&self) -> Vec<TransactionInfo> {
-        list(&self.shared().env)
-    }
-}
-
-fn list(env: &Env) -> Vec<TransactionInfo> {
-    let now = env.now();
-    let mut waits: BTreeMap<u64, Duration> = env.locks.waiting().into_iter().collect();
-    let mut names = prepared::names(env);
-    let cards = env.roster.all();
-    let mut infos: Vec<TransactionInfo> = cards.iter().filter_map(|card| card.read(now)).collect();
-    infos.sort_unstable_by_key(|info| info.transaction);
-    for info in &mut infos {
-        info.waited = waits.remove(&info.transaction);
-        info.xid = names.remove(&info.transaction).map(Vec::from);
-    }
-    infos
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Spare parts beyond some are dropped, so their cards must not stay.
+    /// Spare parts beyond some are dropped, so their entries must not stay.
     #[test]
-    fn cards_that_nobody_has_do_not_gather() {
-        let roster = Roster::default();
-        let kept: Vec<Arc<Card>> = (0..300).map(|_| roster.card()).collect();
+    fn entries_that_nobody_has_do_not_gather() {
+        let registry = Registry::default();
+        let kept: Vec<Arc<Entry>> = (0..300).map(|_| registry.entry()).collect();
         for _ in 0..10_000 {
-            drop(roster.card());
+            drop(registry.entry());
         }
-        let all = roster.all();
-        assert!(all.len() <= 2 * kept.len(), "{} cards", all.len());
-        assert!(kept.iter().all(|card| all.iter().any(|other| Arc::ptr_eq(card, other))));
+        let all = registry.all();
+        assert!(all.len() <= 2 * kept.len(), "{} entries", all.len());
+        assert!(kept.iter().all(|entry| all.iter().any(|other| Arc::ptr_eq(entry, other))));
     }
 
     #[test]
-    fn a_card_speaks_of_one_transaction_only() {
-        let card = Card::default();
-        assert_eq!(card.read(Nanos(9)), None);
-        card.begin(7, Nanos(2), Some(Isolation::Serializable));
-        card.add_message();
-        card.set_locks(5);
-        let info = card.read(Nanos(9)).unwrap();
+    fn a_entry_speaks_of_one_transaction_only() {
+        let entry = Entry::default();
+        assert_eq!(entry.read(Nanos(9)), None);
+        entry.begin(7, Nanos(2), Some(Isolation::Serializable));
+        entry.add_message();
+        entry.set_locks(5);
+        let info = entry.read(Nanos(9)).unwrap();
         assert_eq!((info.transaction, info.messages, info.locks), (7, 1, 5));
         assert_eq!(
             (info.age, info.isolation),
             (Duration::from_nanos(7), Some(Isolation::Serializable))
         );
-        card.end();
-        assert_eq!(card.read(Nanos(9)), None);
-        card.begin(8, Nanos(9), None);
-        let info = card.read(Nanos(9)).unwrap();
+        entry.end();
+        assert_eq!(entry.read(Nanos(9)), None);
+        entry.begin(8, Nanos(9), None);
+        let info = entry.read(Nanos(9)).unwrap();
         assert_eq!((info.transaction, info.messages, info.locks), (8, 0, 0));
         assert_eq!((info.age, info.isolation), (Duration::ZERO, None));
     }

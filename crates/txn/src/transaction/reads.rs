@@ -4,7 +4,8 @@ use frondb_core::{Result, SeqNo};
 use frondb_locks::LockMode;
 use frondb_merge::Lookup;
 
-use super::{Core, Isolation, State, Transaction, Wait};
+use super::{Core, State, Transaction};
+use crate::options::{Isolation, Wait};
 use frondb_tree::{Tree, get};
 
 impl Transaction {
@@ -114,7 +115,7 @@ impl Transaction {
         } else if let Some(at) = self.core.read_at(&mut state)? {
             Some(at)
         } else {
-            moment = self.core.engine.snapshot()?;
+            moment = self.core.txns.snapshot()?;
             Some(moment.seq())
         };
         keys.iter().map(|key| self.core.get(&mut state, tree, key, at)).collect()
@@ -145,9 +146,10 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<Option<Vec<u8>>> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.engine.shared().env.while_open(|| {
-            get::get_under(self.engine.shared().env.reads(), tree.core(), key, at, lookup)
-        })
+        self.txns
+            .reads
+            .health
+            .while_open(|| get::get_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
     /// Whether `key` has a value in own writes over what `at` sees.
@@ -159,9 +161,10 @@ impl Core {
         at: Option<SeqNo>,
     ) -> Result<bool> {
         let lookup = self.own_lookup(state, tree, key, at)?;
-        self.engine.shared().env.while_open(|| {
-            get::exists_under(self.engine.shared().env.reads(), tree.core(), key, at, lookup)
-        })
+        self.txns
+            .reads
+            .health
+            .while_open(|| get::exists_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
     /// What lies above committed data: own writes, and for a read at a snapshot the overlay.
@@ -174,7 +177,7 @@ impl Core {
     ) -> Result<Lookup> {
         let mut lookup = Lookup::new();
         if let Some(writes) = state.writes.find(tree.id()) {
-            let budget = &self.engine.shared().env.spill.index_budget;
+            let budget = &self.txns.spill.index_budget;
             writes.get(key, &mut lookup, budget)?;
         }
         self.look_into_overlay(state, tree, key, at, &mut lookup)?;

@@ -17,7 +17,8 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 
-use super::{Core, Isolation, State, Transaction, Wait};
+use super::{Core, State, Transaction};
+use crate::options::{Isolation, Wait};
 use frondb_tree::{Cursor, CursorOptions, Tree};
 
 /// How a cursor locks what it shows.
@@ -82,7 +83,7 @@ impl Transaction {
         };
         let options = CursorOptions { lower: lower.clone(), upper: upper.clone(), snapshot };
         Ok(TransactionCursor {
-            cursor: self.core.engine.cursor(tree, options)?,
+            cursor: Cursor::over(&self.core.txns.reads, tree, options)?,
             core: Arc::clone(&self.core),
             tree: tree.clone(),
             lower: lower.unwrap_or_default(),
@@ -225,7 +226,7 @@ impl TransactionCursor {
         self.rollbacks = core.rollbacks.load(Ordering::Acquire);
         let own = match state.writes.find(self.tree.id()) {
             None => None,
-            Some(writes) => Some(writes.own(&core.engine.shared().env.spill)?),
+            Some(writes) => Some(writes.own(&core.txns.spill)?),
         };
         let overlay = match self.lock {
             None => core.overlay_of(&mut state, &self.tree, self.cursor.snapshot().seq())?,
@@ -313,7 +314,7 @@ impl TransactionCursor {
         } else {
             None
         };
-        let newest = || self.core.engine.shared().snapshot();
+        let newest = || self.core.txns.reads.snapshot();
         self.cursor.set_snapshot(fixed.unwrap_or_else(newest));
         Ok(())
     }

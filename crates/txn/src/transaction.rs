@@ -7,8 +7,6 @@
 //!  cursor.rs   ordered reading, plain and locking
 //!  overlay.rs  what plain reads see in place of the snapshot's
 //!  end.rs      commit and rollback
-//!  spare.rs    memory of those that have ended, for others
-//!  roster.rs   which there are, for people
 //! ```
 //!
 //! What each isolation level sees and locks is in docs/design/transactions.md.
@@ -19,11 +17,8 @@
 
 mod cursor;
 mod end;
-mod options;
 mod overlay;
 mod reads;
-mod roster;
-mod spare;
 mod writes;
 
 use std::time::Duration;
@@ -37,16 +32,12 @@ use frondb_writeset::{SavepointId, WriteSet};
 
 pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
 pub use end::Committing;
-pub(crate) use options::LOCK_TIMEOUT;
-pub use options::{Isolation, TransactionOptions, Wait};
-pub use roster::TransactionInfo;
-pub(crate) use roster::{PreparedHold, Roster};
-pub(crate) use spare::Spares;
 
 use self::overlay::Overlay;
-use self::roster::Card;
-use self::spare::Spare;
-use crate::engine::Engine;
+use crate::context::Transactions;
+use crate::options::{TransactionOptions, Wait};
+use crate::pool::Spare;
+use crate::registry::Entry;
 use frondb_commit::Durability;
 use frondb_tree::{Snapshot, Tree, TreeCore};
 
@@ -58,7 +49,8 @@ pub struct Transaction {
 
 /// What a transaction and its cursors share.
 pub(crate) struct Core {
-    engine: Arc<Engine>,
+    txns: Arc<Transactions>,
+    _open: KeepOpen,
     options: TransactionOptions,
     id: u64,
     canceller: Canceller,
@@ -103,7 +95,7 @@ struct State {
     /// What the commit waits for.
     durability: Durability,
     /// What others are told of it.
-    card: Arc<Card>,
+    entry: Arc<Entry>,
 }
 
 /// What a write set takes of the memory budget, brought up to date from time to time.
@@ -125,7 +117,7 @@ impl State {
     /// Gives up the lock of a row that was looked at and is not wanted.
     fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
         self.locker.unlock_row(&tree.core().locks, key);
-        self.card.set_locks(self.locker.lock_count());
+        self.entry.set_locks(self.locker.lock_count());
     }
 }
 
@@ -155,27 +147,34 @@ pub struct Savepoint {
     id: SavepointId,
 }
 
-impl Engine {
-    /// Begins a transaction. It costs next to nothing until it writes or locks.
+/// What a transaction keeps open while it lives.
+pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
+
+impl Transactions {
+    /// Begins a transaction, which keeps `open` as long as it lives. It costs next to nothing until it writes or locks.
     ///
     /// # Errors
     /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`, `Poisoned`.
-    pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Result<Transaction> {
+    pub fn begin(
+        self: &Arc<Self>,
+        options: TransactionOptions,
+        open: KeepOpen,
+    ) -> Result<Transaction> {
         options.check()?;
-        let env = &self.shared().env;
-        env.check()?;
+        let env = self;
+        env.reads.health.check()?;
         let id = env.ids.next_txn();
-        let Spare { locker, writes, trees, card } = match env.spares.take() {
+        let Spare { locker, writes, trees, entry } = match env.pool.take() {
             Some(mut spare) => {
                 spare.locker.renew(id);
                 spare
             }
             None => {
                 let (writes, trees) = (WriteSet::new(), Vec::new());
-                Spare { locker: env.locks.locker(id), writes, trees, card: env.roster.card() }
+                Spare { locker: env.locks.locker(id), writes, trees, entry: env.registry.entry() }
             }
         };
-        card.begin(id, env.now(), Some(options.isolation));
+        entry.begin(id, env.reads.now(), Some(options.isolation));
         let canceller = locker.canceller();
         let state = State {
             phase: Phase::Active,
@@ -189,10 +188,11 @@ impl Engine {
             charge: Charge::default(),
             lock_timeout: options.lock_timeout,
             durability: options.durability,
-            card,
+            entry,
         };
         let core = Core {
-            engine: Arc::clone(self),
+            txns: Arc::clone(self),
+            _open: open,
             options,
             id,
             canceller,
@@ -248,7 +248,7 @@ impl Transaction {
         state.locker.forget_cancel();
         if self.core.options.isolation.reads_newest() {
             self.core.end_overlay(&mut state);
-            state.statement = Some(self.core.engine.snapshot()?);
+            state.statement = Some(self.core.txns.snapshot()?);
         }
         Ok(())
     }
@@ -317,15 +317,15 @@ impl Transaction {
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
-        let _call = self.core.engine.begin_call()?;
-        let State { writes, overlay, trees, card, .. } = &mut *state;
-        let env = &self.core.engine.shared().env;
+        let _call = self.core.txns.calls.begin()?;
+        let State { writes, overlay, trees, entry, .. } = &mut *state;
+        let env = &self.core.txns;
         let spill_of = |id| spill_of(trees, id);
         if let Some(overlay) = overlay {
             overlay.writes.roll_back_to(savepoint.id, &env.spill, &spill_of)?;
         }
         let undone = writes.roll_back_to(savepoint.id, &env.spill, &spill_of);
-        card.set_messages(writes.written());
+        entry.set_messages(writes.written());
         undone?;
         self.core.rollbacks.fetch_add(1, Ordering::Release);
         Ok(())
@@ -372,7 +372,7 @@ impl Core {
 
     fn check_not_ended(&self, state: &State) -> Result<()> {
         match &state.phase {
-            Phase::Active | Phase::Prepared(_) => self.engine.shared().env.check_open(),
+            Phase::Active | Phase::Prepared(_) => self.txns.reads.health.check_open(),
             Phase::Failed(error) => {
                 let message = format!("the transaction was rolled back: {}", error.message());
                 Err(Error::new(error.kind(), message))
@@ -385,7 +385,7 @@ impl Core {
     /// The state, for work on `tree`.
     fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, State>> {
         let state = self.active()?;
-        tree.check(self.engine.shared().env.id)?;
+        tree.check(self.txns.reads.engine)?;
         Ok(state)
     }
 
@@ -401,7 +401,7 @@ impl Core {
         if let Some(snapshot) = &state.snapshot {
             return Ok(snapshot.seq());
         }
-        let snapshot = self.engine.snapshot()?;
+        let snapshot = self.txns.snapshot()?;
         let seq = snapshot.seq();
         state.snapshot = Some(snapshot);
         Ok(seq)
@@ -440,7 +440,7 @@ impl Core {
     /// What every lock ends with: the victim of a deadlock is rolled back at once, so that the
     /// others go on.
     fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
-        state.card.set_locks(state.locker.lock_count());
+        state.entry.set_locks(state.locker.lock_count());
         // Whatever this was for needs the row, perhaps.
         state.looked_at.tree = None;
         let error = match locked {
@@ -457,10 +457,10 @@ impl Core {
     fn end(&self, state: &mut State, phase: Phase) {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
-        state.card.end();
+        state.entry.end();
         self.end_overlay(state);
-        let env = &self.engine.shared().env;
-        if env.check_health().is_ok() {
+        let env = &self.txns;
+        if env.reads.health.check_unpoisoned().is_ok() {
             state.writes.discard(&env.spill);
         } else {
             // The log may have its record, for all that anybody knows: the runs stay as they are.
@@ -475,25 +475,21 @@ impl Core {
 }
 
 impl Charge {
-    fn clear(&mut self, env: &crate::env::Env) {
+    fn clear(&mut self, env: &Transactions) {
         if let Some(reservation) = self.reservation.take() {
-            env.write_set_bytes.fetch_sub(reservation.bytes(), Ordering::Relaxed);
+            env.spill.resize(reservation.bytes(), 0);
         }
         self.pending = 0;
     }
 
     /// Brings it up to `bytes`; the sum of all write sets then.
-    fn set(&mut self, env: &crate::env::Env, bytes: u64) -> u64 {
+    fn set(&mut self, env: &Transactions, bytes: u64) -> u64 {
         self.pending = 0;
         let reservation =
-            self.reservation.get_or_insert_with(|| env.budget.reserve(Part::Other, 0));
+            self.reservation.get_or_insert_with(|| env.reads.budget.reserve(Part::Other, 0));
         let before = reservation.bytes();
         reservation.resize(bytes);
-        if bytes >= before {
-            env.write_set_bytes.fetch_add(bytes - before, Ordering::Relaxed) + (bytes - before)
-        } else {
-            env.write_set_bytes.fetch_sub(before - bytes, Ordering::Relaxed) - (before - bytes)
-        }
+        env.spill.resize(before, bytes)
     }
 }
 
@@ -521,13 +517,13 @@ impl Drop for Transaction {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        let env = &self.engine.shared().env;
+        let env = &self.txns;
         let state = self.state.get_mut();
         // It has ended, or is prepared and has handed over what it had.
         state.trees.clear();
         let locker = std::mem::replace(&mut state.locker, env.locks.locker(0));
         let (writes, trees) = (std::mem::take(&mut state.writes), std::mem::take(&mut state.trees));
-        env.spares.give(Spare { locker, writes, trees, card: Arc::clone(&state.card) });
+        env.pool.give(Spare { locker, writes, trees, entry: Arc::clone(&state.entry) });
     }
 }
 

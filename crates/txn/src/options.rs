@@ -24,12 +24,12 @@ pub enum Isolation {
 
 impl Isolation {
     /// Whether plain reads see the newest committed state.
-    pub(crate) fn reads_newest(self) -> bool {
+    pub fn reads_newest(self) -> bool {
         matches!(self, Self::ReadUncommitted | Self::ReadCommitted)
     }
 
     /// Whether locking cursors lock gaps.
-    pub(crate) fn locks_gaps(self) -> bool {
+    pub fn locks_gaps(self) -> bool {
         matches!(self, Self::RepeatableRead | Self::Serializable)
     }
 }
@@ -66,7 +66,7 @@ pub struct TransactionOptions {
 
 impl TransactionOptions {
     /// Fails for options that do not go together.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if self.snapshot_isolation && self.isolation != Isolation::RepeatableRead {
             return Err(Error::invalid(format!(
                 "snapshot_isolation goes with the isolation level RepeatableRead, not with {:?}: leave it \

@@ -9,13 +9,13 @@ use frondb_core::Result;
 use frondb_core::codec::Reader;
 use frondb_locks::{LockMode, LockWait, Locker, Unlocked};
 
-use crate::env::Env;
-use crate::transaction::LOCK_TIMEOUT;
+use crate::context::Transactions;
+use crate::options::LOCK_TIMEOUT;
 use frondb_commit::Batch;
 use frondb_records::{Op, decode_op};
 
 /// Held until a batch is committed.
-pub(crate) struct BatchLocks<'a> {
+pub struct BatchLocks<'a> {
     /// Of trees without locks.
     _unlocked: Vec<Unlocked<'a>>,
     /// Has what it locked of the others.
@@ -27,7 +27,7 @@ impl<'a> BatchLocks<'a> {
     ///
     /// # Errors
     /// `LockTimeout`, `Deadlock`: nothing was written, the batch may be written again.
-    pub(crate) fn take(env: &Env, batch: &'a Batch) -> Result<Self> {
+    pub fn take(env: &Transactions, batch: &'a Batch) -> Result<Self> {
         let mut unlocked = Vec::with_capacity(batch.sections().len());
         let mut locker: Option<Locker> = None;
         for section in batch.sections().iter().filter(|section| section.count > 0) {

@@ -1,0 +1,296 @@
+//! The trees of an open engine by name: create, open, list, rename, drop, each one durable edit.
+//!
+//! A change is made durable first and seen afterwards, so that one that fails has changed nothing.
+//! The gate is held meanwhile: a snapshot of the manifest is captured before both or after both,
+//! and can neither lose an edit nor keep one that was given up.
+
+use std::collections::BTreeMap;
+
+use frondb_commit::{Committer, Edits, Ids, NewTree};
+use frondb_core::limits::TREE_NAME_BYTES_MAX;
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
+use frondb_locks::LockManager;
+use frondb_records::{Edit, TreeOptions};
+use frondb_space::Hold;
+use frondb_tree::{
+    InstallState, MemtableAccount, ReadContext, TreeCore, TreeFigures, TreeParts, TreeTotals, Trees,
+};
+use frondb_trunk::{Key, Node, Trunk};
+
+use crate::update_fns::UpdateFns;
+
+/// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
+/// reads and writes.
+pub struct Catalog {
+    names: Mutex<BTreeMap<String, TreeId>>,
+    trees: Arc<Trees>,
+    edits: Arc<Edits>,
+    ids: Arc<Ids>,
+    reads: Arc<ReadContext>,
+    locks: Arc<LockManager>,
+    account: Arc<MemtableAccount>,
+    totals: Arc<TreeTotals>,
+    update_fns: UpdateFns,
+}
+
+/// What a [`Catalog`] is made of.
+pub struct CatalogParts {
+    /// The trees by id.
+    pub trees: Arc<Trees>,
+    /// The manifest.
+    pub edits: Arc<Edits>,
+    /// Numbers of trees and nodes.
+    pub ids: Arc<Ids>,
+    /// What reads take.
+    pub reads: Arc<ReadContext>,
+    /// Makes the tables of locks.
+    pub locks: Arc<LockManager>,
+    /// Memory of memtables.
+    pub account: Arc<MemtableAccount>,
+    /// The totals over all trees.
+    pub totals: Arc<TreeTotals>,
+    /// The functions that trees may name.
+    pub update_fns: UpdateFns,
+}
+
+impl Catalog {
+    /// A catalog without trees; recovery restores those that it finds.
+    #[must_use]
+    pub fn new(parts: CatalogParts) -> Arc<Self> {
+        let CatalogParts { trees, edits, ids, reads, locks, account, totals, update_fns } = parts;
+        let names = Mutex::default();
+        Arc::new(Self { names, trees, edits, ids, reads, locks, account, totals, update_fns })
+    }
+
+    /// The totals over all trees.
+    #[must_use]
+    pub fn totals(&self) -> TreeFigures {
+        self.totals.read()
+    }
+
+    /// Makes an empty tree.
+    pub fn create(&self, name: &str, options: TreeOptions) -> Result<Arc<TreeCore>> {
+        check_name(name)?;
+        options.check()?;
+        let mut names = self.names.lock();
+        self.reads.health.check()?;
+        if names.contains_key(name) {
+            return Err(exists(name));
+        }
+        let NewTree { tree, edit } = self.make(name, options)?;
+        let id = tree.id;
+        {
+            let latch = self.edits.begin();
+            latch.record(&[edit])?;
+            self.trees.insert(Arc::clone(&tree));
+            tree.begin_count();
+        }
+        names.insert(name.into(), id);
+        Ok(tree)
+    }
+
+    /// A tree that exists once `load` has committed it, and of which nothing is known until then.
+    pub fn make_coming(&self, name: &str, options: TreeOptions, load: u64) -> Result<NewTree> {
+        check_name(name)?;
+        options.check()?;
+        self.reads.health.check()?;
+        if self.names.lock().contains_key(name) {
+            return Err(exists(name));
+        }
+        let new = self.make(name, options)?;
+        new.tree.set_bulk_load(load);
+        Ok(new)
+    }
+
+    /// Runs `commit`, which makes `new` trees, while nobody else can take their names.
+    pub fn commit_new<T>(&self, new: &[NewTree], commit: impl FnOnce() -> Result<T>) -> Result<T> {
+        if new.is_empty() {
+            return commit();
+        }
+        let mut names = self.names.lock();
+        let named = |new: &NewTree| new.tree.name.read().clone();
+        if let Some(taken) = new.iter().map(named).find(|name| names.contains_key(name)) {
+            return Err(exists(&taken));
+        }
+        let committed = commit()?;
+        names.extend(new.iter().map(|new| (named(new), new.tree.id)));
+        Ok(committed)
+    }
+
+    /// An empty tree, and the edit that makes it known.
+    fn make(&self, name: &str, options: TreeOptions) -> Result<NewTree> {
+        let id = self.ids.next_tree();
+        let root = self.ids.next_node();
+        let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
+        let tree = self.tree_core(id, name.into(), options, None)?;
+        let leaf = Node::empty_leaf(root, Key::from([]), None);
+        tree.publish(Trunk { tree: id, root: leaf }, None, false);
+        Ok(NewTree { tree, edit })
+    }
+
+    /// A tree without a trunk yet, or with the one that recovery built.
+    ///
+    /// A new tree needs its update function. One that was found opens without, and so does its
+    /// database: its figures, most of its rows and all other trees need none.
+    fn tree_core(
+        &self,
+        id: TreeId,
+        name: String,
+        options: TreeOptions,
+        restored: Option<(Trunk, InstallState)>,
+    ) -> Result<Arc<TreeCore>> {
+        let fns = &self.update_fns;
+        let mut missing = None;
+        let update = match &options.update_fn {
+            None => None,
+            Some((function, version)) => {
+                if let Err(error) = fns.find(function, *version) {
+                    let error = error.context(format!("tree {name:?}"));
+                    if restored.is_none() {
+                        return Err(error);
+                    }
+                    tracing::warn!(%error, "keys with updates cannot be read");
+                    missing = Some(error);
+                }
+                Some(fns.find_or_stand_in(function, *version))
+            }
+        };
+        let (trunk, install) = restored.unwrap_or_else(|| {
+            let root = Node::empty_leaf(frondb_core::NodeId(0), Key::from([]), None);
+            (
+                Trunk { tree: id, root },
+                InstallState { flushed: SeqNo::MIN, ..InstallState::default() },
+            )
+        });
+        Ok(TreeCore::new(TreeParts {
+            id,
+            engine: self.reads.engine,
+            name,
+            options,
+            update,
+            missing,
+            trunk,
+            install,
+            hold: Hold::new(&self.reads.runs.space),
+            locks: self.locks.table(id),
+            account: Arc::clone(&self.account),
+            totals: Arc::clone(&self.totals),
+        }))
+    }
+
+    /// Lists a tree that recovery has found, under its name.
+    ///
+    /// # Errors
+    /// `Internal` for a tree of a name that another has.
+    pub fn restore(
+        &self,
+        id: TreeId,
+        name: String,
+        options: TreeOptions,
+        trunk: Trunk,
+        install: InstallState,
+    ) -> Result<()> {
+        let tree = self.tree_core(id, name.clone(), options, Some((trunk, install)))?;
+        tree.begin_count();
+        self.trees.insert(tree);
+        self.names.lock().insert(name, id);
+        Ok(())
+    }
+
+    /// The tree of this name.
+    pub fn open(&self, name: &str) -> Result<Arc<TreeCore>> {
+        self.reads.health.check_open()?;
+        let id = self.names.lock().get(name).copied();
+        let tree = id.and_then(|id| self.trees.get(id));
+        tree.ok_or_else(|| not_found(name))
+    }
+
+    /// All names, sorted.
+    pub fn list(&self) -> Vec<String> {
+        self.names.lock().keys().cloned().collect()
+    }
+
+    /// Gives a tree another name.
+    pub fn rename(&self, from: &str, to: &str) -> Result<()> {
+        check_name(to)?;
+        let mut names = self.names.lock();
+        self.reads.health.check()?;
+        let id = *names.get(from).ok_or_else(|| not_found(from))?;
+        if from == to {
+            return Ok(());
+        }
+        if names.contains_key(to) {
+            return Err(exists(to));
+        }
+        let tree = self.trees.get(id).ok_or_else(|| not_found(from))?;
+        {
+            let latch = self.edits.begin();
+            latch.record(&[Edit::RenameTree { tree: id, name: to.into() }])?;
+            *tree.name.write() = to.into();
+        }
+        names.remove(from);
+        names.insert(to.into(), id);
+        Ok(())
+    }
+
+    /// Removes a tree and all it holds, at once. `prepare` is called under the commit lock, before anything
+    /// has changed, and may refuse.
+    pub fn remove(
+        &self,
+        committer: &Committer,
+        name: &str,
+        prepare: impl FnOnce(&TreeCore) -> Result<()>,
+    ) -> Result<Arc<TreeCore>> {
+        let mut names = self.names.lock();
+        self.reads.health.check()?;
+        let id = *names.get(name).ok_or_else(|| not_found(name))?;
+        let tree = self.trees.get(id).ok_or_else(|| not_found(name))?;
+        // No commit is between its check of the tree and its insert; no flush or merge appends an
+        // edit of a tree that is no more.
+        let (version, values) = committer.exclusive(|_| {
+            prepare(&tree)?;
+            let latch = self.edits.begin();
+            let mut install = tree.install.lock();
+            latch.record(&[Edit::DropTree { tree: id }])?;
+            self.edits.pending().drop_tree(id);
+            tree.set_dropped();
+            // Cursors that are open on it go on, also those whose version was taken away.
+            self.reads.cursors.pin_last(&tree, self.reads.now());
+            self.trees.remove(id);
+            let values = std::mem::take(&mut install.values);
+            // Readers that have a version keep it; the tree itself lets go.
+            let empty = Node::empty_leaf(self.ids.next_node(), Key::from([]), None);
+            let old = tree.retire(Trunk { tree: id, root: empty });
+            Ok::<_, Error>((old, values))
+        })?;
+        names.remove(name);
+        for slot in version.sources() {
+            // Cursors may hold it for long, and no flush will come for it: writers must not wait.
+            tree.pin_source(slot);
+            version.hold.add(slot.take_values().into_iter().flatten());
+            slot.runs().iter().for_each(|run| run.kill());
+        }
+        version.hold.add(values.into_values().flatten());
+        version.trunk.for_each(&mut |node| node.views().for_each(|view| view.run.kill()));
+        Ok(tree)
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > TREE_NAME_BYTES_MAX {
+        return Err(Error::invalid(format!(
+            "the name of a tree has 1 to {TREE_NAME_BYTES_MAX} bytes, not {}",
+            name.len()
+        )));
+    }
+    Ok(())
+}
+
+fn exists(name: &str) -> Error {
+    Error::new(ErrorKind::Exists, format!("tree {name:?} exists already"))
+}
+
+fn not_found(name: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no tree {name:?}"))
+}

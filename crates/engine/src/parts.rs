@@ -1,0 +1,149 @@
+//! [`Parts`]: the parts of a database as an open puts them together, each with the handles that it takes.
+
+use frondb_background::{Background, JobContext, Queue};
+use frondb_catalog::{Catalog, CatalogParts};
+use frondb_commit::{Calls, Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState};
+use frondb_core::budget::Budget;
+use frondb_core::clock::SharedClock;
+use frondb_core::sync::atomic::AtomicUsize;
+use frondb_core::sync::{Arc, ProcessCounter};
+use frondb_core::{Lsn, SeqNo};
+use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
+use frondb_manifest::Manifest;
+use frondb_run::RunEnv;
+use frondb_tree::{
+    Cursors, Health, HintSink, MemoryShares, MemtableAccount, ReadContext, ReadCounters, Trees,
+};
+use frondb_txn::{Prepared, Spilling, Transactions, TransactionsParts};
+use frondb_wal::Wal;
+use frondb_writeset::SpillEnv;
+
+use crate::options::EngineOptions;
+
+/// What recovery has found of a database, before there are trees.
+pub(crate) struct Found {
+    pub(crate) wal: Wal,
+    /// Where the log begins that is needed.
+    pub(crate) log_from: Lsn,
+    /// How far the manifest knows the log to be durable.
+    pub(crate) log_known: Lsn,
+    pub(crate) manifest: Manifest,
+    pub(crate) pending: PendingState,
+    pub(crate) largest: LargestIds,
+    /// The largest SeqNo.
+    pub(crate) last: SeqNo,
+}
+
+/// The parts of a database that recovery fills with trees.
+pub(crate) struct Parts {
+    pub(crate) jobs: Arc<JobContext>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) pending: Arc<PendingParts>,
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) locks: Arc<LockManager>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) account: Arc<MemtableAccount>,
+}
+
+/// Tells databases that are open in this process apart.
+static ENGINES: ProcessCounter = ProcessCounter::new(1);
+
+impl Parts {
+    pub(crate) fn new(
+        options: &EngineOptions,
+        runs: Arc<RunEnv>,
+        budget: Arc<Budget>,
+        clock: SharedClock,
+        found: Found,
+    ) -> Self {
+        let Found { wal, log_from, log_known, manifest, pending, largest, last } = found;
+        let queue = Arc::new(Queue::default());
+        let health = Arc::new(Health::new(options.read_only));
+        let oracle = Arc::new(SeqOracle::new(last));
+        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::clone(&clock));
+        let bytes_max = options.memory().lock_bytes();
+        let lock_options = LockOptions { bytes_max, clock: Arc::clone(&clock) };
+        let locks = LockManager::new(lock_options, Arc::clone(&budget));
+        let account = MemtableAccount::new(Arc::clone(&budget));
+        let shares = MemoryShares::new(Arc::clone(&budget), options.memory_rules());
+        let reads = Arc::new(ReadContext {
+            engine: ENGINES.next(),
+            runs: Arc::clone(&runs),
+            budget,
+            oracle: Arc::clone(&oracle),
+            snapshots,
+            cursors: Cursors::default(),
+            clock,
+            health: Arc::clone(&health),
+            counters: ReadCounters::default(),
+            hints: Arc::clone(&queue) as Arc<dyn HintSink>,
+        });
+        let (trees, ids): (Arc<Trees>, _) = (Arc::default(), Ids::behind(largest));
+        let log = Log::new(wal, log_from, log_known);
+        let edits = Edits::new(manifest, pending, Arc::clone(&health));
+        let jobs = JobContext::new(
+            Arc::clone(&reads),
+            Arc::clone(&trees),
+            Arc::clone(&ids),
+            Arc::clone(&log),
+            Arc::clone(&edits),
+            shares,
+            options.background_bytes_per_second,
+        );
+        let pending = Arc::new(PendingParts::new(
+            Arc::clone(&edits),
+            Arc::clone(&runs),
+            Arc::clone(&trees),
+            Arc::clone(&ids),
+            Arc::clone(&health),
+        ));
+        let engine = reads.engine;
+        let committer =
+            Arc::new(Committer::new(engine, log, oracle, runs, Arc::clone(&account), health));
+        let catalog = Catalog::new(CatalogParts {
+            trees,
+            edits,
+            ids,
+            reads,
+            locks: Arc::clone(&locks),
+            account: Arc::clone(&account),
+            totals: Arc::default(),
+            update_fns: options.update_fns.clone(),
+        });
+        let prepared =
+            Prepared::new(Arc::clone(&jobs), Arc::clone(&committer), Arc::clone(&pending));
+        Self { jobs, queue, committer, pending, prepared, locks, catalog, account }
+    }
+
+    /// The transactions of the database, and below them its background work.
+    pub(crate) fn transactions(&self, options: &EngineOptions) -> Arc<Transactions> {
+        let jobs = &self.jobs;
+        let background = Background::new(
+            Arc::clone(jobs),
+            Arc::clone(&self.queue),
+            Arc::clone(&self.committer),
+            Arc::clone(&self.account),
+            Arc::clone(&self.prepared) as Arc<dyn frondb_background::LogPins>,
+            options.checkpoint_period,
+            options.background_threads == 0,
+        );
+        let spill = Spilling::new(SpillEnv {
+            runs: Arc::clone(&jobs.reads.runs),
+            run_ids: Arc::clone(jobs.ids.runs()),
+            index_budget: Budget::new(u64::MAX),
+            runs_max: Arc::new(AtomicUsize::new(options.memory().private_runs_max())),
+        });
+        Transactions::new(TransactionsParts {
+            reads: Arc::clone(&jobs.reads),
+            background,
+            committer: Arc::clone(&self.committer),
+            parts: Arc::clone(&self.pending),
+            locks: Arc::clone(&self.locks),
+            ids: Arc::clone(&jobs.ids),
+            calls: Calls::new(Arc::clone(&jobs.reads.health)),
+            spill,
+            prepared: Arc::clone(&self.prepared),
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! What an engine does with transactions: see [`frondb_txn`].
+
+use std::time::Duration;
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+use frondb_tree::{Snapshot, Tree};
+use frondb_txn::{BulkLoad, BulkOptions, Transaction, TransactionInfo, TransactionOptions};
+
+use frondb_commit::Durability;
+
+use crate::engine::Engine;
+
+impl Engine {
+    /// Begins a transaction. It costs next to nothing until it writes or locks, and keeps the engine open.
+    ///
+    /// # Errors
+    /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`, `Poisoned`.
+    pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Result<Transaction> {
+        self.txns.begin(options, Arc::clone(self) as frondb_txn::KeepOpen)
+    }
+
+    /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:
+    /// they go on while the list is made. It takes time with their number, and keeps none of them waiting.
+    #[must_use]
+    pub fn transactions(&self) -> Vec<TransactionInfo> {
+        self.txns.list()
+    }
+
+    /// Names of the transactions that are prepared, those found at the open included, sorted.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<Box<[u8]>> {
+        self.txns.list_prepared()
+    }
+
+    /// Commits a prepared transaction. Returns when it is as durable as asked; later reads see it.
+    ///
+    /// # Errors
+    /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, and the call may
+    /// be repeated; `Poisoned`, `Closed`.
+    pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
+        self.txns.commit_prepared(xid, durability)
+    }
+
+    /// Rolls a prepared transaction back; durable when it returns.
+    ///
+    /// # Errors
+    /// As [`commit_prepared`](Self::commit_prepared).
+    pub fn roll_back_prepared(&self, xid: &[u8]) -> Result<()> {
+        self.txns.roll_back_prepared(xid)
+    }
+
+    /// A snapshot that sees all that transactions have written to `trees` before this call: see
+    /// [`frondb_txn::Transactions::snapshot_behind_writers`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
+        self.txns.snapshot_behind_writers(trees, timeout)
+    }
+
+    /// Begins a bulk load, which keeps the engine open.
+    ///
+    /// # Errors
+    /// `Closed`, `Poisoned`.
+    pub fn bulk_load(self: &Arc<Self>, options: BulkOptions) -> Result<BulkLoad> {
+        let open = Arc::clone(self) as frondb_txn::KeepOpen;
+        self.txns.bulk_load(options, Arc::clone(&self.catalog), open)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "prepared_tests.rs"]
+mod tests;
