@@ -1,7 +1,7 @@
 //! [`Memory`]: what share of the memory each part of the engine may use.
 //!
-//! The memory option is one number, the total of the budget (rule 24). A part computes its share
-//! when it needs it, so a change of the total takes effect at the next check of each part:
+//! The memory option is one number, the total of the budget (rule 24). Each part computes its share
+//! whenever it checks its limit, so a change of the total takes effect at the next check:
 //!
 //! ```text
 //!   set_memory_bytes -> total -> cache: evicts blocks at once, or fills the new room

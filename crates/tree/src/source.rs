@@ -12,7 +12,7 @@ use frondb_space::Extent;
 /// A memtable, or the private runs of a large commit, with the part of the log that recovery needs
 /// for it. Any thread may use it.
 pub struct MemSource {
-    /// The memtable. Of a large commit it has the range deletes and nothing else.
+    /// The memtable. The memtable of a large commit has its range deletes and nothing else.
     pub memtable: Arc<Memtable>,
     attached: Option<AttachedRuns>,
     /// Extents of each large value that its messages refer to.
@@ -23,7 +23,8 @@ pub struct MemSource {
     first_lsn: AtomicU64,
     /// End of the last such record.
     last_lsn: AtomicU64,
-    /// Set when it was logged again: recovery needs the old records until the new one is durable.
+    /// Set when the memtable was logged again: recovery needs the old records until the new one is
+    /// durable.
     relogged: Mutex<Option<Relogged>>,
 }
 

@@ -106,8 +106,8 @@ pub struct TreeCore {
     sequential: AtomicBool,
     /// Row and range locks of transactions.
     pub locks: Arc<LockTable>,
-    /// SeqNo of the newest commit with messages for the tree since the database was opened. A
-    /// commit sets it before it becomes visible.
+    /// SeqNo of the newest commit with messages for the tree since the database was opened. Set
+    /// before that commit becomes visible.
     newest_commit: AtomicU64,
     /// End of the log record that commits the last prepared transaction with writes to the tree,
     /// since the database was opened; 0 if there is none.
@@ -288,8 +288,8 @@ impl TreeCore {
 
     // --- Commits ---
 
-    /// Notes a commit with messages for the tree, before it becomes visible. REQUIRES: the commit
-    /// lock.
+    /// Notes a commit with messages for the tree, before the commit becomes visible; `last` is its
+    /// last SeqNo. REQUIRES: the commit lock.
     pub fn note_commit(&self, last: SeqNo) {
         self.newest_commit.store(last.get(), Ordering::Release);
     }
