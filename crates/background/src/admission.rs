@@ -27,7 +27,7 @@ const RANGE_DELETES_MAX: u64 = 1000;
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 /// How long a wait for background work lasts before the engine's health is looked at again.
-pub const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 /// How often a delete or a flush on a full disk looks again before it gives up.
 pub const FULL_TRIES: u32 = 20;
@@ -87,7 +87,7 @@ impl Background {
             return Ok(());
         }
         if self.log_is_long() {
-            self.queue.add_chores();
+            self.queue.add_maintenance();
         }
         if self.is_manual() {
             self.run_pending();
@@ -149,7 +149,7 @@ impl Background {
             check_cancelled(is_cancelled)?;
             self.freeze_deletes();
             let changed = || self.health().full().is_none() || self.has_room_to_delete();
-            self.queue.wait_until(LOOK_EVERY, &mut |_| changed());
+            self.queue.wait_until(CHECK_EVERY, &mut |_| changed());
             self.health().check()?;
         }
         Ok(())
@@ -161,8 +161,8 @@ impl Background {
             check_cancelled(is_cancelled)?;
             self.freeze_if_full(&[]);
             let mut nothing_due = false;
-            self.queue.wait_until(LOOK_EVERY, &mut |due| {
-                nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.chores;
+            self.queue.wait_until(CHECK_EVERY, &mut |due| {
+                nothing_due = due.debt_jobs == 0 && due.running == 0 && !due.maintenance;
                 nothing_due || self.has_room()
             });
             self.health().check()?;
@@ -185,12 +185,12 @@ impl Background {
             let active = Arc::clone(&tree.version().active);
             let memtable = &active.memtable;
             let early = tree.is_sequential() && memtable.bytes() >= part;
-            let stretch = tree.tombstone_search.is_due(&tree.version());
+            let tombstone_run = tree.tombstone_search.is_due(&tree.version());
             let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
             let large = active.value_bytes() > VALUE_BYTES_MAX;
-            if early || stretch || many || large {
-                if stretch {
-                    self.wait_cleaned(tree);
+            if early || tombstone_run || many || large {
+                if tombstone_run {
+                    self.wait_tombstone_compaction(tree);
                 }
                 self.freeze(tree);
             }
@@ -208,12 +208,12 @@ impl Background {
 
     /// A second long stretch of deletes waits until the first has been cleaned away, so that a
     /// reader steps over two at most (rule 15).
-    fn wait_cleaned(&self, tree: &Arc<TreeCore>) {
+    fn wait_tombstone_compaction(&self, tree: &Arc<TreeCore>) {
         if self.is_manual() {
             self.run_pending();
             return;
         }
-        while !self.queue.wait_cleaned(tree.id, LOOK_EVERY) {
+        while !self.queue.wait_compacted(tree.id, CHECK_EVERY) {
             if self.health().check().is_err() || self.health().full().is_some() || tree.is_dropped()
             {
                 return;
@@ -286,7 +286,7 @@ impl Background {
             if self.is_manual() {
                 continue;
             }
-            self.queue.wait_until(LOOK_EVERY, &mut |_| all_flushed(&mut left));
+            self.queue.wait_until(CHECK_EVERY, &mut |_| all_flushed(&mut left));
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Background {
     /// When the last commit was, by the clock.
     pub(crate) last_commit: AtomicU64,
     /// Nothing is left to tidy since the last write.
-    pub(crate) tidied: AtomicBool,
+    pub(crate) idle_work_done: AtomicBool,
     /// A worker knows that the log has something to sync when its time has come.
     pub(crate) ticking: AtomicBool,
 }
@@ -64,7 +64,7 @@ impl Background {
             period: Period::new(period),
             is_manual,
             last_commit: AtomicU64::new(0),
-            tidied: AtomicBool::new(true),
+            idle_work_done: AtomicBool::new(true),
             ticking: AtomicBool::new(false),
         })
     }
@@ -120,7 +120,7 @@ impl Background {
 
     /// Something was written: there will be something to tidy.
     pub fn touched(&self) {
-        if self.tidied.swap(false, Ordering::AcqRel) {
+        if self.idle_work_done.swap(false, Ordering::AcqRel) {
             self.queue.set_idle(false);
             // A worker that sleeps without end should look around once things are quiet again.
             self.queue.wake();

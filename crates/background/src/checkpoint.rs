@@ -135,10 +135,10 @@ impl Background {
     }
 
     /// Asks for the chores if a checkpoint is due.
-    pub(crate) fn look_at_period(&self) {
+    pub(crate) fn request_checkpoint_if_due(&self) {
         let due = self.period.due_in(self.jobs.now());
         if due.is_some_and(|left| left.is_zero()) && self.health().full().is_none() {
-            self.queue.add_chores();
+            self.queue.add_maintenance();
         }
     }
 

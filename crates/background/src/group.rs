@@ -21,7 +21,7 @@ use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::priority::FLUSH;
 
 /// Trees after which a group looks for more urgent work: a step's output of small runs (rule 3).
-const LOOK_TREES: usize = 64;
+const CHECK_TREES: usize = 64;
 
 impl Background {
     /// Flushes the oldest memtable of each tree. After a failure the rest wait in the queue: they
@@ -32,7 +32,7 @@ impl Background {
         // Trees with nothing to flush now: whoever changes that asks again.
         let mut idle = Vec::new();
         for (i, tree) in trees.iter().enumerate() {
-            if i > 0 && i.is_multiple_of(LOOK_TREES) && self.queue.stepped(FLUSH) {
+            if i > 0 && i.is_multiple_of(CHECK_TREES) && self.queue.stepped(FLUSH) {
                 break;
             }
             match self.write_small(tree) {
@@ -54,7 +54,7 @@ impl Background {
                 Err(error) => failure = Some(error),
                 Ok(()) if failure.is_none() => {
                     self.pacing.drained(bytes, begun, self.jobs.now());
-                    self.has_space(reserved);
+                    self.note_space(reserved);
                 }
                 Ok(()) => {}
             }

@@ -41,7 +41,7 @@ mod room;
 mod throttle;
 mod worker;
 
-pub use admission::{FULL_TRIES, LOOK_EVERY, Load};
+pub use admission::{CHECK_EVERY, FULL_TRIES, Load};
 pub use background::Background;
 pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
 pub use context::JobContext;

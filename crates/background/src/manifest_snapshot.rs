@@ -31,7 +31,7 @@ impl Background {
         };
         let rotated = self.jobs.edits.snapshot(
             is_due,
-            || State::capture(self),
+            || SnapshotState::capture(self),
             |state, writer| {
                 let mut bytes = Vec::new();
                 state.encode(&mut |edit| {
@@ -53,7 +53,7 @@ impl Background {
 }
 
 /// All that a manifest's snapshot says, held together by immutable versions.
-struct State {
+struct SnapshotState {
     trees: Vec<TreeState>,
     pending: PendingState,
     log: Edit,
@@ -68,7 +68,7 @@ struct TreeState {
     values: Vec<Vec<Extent>>,
 }
 
-impl State {
+impl SnapshotState {
     /// REQUIRES: no edit is under way.
     fn capture(background: &Background) -> Self {
         let trees = background.jobs.trees.all();

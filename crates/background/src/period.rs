@@ -17,7 +17,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Lsn, Result};
 
 /// Between two looks at a checkpoint whose flushes are under way. The end of each flush looks, too.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// Longest period accepted.
 pub(crate) const PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -39,7 +39,7 @@ pub(crate) struct Period {
 struct Checkpoint {
     /// The log below this shall go.
     end: Lsn,
-    next_look: Nanos,
+    next_check: Nanos,
 }
 
 impl Period {
@@ -72,7 +72,7 @@ impl Period {
             return None;
         }
         if let Some(checkpoint) = *self.under_way.lock() {
-            return Some(checkpoint.next_look.since(now));
+            return Some(checkpoint.next_check.since(now));
         }
         let first = self.first.load(Ordering::Acquire);
         (first != NONE).then(|| (Nanos(first) + length).since(now))
@@ -82,9 +82,9 @@ impl Period {
     /// begins.
     pub(crate) fn begin(&self, now: Nanos, log_end: impl FnOnce() -> Lsn) -> Option<Lsn> {
         let mut under_way = self.under_way.lock();
-        let next_look = now + LOOK_EVERY;
+        let next_check = now + CHECK_EVERY;
         if let Some(checkpoint) = &mut *under_way {
-            checkpoint.next_look = next_look;
+            checkpoint.next_check = next_check;
             return Some(checkpoint.end);
         }
         let (length, first) = (self.length(), self.first.load(Ordering::Acquire));
@@ -94,7 +94,7 @@ impl Period {
         // Before the look at the log: a commit that is not below its end notes its time again.
         self.first.store(NONE, Ordering::Release);
         let end = log_end();
-        *under_way = Some(Checkpoint { end, next_look });
+        *under_way = Some(Checkpoint { end, next_check });
         Some(end)
     }
 

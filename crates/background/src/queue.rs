@@ -3,8 +3,8 @@
 //! Work comes in ranks, smaller first: 0 a leaf to be cleaned at once, 1 flushes, 2 merges of
 //! runs, 3 base rewrites, 4 what scans paid for, 6 what is done only when nothing is written. A
 //! worker runs one step of a job at a time and asks between steps whether something of a smaller
-//! rank waits; then the job is parked (rule 3). Work that scans paid for gets at least a quarter
-//! of the steps whatever its rank. The chores (log, manifest, space) come before all else: they
+//! priority waits; then the job is parked (rule 3). Work that scans paid for gets at least a quarter
+//! of the steps whatever its priority. The chores (log, manifest, space) come before all else: they
 //! are short, and under full load there would be no other time for them.
 //!
 //! The queue knows what to do and not how: it holds trees, plans and opaque jobs.
@@ -20,10 +20,10 @@ use frondb_tree::{HintSink, TreeCore};
 
 use crate::jobs::Running;
 use crate::jobs::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
-use crate::priority::{FLUSH, SCAN};
+use crate::priority::{FLUSH, SCAN, TOMBSTONES};
 
 /// Over how many steps, about, the shares of the ranks are kept.
-const LATELY_STEPS: u64 = 1024;
+const SHARE_STEPS: u64 = 1024;
 
 /// Something to do.
 pub enum Task {
@@ -36,25 +36,25 @@ pub enum Task {
     /// Go on with a job.
     Resume(Running),
     /// Look after the space, the log and the manifest.
-    Chores,
+    Maintenance,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     flushes: BTreeMap<TreeId, Arc<TreeCore>>,
-    /// By rank, then tree and node.
+    /// By priority, then tree and node.
     plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
-    ranks: HashMap<(TreeId, NodeId), u8>,
+    priorities: HashMap<(TreeId, NodeId), u8>,
     parked: Vec<Running>,
     /// Nodes and trees that a job under way works on.
     busy_nodes: HashSet<(TreeId, NodeId)>,
     busy_flushes: BTreeSet<TreeId>,
     /// Trees with a leaf that is being cleaned at once.
-    urgent: Vec<TreeId>,
+    compacting: Vec<TreeId>,
     running: usize,
-    chores: bool,
+    maintenance: bool,
     /// A worker is at the chores. Two at once would get in each other's way.
-    in_chores: bool,
+    in_maintenance: bool,
     /// Steps made lately, and how many of them were of what scans paid for.
     steps: u64,
     scan_steps: u64,
@@ -89,7 +89,7 @@ pub struct Due {
     /// Jobs a worker is at.
     pub running: u64,
     /// Whether the log, the manifest and the space are to be looked after.
-    pub chores: bool,
+    pub maintenance: bool,
 }
 
 impl Due {
@@ -102,7 +102,7 @@ impl Due {
 /// The queue. One for an engine.
 #[derive(Default)]
 pub struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
@@ -123,11 +123,11 @@ impl Queue {
     /// Replaces what is planned for a node.
     pub fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
         let mut state = self.state.lock();
-        if let Some(rank) = state.ranks.remove(&(tree.id, node)) {
-            state.plans.remove(&(rank, tree.id, node));
+        if let Some(priority) = state.priorities.remove(&(tree.id, node)) {
+            state.plans.remove(&(priority, tree.id, node));
         }
         if let Some(planned) = planned {
-            state.ranks.insert((tree.id, node), planned.priority);
+            state.priorities.insert((tree.id, node), planned.priority);
             state.plans.insert((planned.priority, tree.id, node), (Arc::clone(tree), planned));
             self.changed.notify_all();
         }
@@ -139,7 +139,7 @@ impl Queue {
         let mut state = self.state.lock();
         state.hints.retain(|(of, _)| of.id != tree);
         state.flushes.remove(&tree);
-        state.ranks.retain(|key, _| key.0 != tree);
+        state.priorities.retain(|key, _| key.0 != tree);
         state.plans.retain(|key, _| key.1 != tree);
         let parked = std::mem::take(&mut state.parked);
         let (gone, parked): (Vec<_>, Vec<_>) =
@@ -163,10 +163,10 @@ impl Queue {
     }
 
     /// Asks for the chores.
-    pub fn add_chores(&self) {
+    pub fn add_maintenance(&self) {
         let mut state = self.state.lock();
-        if !state.chores {
-            state.chores = true;
+        if !state.maintenance {
+            state.maintenance = true;
             self.changed.notify_all();
         }
     }
@@ -180,7 +180,7 @@ impl Queue {
     /// Waits for the next task, for as long as `patience` says, `None` for ever. It is asked again,
     /// under the queue's lock, whenever something has changed: what [`wake`](Self::wake) is called
     /// for must have happened before.
-    pub fn next(&self, patience: &mut dyn FnMut() -> Option<Duration>) -> Next {
+    pub fn next(&self, idle_timeout: &mut dyn FnMut() -> Option<Duration>) -> Next {
         let mut state = self.state.lock();
         loop {
             if state.stopped {
@@ -192,11 +192,11 @@ impl Queue {
             if let Some(task) = state.next() {
                 return Next::Task(task);
             }
-            match patience() {
+            match idle_timeout() {
                 None => self.changed.wait(&mut state),
                 Some(Duration::ZERO) => return Next::Nothing,
-                Some(patience) => {
-                    if self.changed.wait_for(&mut state, patience).timed_out() {
+                Some(timeout) => {
+                    if self.changed.wait_for(&mut state, timeout).timed_out() {
                         return Next::Nothing;
                     }
                 }
@@ -204,14 +204,14 @@ impl Queue {
         }
     }
 
-    /// A step of `rank` was made. Returns whether the job should be parked.
-    pub fn stepped(&self, rank: u8) -> bool {
+    /// A step of `priority` was made. Returns whether the job should be parked.
+    pub fn stepped(&self, priority: u8) -> bool {
         let mut state = self.state.lock();
-        state.count_step(rank);
-        if rank == SCAN && state.scan_is_short() {
+        state.count_step(priority);
+        if priority == SCAN && state.scan_is_short() {
             return state.stopped;
         }
-        state.stopped || state.waiting_rank().is_some_and(|waiting| waiting < rank)
+        state.stopped || state.waiting_priority().is_some_and(|waiting| waiting < priority)
     }
 
     /// A job goes back to the queue; or to its worker, if it may not go on before there is space: it is
@@ -236,10 +236,10 @@ impl Queue {
 
     /// The same of one behind which the log may be shorter: the chores are due in the same step. A
     /// commit that waits for a shorter log would else find nothing due in between, and go on (rule 10).
-    pub fn end_flush_with_chores(&self, tree: &Arc<TreeCore>, more: bool) {
+    pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
         state.end_flush(tree, more);
-        state.chores = true;
+        state.maintenance = true;
         self.changed.notify_all();
     }
 
@@ -247,7 +247,7 @@ impl Queue {
     pub fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
         let mut state = self.state.lock();
         ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
-        state.chores = true;
+        state.maintenance = true;
         self.changed.notify_all();
     }
 
@@ -256,18 +256,18 @@ impl Queue {
         let mut state = self.state.lock();
         state.running -= 1;
         state.busy_nodes.remove(&(tree, node));
-        if let Some(at) = state.urgent.iter().position(|urgent| *urgent == tree) {
+        if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
             // Another leaf's work may end first; then the wait ends a little early.
-            state.urgent.swap_remove(at);
+            state.compacting.swap_remove(at);
         }
         self.changed.notify_all();
     }
 
     /// The chores are done.
-    pub fn end_chores(&self) {
+    pub fn end_maintenance(&self) {
         let mut state = self.state.lock();
         state.running -= 1;
-        state.in_chores = false;
+        state.in_maintenance = false;
         self.changed.notify_all();
     }
 
@@ -331,10 +331,10 @@ impl Queue {
 
     /// Waits until nothing of the tree is to be cleaned at once, or `patience` is over. Returns
     /// which it was.
-    pub fn wait_cleaned(&self, tree: TreeId, patience: Duration) -> bool {
+    pub fn wait_compacted(&self, tree: TreeId, timeout: Duration) -> bool {
         let mut state = self.state.lock();
-        while state.has_urgent(tree) {
-            if state.stopped || self.changed.wait_for(&mut state, patience).timed_out() {
+        while state.has_tombstone_compaction(tree) {
+            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
                 return false;
             }
         }
@@ -365,13 +365,13 @@ impl Queue {
     }
 
     /// Waits until `done` says so, looked at after every change, at most `patience`.
-    pub fn wait_until(&self, patience: Duration, done: &mut dyn FnMut(&Due) -> bool) -> bool {
+    pub fn wait_until(&self, timeout: Duration, done: &mut dyn FnMut(&Due) -> bool) -> bool {
         let mut state = self.state.lock();
         loop {
             if done(&state.due()) {
                 return true;
             }
-            if state.stopped || self.changed.wait_for(&mut state, patience).timed_out() {
+            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
                 return false;
             }
         }
@@ -400,15 +400,15 @@ pub enum Next {
     Stopped,
 }
 
-impl State {
+impl QueueState {
     /// Whether a leaf of the tree is to be cleaned at once, or is being worked on for it, or may
     /// be found to be when the flush that is due or under way has ended.
-    fn has_urgent(&self, tree: TreeId) -> bool {
-        let range = (0, tree, NodeId::MIN)..=(0, tree, NodeId::MAX);
+    fn has_tombstone_compaction(&self, tree: TreeId) -> bool {
+        let range = (TOMBSTONES, tree, NodeId::MIN)..=(TOMBSTONES, tree, NodeId::MAX);
         self.flushes.contains_key(&tree)
             || self.busy_flushes.contains(&tree)
             || self.plans.range(range).next().is_some()
-            || self.urgent.contains(&tree)
+            || self.compacting.contains(&tree)
             || self.hints.iter().any(|(of, _)| of.id == tree)
     }
 
@@ -431,22 +431,24 @@ impl State {
         let flushes = (self.flushes.len() + self.busy_flushes.len()) as u64;
         let values =
             (PRIORITY_VALUES, TreeId::MIN, NodeId::MIN)..(PRIORITY_IDLE, TreeId::MIN, NodeId::MIN);
-        let of_values = self.parked.iter().filter(|job| job.rank() == PRIORITY_VALUES).count();
+        let of_values = self.parked.iter().filter(|job| job.priority() == PRIORITY_VALUES).count();
         Due {
             values_jobs: (self.plans.range(values).count() + of_values) as u64,
             debt_jobs: debt_jobs + parked + flushes,
             debt_bytes,
-            jobs: (self.plans.len() + self.parked.len()) as u64 + flushes + u64::from(self.chores),
+            jobs: (self.plans.len() + self.parked.len()) as u64
+                + flushes
+                + u64::from(self.maintenance),
             // What a hint leads to is not known yet.
             running: (self.running + self.hints.len()) as u64,
-            chores: self.chores,
+            maintenance: self.maintenance,
         }
     }
 
-    fn count_step(&mut self, rank: u8) {
+    fn count_step(&mut self, priority: u8) {
         self.steps += 1;
-        self.scan_steps += u64::from(rank == SCAN);
-        if self.steps >= LATELY_STEPS {
+        self.scan_steps += u64::from(priority == SCAN);
+        if self.steps >= SHARE_STEPS {
             self.steps /= 2;
             self.scan_steps /= 2;
         }
@@ -456,12 +458,12 @@ impl State {
         self.scan_steps * 4 < self.steps
     }
 
-    /// The smallest rank of what waits and may run.
-    fn waiting_rank(&self) -> Option<u8> {
+    /// The smallest priority of what waits and may run.
+    fn waiting_priority(&self) -> Option<u8> {
         let flush = self.first_flush().map(|_| FLUSH);
         let parked = self.parked.iter().filter(|job| self.may_resume(job));
-        let parked = parked.map(|job| job.rank()).min();
-        let plan = self.first_plan(0).map(|key| key.0);
+        let parked = parked.map(|job| job.priority()).min();
+        let plan = self.first_plan(TOMBSTONES).map(|key| key.0);
         [flush, parked, plan].into_iter().flatten().min()
     }
 
@@ -471,15 +473,17 @@ impl State {
 
     fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
         let start = (from, TreeId::MIN, NodeId::MIN);
-        // Those under way go on, and end, whatever their rank. On a full disk none of them is parked that may
+        // Those under way go on, and end, whatever their priority. On a full disk none of them is parked that may
         // not go on.
         let is_enough = self.merges_max > 0 && self.busy_nodes.len() >= self.merges_max;
         if is_enough && !self.held {
-            let end = (if from == 0 { 1 } else { 0 }, TreeId::MIN, NodeId::MIN);
-            let mut urgent = self.plans.range(..end);
-            return urgent
-                .find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)))
-                .map(|(key, _)| *key);
+            if from > TOMBSTONES {
+                return None;
+            }
+            let end = (TOMBSTONES + 1, TreeId::MIN, NodeId::MIN);
+            let mut plans = self.plans.range(start..end);
+            let free = plans.find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)));
+            return free.map(|(key, _)| *key);
         }
         let let_in = match (self.idle, self.values_wanted) {
             (true, _) => u8::MAX,
@@ -499,7 +503,7 @@ impl State {
         // What has its runs already takes no space either.
         let frees = |tree: &Arc<TreeCore>| {
             let version = tree.version();
-            let has_runs = version.frozen.last().is_some_and(|slot| slot.attached().is_some());
+            let has_runs = version.frozen.last().is_some_and(|source| source.attached().is_some());
             has_runs || frees_space(&version.frozen)
         };
         let mut flushes = self.flushes.iter();
@@ -526,11 +530,13 @@ impl State {
         }
         if self.held {
             // First what frees space; the chores take some.
-            let rank = self.waiting_rank();
-            return rank.and_then(|rank| self.pick_rank(rank)).or_else(|| self.pick_chores());
+            let priority = self.waiting_priority();
+            return priority
+                .and_then(|priority| self.pick_priority(priority))
+                .or_else(|| self.pick_maintenance());
         }
         // Short, and under full load something else is always waiting.
-        if let Some(task) = self.pick_chores() {
+        if let Some(task) = self.pick_maintenance() {
             return Some(task);
         }
         if self.scan_is_short()
@@ -538,36 +544,37 @@ impl State {
         {
             return Some(task);
         }
-        self.pick_rank(self.waiting_rank()?)
+        self.pick_priority(self.waiting_priority()?)
     }
 
-    fn pick_chores(&mut self) -> Option<Task> {
-        if !self.chores || self.in_chores {
+    fn pick_maintenance(&mut self) -> Option<Task> {
+        if !self.maintenance || self.in_maintenance {
             return None;
         }
-        (self.chores, self.in_chores) = (false, true);
-        Some(Task::Chores)
+        (self.maintenance, self.in_maintenance) = (false, true);
+        Some(Task::Maintenance)
     }
 
     fn pick_scan(&mut self) -> Option<Task> {
-        if let Some(at) = self.parked.iter().position(|job| job.rank() == SCAN) {
+        if let Some(at) = self.parked.iter().position(|job| job.priority() == SCAN) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
         }
         let key = self.first_plan(SCAN).filter(|key| key.0 == SCAN)?;
         self.take_plan(key)
     }
 
-    fn pick_rank(&mut self, rank: u8) -> Option<Task> {
+    fn pick_priority(&mut self, priority: u8) -> Option<Task> {
         let mut parked = self.parked.iter();
-        if let Some(at) = parked.position(|job| job.rank() == rank && self.may_resume(job)) {
+        if let Some(at) = parked.position(|job| job.priority() == priority && self.may_resume(job))
+        {
             return Some(Task::Resume(self.parked.swap_remove(at)));
         }
-        if rank == FLUSH
+        if priority == FLUSH
             && let Some(id) = self.first_flush()
         {
             return self.take_flush(id);
         }
-        let key = self.first_plan(rank)?;
+        let key = self.first_plan(priority)?;
         self.take_plan(key)
     }
 
@@ -604,10 +611,10 @@ impl State {
 
     fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {
         let (tree, planned) = self.plans.remove(&key)?;
-        self.ranks.remove(&(key.1, key.2));
+        self.priorities.remove(&(key.1, key.2));
         self.busy_nodes.insert((key.1, key.2));
-        if key.0 == 0 {
-            self.urgent.push(key.1);
+        if key.0 == TOMBSTONES {
+            self.compacting.push(key.1);
         }
         Some(Task::Plan(tree, planned))
     }

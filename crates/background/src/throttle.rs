@@ -14,8 +14,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 /// The bucket holds what flows in within this time.
 const BURST: Duration = Duration::from_millis(250);
 
-/// At most this long between two looks at the limit.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// At most this long between two checks at the limit.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
 
 /// A limit on bytes a second. Any thread may use it.
 #[derive(Debug, Default)]
@@ -92,7 +92,7 @@ impl Throttle {
             if wait.is_zero() || stopped() {
                 break;
             }
-            clock.sleep(wait.min(LOOK_EVERY));
+            clock.sleep(wait.min(CHECK_EVERY));
         }
         let waited = clock.now().since(begun).as_nanos();
         self.waited_nanos.fetch_add(u64::try_from(waited).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -144,7 +144,7 @@ mod tests {
             }
             let least = u128::from(written) * 1_000_000_000 / u128::from(limit);
             let passed = clock.now().since(Nanos::ZERO).as_nanos();
-            let slack = LOOK_EVERY.as_nanos() + BURST.as_nanos();
+            let slack = CHECK_EVERY.as_nanos() + BURST.as_nanos();
             assert!(passed <= least + slack, "{passed} ns for {written} bytes at {limit}");
             assert!(u128::from(throttle.waited_nanos()) <= passed);
         }
@@ -154,25 +154,25 @@ mod tests {
     fn a_limit_that_is_lifted_lets_go_at_once() {
         let clock = ManualClock::stepping();
         let throttle = Throttle::new(1);
-        let mut looks = 0;
+        let mut checks = 0;
         throttle.pay(1 << 40, clock.now());
         throttle.wait(&clock, &mut || {
-            looks += 1;
-            if looks == 3 {
+            checks += 1;
+            if checks == 3 {
                 throttle.set_limit(0, clock.now());
             }
             false
         });
-        assert_eq!(looks, 3);
+        assert_eq!(checks, 3);
         throttle.pay(1 << 40, clock.now());
         throttle.wait(&clock, &mut || panic!("there is no limit"));
         throttle.set_limit(1, clock.now());
-        let mut looks = 0;
+        let mut checks = 0;
         throttle.pay(1 << 40, clock.now());
         throttle.wait(&clock, &mut || {
-            looks += 1;
-            looks == 2
+            checks += 1;
+            checks == 2
         });
-        assert_eq!(looks, 2, "and the end of the engine ends it");
+        assert_eq!(checks, 2, "and the end of the engine ends it");
     }
 }

@@ -26,7 +26,7 @@ use crate::planning::{plan_all, replan};
 use crate::queue::{Next, Task};
 
 /// After this long without a commit, idle work is done.
-const IDLE_AFTER: Duration = Duration::from_millis(1000);
+const IDLE_TIMEOUT: Duration = Duration::from_millis(1000);
 
 /// Between tries of work that failed for want of space.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
@@ -58,10 +58,10 @@ fn hides_much(tree: &TreeCore) -> bool {
 /// The loop of one worker thread.
 pub fn worker(background: &Background) {
     loop {
-        match background.queue.next(&mut || background.patience()) {
+        match background.queue.next(&mut || background.idle_timeout()) {
             Next::Stopped => return,
             Next::Hints => background.plan_hints(),
-            Next::Nothing => background.quiet(),
+            Next::Nothing => background.on_timeout(),
             Next::Task(task) => background.perform_or_poison(task),
         }
     }
@@ -70,11 +70,11 @@ pub fn worker(background: &Background) {
 impl Background {
     /// How long a worker waits for a task before it looks around; `None` when there is nothing
     /// that time alone could make due, so that an idle engine does not wake up.
-    fn patience(&self) -> Option<Duration> {
+    fn idle_timeout(&self) -> Option<Duration> {
         let full = self.health().full().map(|_| RETRY_EVERY);
-        let untidy = (!self.tidied.load(Ordering::Acquire)).then_some(IDLE_AFTER);
+        let idle_work = (!self.idle_work_done.load(Ordering::Acquire)).then_some(IDLE_TIMEOUT);
         let checkpoint = self.period.due_in(self.jobs.now());
-        [full, self.sync_due(), untidy, checkpoint].into_iter().flatten().min()
+        [full, self.sync_due(), idle_work, checkpoint].into_iter().flatten().min()
     }
 
     /// How long until the log is to be synced, if it has something to sync.
@@ -113,14 +113,14 @@ impl Background {
     }
 
     /// Nothing was due for a while.
-    fn quiet(&self) {
+    fn on_timeout(&self) {
         self.try_space();
         self.tick();
-        if self.is_idle() && !self.tidied.load(Ordering::Acquire) {
+        if self.is_idle() && !self.idle_work_done.load(Ordering::Acquire) {
             self.begin_idle();
             let due = self.queue.due();
             if due.jobs == 0 && due.running == 0 {
-                self.tidy();
+                self.idle_maintenance();
             }
         }
     }
@@ -157,7 +157,7 @@ impl Background {
         if let Err(error) = self.jobs.log.wal.tick() {
             self.fail(&error);
         }
-        self.look_at_period();
+        self.request_checkpoint_if_due();
     }
 
     /// Lets work that failed for want of space try again.
@@ -198,21 +198,21 @@ impl Background {
     /// Whether nothing was committed for a while.
     pub(crate) fn is_idle(&self) -> bool {
         let last = Nanos(self.last_commit.load(Ordering::Relaxed));
-        self.jobs.now().since(last) >= IDLE_AFTER
+        self.jobs.now().since(last) >= IDLE_TIMEOUT
     }
 
     /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
-    pub fn tidy(&self) {
-        self.tidied.store(true, Ordering::Release);
+    pub fn idle_maintenance(&self) {
+        self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
-        let result = self.tidy_space();
+        let result = self.return_space();
         if let Err(error) = result.and_then(|()| self.jobs.log.wal.trim_spares()) {
             self.fail(&error);
         }
         frondb_core::mem::trim();
     }
 
-    fn tidy_space(&self) -> Result<()> {
+    fn return_space(&self) -> Result<()> {
         while let Some(tail) = self.jobs.reads.runs.space.tail_move_wanted() {
             let goes_on = self.is_idle() || self.health().is_closed();
             if !goes_on
@@ -268,11 +268,11 @@ impl Background {
                 }
             }
             Task::Resume(job) => self.drive(job),
-            Task::Chores => {
-                if let Err(error) = self.chores() {
+            Task::Maintenance => {
+                if let Err(error) = self.maintain() {
                     self.fail(&error);
                 }
-                self.queue.end_chores();
+                self.queue.end_maintenance();
             }
         }
     }
@@ -283,7 +283,7 @@ impl Background {
             Ok(Some(installed)) => {
                 self.settle(tree, installed);
                 let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
-                self.queue.end_flush_with_chores(tree, more);
+                self.queue.end_flush_with_maintenance(tree, more);
                 return;
             }
             Err(error) => {
@@ -316,8 +316,8 @@ impl Background {
                     if let Running::Flush(job) = &job {
                         self.pacing.draining(job.drained_bytes(), job.begun(), self.jobs.now());
                     }
-                    if self.queue.stepped(job.rank()) {
-                        return self.set_aside(job);
+                    if self.queue.stepped(job.priority()) {
+                        return self.park(job);
                     }
                 }
                 Err(error) => return self.give_up(job, &error),
@@ -326,9 +326,9 @@ impl Background {
     }
 
     /// Something more urgent waits.
-    fn set_aside(&self, job: Running) {
+    fn park(&self, job: Running) {
         if let Some(job) = self.queue.park(job) {
-            self.take_back(job);
+            self.requeue(job);
         }
     }
 
@@ -359,7 +359,7 @@ impl Background {
                     Ok(installed) => {
                         self.pacing.drained(bytes, begun, self.jobs.now());
                         self.settle(&tree, installed);
-                        self.has_space(reserved);
+                        self.note_space(reserved);
                     }
                     Err(error) => {
                         abandon(&tree);
@@ -367,14 +367,14 @@ impl Background {
                     }
                 }
                 let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
-                self.queue.end_flush_with_chores(&tree, more);
+                self.queue.end_flush_with_maintenance(&tree, more);
             }
             Running::Merge(job) => {
                 let node = job.planned.node;
                 match job.install(&self.jobs) {
                     Ok(installed) => {
                         self.settle(&tree, installed);
-                        self.has_space(reserved);
+                        self.note_space(reserved);
                     }
                     Err(error) => {
                         tree.install.lock().claimed.remove(&node);
@@ -389,7 +389,7 @@ impl Background {
 
     /// Makes an install durable, lets go of what it dropped, and plans what it touched.
     pub(crate) fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
-        self.tidied.store(false, Ordering::Release);
+        self.idle_work_done.store(false, Ordering::Release);
         match installed.settle(&self.jobs) {
             Ok(touched) => {
                 self.jobs.reads.cursors.unpin_old(tree, self.jobs.now());
@@ -404,7 +404,7 @@ impl Background {
     }
 
     /// A job could write; if it took no reserved space, the disk is no longer full.
-    pub(crate) fn has_space(&self, reserved: bool) {
+    pub(crate) fn note_space(&self, reserved: bool) {
         if !reserved && self.health().full().is_some() {
             self.queue.release(|| self.health().set_full(None));
             self.plan_failed();
@@ -430,7 +430,7 @@ impl Background {
 
     /// The disk is full: a job that may not go on before there is space is begun anew then. It would
     /// keep what it has written, and its node from a job that frees space.
-    fn take_back(&self, job: Running) {
+    fn requeue(&self, job: Running) {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);
         match node {
@@ -459,7 +459,7 @@ impl Background {
         add(&self.jobs.counters.job_failures, 1);
         if error.kind() == ErrorKind::NoSpace {
             for job in self.queue.hold(|| self.health().set_full(Some(error.clone()))) {
-                self.take_back(job);
+                self.requeue(job);
             }
         } else {
             self.health().poison(error);
@@ -481,7 +481,7 @@ impl Background {
     }
 
     /// Looks after the log, the manifest and the free space.
-    fn chores(&self) -> Result<()> {
+    fn maintain(&self) -> Result<()> {
         self.trim_log_if_long()?;
         if self.log_is_long() {
             self.shorten_log()?;

@@ -47,7 +47,7 @@ impl Attachment {
         for delete in deletes {
             memtable.add_range_delete(RangeDelete { seq: seq(delete.seq), ..delete.clone() });
         }
-        let slot = MemSource::attached_runs(
+        let source = MemSource::attached_runs(
             memtable,
             AttachedRuns {
                 txn,
@@ -57,11 +57,11 @@ impl Attachment {
                 are_base: self.are_base,
             },
         );
-        slot.logged(lsns.0, lsns.1);
+        source.logged(lsns.0, lsns.1);
         for value in &self.values {
-            slot.add_value(value.clone());
+            source.add_value(value.clone());
         }
-        slot
+        source
     }
 }
 

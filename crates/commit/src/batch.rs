@@ -14,7 +14,7 @@ use frondb_records::{encode_op, encode_range_delete};
 use frondb_tree::Tree;
 
 /// What a message takes in a memtable beyond its encoding, bytes.
-const SLOT_BYTES: usize = 24;
+const ENTRY_OVERHEAD_BYTES: usize = 24;
 
 /// When a commit returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
@@ -141,8 +141,8 @@ impl Batch {
     /// and a slot for each message. Limited by `Engine::batch_bytes_max`.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let slots = self.len() * SLOT_BYTES;
-        slots + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
+        let overhead = self.len() * ENTRY_OVERHEAD_BYTES;
+        overhead + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
     /// Refuses a batch that is larger than the engine takes.

@@ -16,7 +16,7 @@ use crate::process_memory::ProcessMemory;
 use crate::recovery::{self, Recovered, Recovery};
 use crate::stats::{EngineStats, TreeStats};
 use frondb_background::{
-    Background, FEW_TREES, FULL_TRIES, LOOK_EVERY, Load, LogPins, plan_all, worker,
+    Background, CHECK_EVERY, FEW_TREES, FULL_TRIES, Load, LogPins, plan_all, worker,
 };
 use frondb_catalog::Catalog;
 use frondb_commit::{Batch, CallGuard, CommitHook, Durability, guarded};
@@ -253,7 +253,7 @@ impl Engine {
         let background = self.background();
         background.queue.forget(tree.id);
         background.touched();
-        background.queue.add_chores();
+        background.queue.add_maintenance();
         Ok(())
     }
 
@@ -538,7 +538,7 @@ impl Engine {
             let settled = self
                 .background()
                 .queue
-                .wait_until(LOOK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
+                .wait_until(CHECK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
             let Some(full) = self.health().full() else {
                 if settled {
                     return Ok(());
@@ -551,7 +551,7 @@ impl Engine {
             }
             tries += 1;
             if settled && !self.background().is_manual() {
-                self.background().queue.wait_until(LOOK_EVERY, &mut |_| false);
+                self.background().queue.wait_until(CHECK_EVERY, &mut |_| false);
             }
         }
     }
@@ -616,7 +616,7 @@ impl Engine {
         self.background().trim_log()?;
         self.background().rotate_manifest(false)?;
         background.jobs.log.wal.settle()?;
-        self.background().tidy();
+        self.background().idle_maintenance();
         // From now on what is missing was lost.
         background.jobs.edits.manifest.settle()?;
         self.health().check_unpoisoned()

@@ -429,9 +429,9 @@ fn the_chores_are_due_with_the_end_of_a_flush() {
     let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     work.add_flush(&tree);
     let Some(Task::Flush(flushed)) = work.try_next() else { panic!("a flush is due") };
-    assert_eq!((work.due().running, work.due().chores), (1, false));
-    work.end_flush_with_chores(&flushed, false);
-    assert_eq!((work.due().running, work.due().chores), (0, true));
+    assert_eq!((work.due().running, work.due().maintenance), (1, false));
+    work.end_flush_with_maintenance(&flushed, false);
+    assert_eq!((work.due().running, work.due().maintenance), (0, true));
 }
 
 /// Rule 10: a memtable that is logged again takes the place of what was logged of it before, and of
@@ -566,7 +566,7 @@ fn an_idle_engine_keeps_no_spare_segments() {
     engine.background().trim_log().unwrap();
     most = most.max(spares());
     assert!((1..=2).contains(&most), "{most} spares");
-    engine.background().tidy();
+    engine.background().idle_maintenance();
     assert_eq!(spares(), 0);
 }
 

@@ -30,7 +30,7 @@ impl Engine {
             background.queue.set_merges_max(memory.merges_max());
         }
         background.freeze_if_full(&[]);
-        background.queue.add_chores();
+        background.queue.add_maintenance();
         if background.is_manual() {
             background.run_pending();
         }

@@ -32,28 +32,30 @@ use crate::jobs::install::{InstallEnd, Installed, install as install_change};
 /// Makes the oldest frozen source of a tree part of its trunk, if it is runs of a commit. `None` if
 /// it is something else, or a flush is under way.
 pub fn flush(context: &JobContext, tree: &Arc<TreeCore>) -> Result<Option<Installed>> {
-    let slot = {
+    let source = {
         let mut install = tree.install.lock();
         if install.flushing || tree.is_dropped() {
             return Ok(None);
         }
         let oldest = tree.version().frozen.last().cloned();
-        let Some(slot) = oldest.filter(|slot| slot.attached().is_some()) else { return Ok(None) };
+        let Some(source) = oldest.filter(|source| source.attached().is_some()) else {
+            return Ok(None);
+        };
         install.flushing = true;
-        slot
+        source
     };
-    let installed = install(context, tree, &slot);
+    let installed = install(context, tree, &source);
     tree.install.lock().flushing = false;
     installed.map(Some)
 }
 
-fn install(context: &JobContext, tree: &TreeCore, slot: &Arc<MemSource>) -> Result<Installed> {
-    let Some(attached) = slot.attached() else { return Ok(Installed::nothing()) };
+fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Result<Installed> {
+    let Some(attached) = source.attached() else { return Ok(Installed::nothing()) };
     // Rule 6: run data was synced before the runs became pending.
-    context.log.wal.sync_to(slot.last_lsn())?;
+    context.log.wal.sync_to(source.last_lsn())?;
     // After the commit: a snapshot taken from now on sees all of it.
     let snapshots = context.reads.snapshots.list();
-    let deletes = slot.memtable.range_deletes();
+    let deletes = source.memtable.range_deletes();
     let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
     let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
 
@@ -67,19 +69,19 @@ fn install(context: &JobContext, tree: &TreeCore, slot: &Arc<MemSource>) -> Resu
         true
     };
     let end = |change: &Change, state: &mut InstallState| {
-        ask_for_cleaning(change, &attached.runs);
+        request_tombstone_compaction(change, &attached.runs);
         let mut edits = vec![
             Edit::Flushed { tree: tree.id, seq: attached.last },
             Edit::EndPending { tree: tree.id, txn, part },
         ];
-        for value in slot.take_values() {
+        for value in source.take_values() {
             let Some(first) = value.first().copied() else { continue };
             edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
             state.values.insert(first, value);
         }
         state.flushed = state.flushed.max(attached.last);
         context.edits.pending().end_part(txn, part);
-        Ok(InstallEnd { flushed: Some(slot), edits, orphans: Vec::new() })
+        Ok(InstallEnd { flushed: Some(source), edits, orphans: Vec::new() })
     };
     let Some(installed) = install_change(context, tree, &made, build, end)? else {
         return Ok(Installed::nothing());
@@ -94,7 +96,7 @@ fn made_of(run: &Arc<Run>) -> Made {
 }
 
 /// Long stretches of deletes are cleaned away (rule 15): asks the nodes that got many.
-fn ask_for_cleaning(change: &Change, runs: &[Arc<Run>]) {
+fn request_tombstone_compaction(change: &Change, runs: &[Arc<Run>]) {
     if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= TOMBSTONE_RUN {
         return;
     }

@@ -38,8 +38,8 @@ pub(crate) const GROUP_TREES: usize = 1024;
 /// Memory of the memtable that a flush of `tree` would take, if it is one to flush with others.
 pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
     let version = tree.version();
-    let slot = version.frozen.last().filter(|slot| slot.attached().is_none())?;
-    let bytes = slot.memtable.bytes();
+    let source = version.frozen.last().filter(|source| source.attached().is_none())?;
+    let bytes = source.memtable.bytes();
     (bytes < SMALL_BYTES).then_some(bytes)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
 pub struct FlushJob {
     /// The tree.
     pub tree: Arc<TreeCore>,
-    slot: Arc<MemSource>,
+    source: Arc<MemSource>,
     job: Job,
     deletes: RangeDeletes,
     keep_hidden: Option<SeqNo>,
@@ -61,7 +61,7 @@ pub struct FlushJob {
 /// Whether flushing a tree's frozen memtables leads to space being freed: one of them mostly
 /// deletes. Those that are older have to go first, whatever they hold.
 pub fn frees_space(frozen: &[Arc<MemSource>]) -> bool {
-    frozen.iter().any(|slot| slot.frees_space())
+    frozen.iter().any(|source| source.frees_space())
 }
 
 impl FlushJob {
@@ -77,8 +77,8 @@ impl FlushJob {
             install.flushing = true;
             version
         };
-        let Some(slot) = version.frozen.last().cloned() else { return Ok(None) };
-        let begun = Self::job(context, tree, &version, slot);
+        let Some(source) = version.frozen.last().cloned() else { return Ok(None) };
+        let begun = Self::job(context, tree, &version, source);
         if begun.is_err() {
             tree.install.lock().flushing = false;
         }
@@ -89,12 +89,12 @@ impl FlushJob {
         context: &JobContext,
         tree: &Arc<TreeCore>,
         at: &Version,
-        slot: Arc<MemSource>,
+        source: Arc<MemSource>,
     ) -> Result<Self> {
         let trunk = &at.trunk;
         // After the freeze: a snapshot taken from now on sees all that is in the memtable.
         let snapshots = context.reads.snapshots.list();
-        let memtable = &slot.memtable;
+        let memtable = &source.memtable;
         let deletes = memtable.range_deletes().clone();
         let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
         let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
@@ -119,17 +119,27 @@ impl FlushJob {
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);
         let begun = context.now();
-        Ok(Self { tree, slot, job, deletes, keep_hidden, raw_bytes, leaf_target, begun, reserved })
+        Ok(Self {
+            tree,
+            source,
+            job,
+            deletes,
+            keep_hidden,
+            raw_bytes,
+            leaf_target,
+            begun,
+            reserved,
+        })
     }
 
     /// Memory that the memtable takes.
     pub fn memtable_bytes(&self) -> u64 {
-        self.slot.memtable.bytes()
+        self.source.memtable.bytes()
     }
 
     /// Of that, what was gone through so far.
     pub fn drained_bytes(&self) -> u64 {
-        let memtable = &self.slot.memtable;
+        let memtable = &self.source.memtable;
         let part = u128::from(memtable.bytes()) * u128::from(self.job.entries_in());
         (part / u128::from(memtable.len().max(1))) as u64
     }
@@ -163,7 +173,7 @@ impl FlushJob {
         context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.now());
         Ok(Written {
             tree: self.tree,
-            slot: self.slot,
+            source: self.source,
             result,
             deletes: self.deletes,
             keep_hidden: self.keep_hidden,
@@ -178,7 +188,7 @@ impl FlushJob {
 pub struct Written {
     /// The tree.
     pub tree: Arc<TreeCore>,
-    slot: Arc<MemSource>,
+    source: Arc<MemSource>,
     result: JobResult,
     deletes: RangeDeletes,
     keep_hidden: Option<SeqNo>,
@@ -193,7 +203,7 @@ pub struct Written {
 /// # Errors
 /// None of it may be installed; its runs are given back.
 pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
-    let last = written.iter().map(|written| written.slot.last_lsn()).max().unwrap_or(Lsn(0));
+    let last = written.iter().map(|written| written.source.last_lsn()).max().unwrap_or(Lsn(0));
     let synced = context.reads.runs.space.sync().and_then(|()| context.log.wal.sync_to(last));
     synced.inspect_err(|_| written.iter().for_each(Written::discard))
 }
@@ -206,7 +216,7 @@ impl Written {
 
     /// Makes the runs part of the trunk. REQUIRES: [`make_durable`].
     pub fn install(self, context: &JobContext) -> Result<Installed> {
-        let Self { tree, slot, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
+        let Self { tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
         let appended: u64 = result
             .made
             .iter()
@@ -215,7 +225,7 @@ impl Written {
             .sum();
 
         let made = &result.made;
-        let tombstone_runs = TombstoneRuns::find(&tree.version().trunk.root, &slot.memtable);
+        let tombstone_runs = TombstoneRuns::find(&tree.version().trunk.root, &source.memtable);
         let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| {
             builder.flush(made, &deletes, keep_hidden, leaf_target);
             true
@@ -223,7 +233,7 @@ impl Written {
         let end = |change: &Change, state: &mut InstallState| {
             tombstones::request_after_flush(&change.trunk.root, &tombstone_runs, made);
             let dropped = extents_of(&result.dropped_refs)?;
-            Ok(note_flush(context, &tree, state, &slot, &dropped))
+            Ok(note_flush(context, &tree, state, &source, &dropped))
         };
         let Some(installed) = install(context, &tree, made, build, end)? else {
             tree.install.lock().flushing = false;
@@ -242,15 +252,15 @@ fn note_flush<'a>(
     context: &JobContext,
     tree: &TreeCore,
     state: &mut InstallState,
-    slot: &'a Arc<MemSource>,
+    source: &'a Arc<MemSource>,
     dropped: &[Vec<Extent>],
 ) -> InstallEnd<'a> {
-    let flushed = slot.max_seq();
+    let flushed = source.max_seq();
     // Without a sync of its own the manifest learns how far the log was durable.
     let log = Edit::Log { start: Lsn(0), durable: context.log.wal.durable_lsn() };
     let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
     let mut orphans = Vec::new();
-    for value in slot.take_values() {
+    for value in source.take_values() {
         let Some(first) = value.first().copied() else { continue };
         if dropped.iter().any(|extents| extents.first() == Some(&first)) {
             orphans.extend(value);
@@ -261,7 +271,7 @@ fn note_flush<'a>(
     }
     state.flushed = state.flushed.max(flushed);
     state.flushing = false;
-    InstallEnd { flushed: Some(slot), edits, orphans }
+    InstallEnd { flushed: Some(source), edits, orphans }
 }
 
 /// A flush that failed is begun anew later, from the memtable.

@@ -125,7 +125,7 @@ impl MergeJob {
         let result = job.finish()?;
         context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.now());
         let below = match &result.first_kept {
-            Some(key) => ranks(&runs, key)?,
+            Some(key) => entries_below(&runs, key)?,
             None => HashMap::new(),
         };
         // A trim writes nothing, and a reader may be waiting for it.
@@ -198,7 +198,7 @@ fn drop_values(
 }
 
 /// How many messages of each run are below `key`, about.
-fn ranks(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
+fn entries_below(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
 

@@ -18,7 +18,7 @@ pub enum Running {
 
 impl Running {
     /// Smaller comes first.
-    pub fn rank(&self) -> u8 {
+    pub fn priority(&self) -> u8 {
         match self {
             Self::Flush(_) => FLUSH,
             Self::Merge(job) => job.planned.priority,
