@@ -4,7 +4,6 @@ use frondb_commit::{Committed, Committer};
 use frondb_core::clock::Nanos;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::{ErrorKind, Result};
 use frondb_tree::{Health, MemtableAccount};
 
 use crate::context::JobContext;
@@ -13,9 +12,6 @@ use crate::log_pins::LogPins;
 use crate::pacing::Pacing;
 use crate::period::Period;
 use crate::queue::Queue;
-
-/// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
-pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
 /// The background work of an open database, with or without threads. Any thread may use it.
 pub struct Background {
@@ -81,26 +77,6 @@ impl Background {
 
     pub(crate) fn now(&self) -> Nanos {
         self.jobs.now()
-    }
-
-    /// Runs `commit`; one that only deletes can be logged on a full disk (rule 25).
-    ///
-    /// # Errors
-    /// Those of `commit`.
-    pub fn lending_space(
-        &self,
-        frees_space: bool,
-        mut commit: impl FnMut() -> Result<Committed>,
-    ) -> Result<Committed> {
-        let committed = match commit() {
-            Err(error) if error.kind() == ErrorKind::NoSpace && frees_space => {
-                self.jobs.reads.runs.space.lend_reserve(LEND_BYTES)?;
-                commit()
-            }
-            other => other,
-        };
-        // A failed sync of a large value, or of the log.
-        committed.inspect_err(|error| self.health().poison_if_unknown(error))
     }
 
     /// What follows a commit, but the wait for the disk.

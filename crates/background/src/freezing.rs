@@ -1,0 +1,168 @@
+//! Freezing memtables, and waiting until they are flushed.
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+use frondb_tree::TreeCore;
+
+use crate::admission::{CHECK_EVERY, FULL_TRIES};
+use crate::background::Background;
+use crate::jobs::flush::frees_space;
+
+/// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
+/// space comes back.
+const RANGE_DELETES_MAX: u64 = 1000;
+
+/// Large values of a memtable, bytes, above which it is frozen. Their messages are so small that
+/// the write buffer would hold gigabytes of them, overwritten and deleted ones too, before a flush
+/// gave any of it back.
+const VALUE_BYTES_MAX: u64 = 64 << 20;
+
+impl Background {
+    /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
+    /// early, one with a long stretch of deletes (rule 15), and one with many large values.
+    pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
+        let buffer = self.jobs.shares.now().write_buffer_bytes();
+        // A flush into a slow codec stays below half a second, so that writers never wait longer.
+        let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
+        let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
+        for tree in touched {
+            let active = Arc::clone(&tree.version().active);
+            let memtable = &active.memtable;
+            let early = tree.is_sequential() && memtable.bytes() >= part;
+            let tombstone_run = tree.tombstone_search.is_due(&tree.version());
+            let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
+            let large = active.value_bytes() > VALUE_BYTES_MAX;
+            if early || tombstone_run || many || large {
+                if tombstone_run {
+                    self.wait_tombstone_compaction(tree);
+                }
+                self.freeze(tree);
+            }
+        }
+        while self.account.active_bytes() >= buffer {
+            match self.jobs.trees.largest() {
+                Some(tree) if self.freeze(&tree) => {}
+                _ => break,
+            }
+        }
+        if self.is_manual() && !touched.is_empty() {
+            self.run_pending();
+        }
+    }
+
+    /// A second long stretch of deletes waits until the first has been cleaned away, so that a
+    /// reader steps over two at most (rule 15).
+    fn wait_tombstone_compaction(&self, tree: &Arc<TreeCore>) {
+        if self.is_manual() {
+            self.run_pending();
+            return;
+        }
+        while !self.queue.wait_compacted(tree.id, CHECK_EVERY) {
+            if self.health().check().is_err() || self.health().full().is_some() || tree.is_dropped()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is small:
+    /// one at a time, for flushes of a few deletes each would fill the disk with what describes them.
+    pub fn freeze_deletes(&self) {
+        let trees = self.jobs.trees.all();
+        if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {
+            return;
+        }
+        let deletes = trees.iter().filter(|tree| tree.version().active.frees_space());
+        if let Some(tree) = deletes.max_by_key(|tree| tree.version().active.memtable.bytes()) {
+            self.freeze(tree);
+        }
+    }
+
+    /// Freezes the active memtable of a tree, if it has anything, and has it flushed. Returns whether it
+    /// did.
+    pub fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
+        let froze = self.committer.exclusive(|_| tree.freeze());
+        if froze {
+            self.queue.add_flush(tree);
+        }
+        froze
+    }
+
+    /// Freezes every memtable of more than `above` bytes.
+    pub fn freeze_all(&self, above: u64) {
+        for tree in self.jobs.trees.all() {
+            if tree.version().active.memtable.bytes() > above {
+                self.freeze(&tree);
+            }
+        }
+    }
+
+    /// Sees to it that the runs of a commit become part of their trees.
+    pub fn flush_attached(&self, trees: &[Arc<TreeCore>]) {
+        trees.iter().for_each(|tree| self.queue.add_flush(tree));
+        if self.is_manual() && !trees.is_empty() {
+            self.run_pending();
+        }
+    }
+
+    /// Freezes all memtables and waits until they are flushed.
+    ///
+    /// # Errors
+    /// As [`wait_flushed`](Self::wait_flushed).
+    pub fn flush(&self) -> Result<()> {
+        self.freeze_all(0);
+        self.wait_flushed()
+    }
+
+    /// Waits until all frozen memtables are flushed.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned`.
+    pub fn wait_flushed(&self) -> Result<()> {
+        let mut tries = 0;
+        let mut left = self.jobs.trees.all();
+        loop {
+            self.health().check_unpoisoned()?;
+            if self.is_manual() {
+                self.try_space();
+                self.run_pending();
+                self.health().check_unpoisoned()?;
+            }
+            // A tree is looked at again only until its memtables are seen to be flushed: with ten
+            // thousand of them a look at all after each change would be most of the work.
+            if all_flushed(&mut left) {
+                return Ok(());
+            }
+            if let Some(full) = self.health().full() {
+                // Merges may be about to free what is missing.
+                if tries == FULL_TRIES || self.is_manual() && tries > 0 {
+                    return Err(full);
+                }
+                tries += 1;
+            }
+            if self.is_manual() {
+                continue;
+            }
+            self.queue.wait_until(CHECK_EVERY, &mut |_| all_flushed(&mut left));
+        }
+    }
+
+    /// Runs background work on this thread until nothing is due.
+    pub fn run_pending(&self) {
+        loop {
+            self.plan_hints();
+            let Some(task) = self.queue.try_next() else { return };
+            self.perform(task);
+            if self.health().check_unpoisoned().is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether no tree has frozen memtables; forgets those that have none. The last go first, as flushes
+/// take the first ones first.
+fn all_flushed(left: &mut Vec<Arc<TreeCore>>) -> bool {
+    while left.pop_if(|tree| tree.version().frozen.is_empty()).is_some() {}
+    left.is_empty()
+}

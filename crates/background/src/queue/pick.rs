@@ -1,0 +1,176 @@
+//! What comes next.
+
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, TreeId};
+use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
+
+use frondb_tree::TreeCore;
+
+use super::state::QueueState;
+use super::task::Task;
+use crate::jobs::Running;
+use crate::jobs::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
+use crate::priority::{FLUSH, SCAN, TOMBSTONES};
+
+impl QueueState {
+    pub(super) fn next(&mut self) -> Option<Task> {
+        if self.stopped {
+            return None;
+        }
+        let task = self.pick()?;
+        self.running += match &task {
+            Task::FlushGroup(trees) => trees.len(),
+            _ => 1,
+        };
+        Some(task)
+    }
+
+    /// The smallest priority of what waits and may run.
+    pub(super) fn waiting_priority(&self) -> Option<u8> {
+        let flush = self.first_flush().map(|_| FLUSH);
+        let parked = self.parked.iter().filter(|job| self.may_resume(job));
+        let parked = parked.map(|job| job.priority()).min();
+        let plan = self.first_plan(TOMBSTONES).map(|key| key.0);
+        [flush, parked, plan].into_iter().flatten().min()
+    }
+
+    pub(super) fn may_resume(&self, job: &Running) -> bool {
+        !self.held || job.frees_space()
+    }
+
+    fn pick(&mut self) -> Option<Task> {
+        if self.stuck {
+            return None;
+        }
+        if self.held {
+            // First what frees space; the chores take some.
+            let priority = self.waiting_priority();
+            return priority
+                .and_then(|priority| self.pick_priority(priority))
+                .or_else(|| self.pick_maintenance());
+        }
+        // Short, and under full load something else is always waiting.
+        if let Some(task) = self.pick_maintenance() {
+            return Some(task);
+        }
+        if self.scan_is_short()
+            && let Some(task) = self.pick_scan()
+        {
+            return Some(task);
+        }
+        self.pick_priority(self.waiting_priority()?)
+    }
+
+    fn pick_maintenance(&mut self) -> Option<Task> {
+        if !self.maintenance || self.in_maintenance {
+            return None;
+        }
+        (self.maintenance, self.in_maintenance) = (false, true);
+        Some(Task::Maintenance)
+    }
+
+    fn pick_scan(&mut self) -> Option<Task> {
+        if let Some(at) = self.parked.iter().position(|job| job.priority() == SCAN) {
+            return Some(Task::Resume(self.parked.swap_remove(at)));
+        }
+        let key = self.first_plan(SCAN).filter(|key| key.0 == SCAN)?;
+        self.take_plan(key)
+    }
+
+    fn pick_priority(&mut self, priority: u8) -> Option<Task> {
+        let mut parked = self.parked.iter();
+        if let Some(at) = parked.position(|job| job.priority() == priority && self.may_resume(job))
+        {
+            return Some(Task::Resume(self.parked.swap_remove(at)));
+        }
+        if priority == FLUSH
+            && let Some(id) = self.first_flush()
+        {
+            return self.take_flush(id);
+        }
+        let key = self.first_plan(priority)?;
+        self.take_plan(key)
+    }
+
+    /// The tree whose oldest memtable may be flushed now.
+    fn first_flush(&self) -> Option<TreeId> {
+        // What has its runs already takes no space either.
+        let frees = |tree: &Arc<TreeCore>| {
+            let version = tree.version();
+            let has_runs = version.frozen.last().is_some_and(|source| source.attached().is_some());
+            has_runs || frees_space(&version.frozen)
+        };
+        let mut flushes = self.flushes.iter();
+        flushes
+            .find(|(id, tree)| !self.busy_flushes.contains(id) && (!self.held || frees(tree)))
+            .map(|(id, _)| *id)
+    }
+
+    fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
+        let start = (from, TreeId::MIN, NodeId::MIN);
+        // Those under way go on, and end, whatever their priority. On a full disk none of them is parked that may
+        // not go on.
+        let is_enough = self.merges_max > 0 && self.busy_nodes.len() >= self.merges_max;
+        if is_enough && !self.held {
+            if from > TOMBSTONES {
+                return None;
+            }
+            let end = (TOMBSTONES + 1, TreeId::MIN, NodeId::MIN);
+            let mut plans = self.plans.range(start..end);
+            let free = plans.find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)));
+            return free.map(|(key, _)| *key);
+        }
+        let let_in = match (self.idle, self.values_wanted) {
+            (true, _) => u8::MAX,
+            (false, 0) => PRIORITY_VALUES,
+            (false, _) => PRIORITY_IDLE,
+        };
+        let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
+            !self.busy_nodes.contains(&(key.1, key.2))
+                && if self.held { planned.frees_space } else { key.0 < let_in }
+        };
+        let mut plans = self.plans.range(start..);
+        plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
+    }
+
+    /// Takes the flush of a tree; if its memtable is small, with those of trees behind it.
+    fn take_flush(&mut self, first: TreeId) -> Option<Task> {
+        let mut group = Vec::new();
+        let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));
+        if self.held {
+            // What may run now is told for each.
+            bytes = None;
+        }
+        if let Some(sum) = &mut bytes {
+            let behind = self.flushes.range(first..).skip(1).take(GROUP_TREES - 1);
+            for (id, tree) in behind.filter(|(id, _)| !self.busy_flushes.contains(id)) {
+                let Some(more) = small_flush_bytes(tree) else { continue };
+                if *sum + more > GROUP_BYTES {
+                    break;
+                }
+                *sum += more;
+                group.push(*id);
+            }
+        }
+        let mut take = |id: TreeId| {
+            self.busy_flushes.insert(id);
+            self.flushes.remove(&id)
+        };
+        let first = take(first)?;
+        if group.is_empty() {
+            return Some(Task::Flush(first));
+        }
+        let others = group.into_iter().filter_map(take);
+        Some(Task::FlushGroup(std::iter::once(first).chain(others).collect()))
+    }
+
+    fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {
+        let (tree, planned) = self.plans.remove(&key)?;
+        self.priorities.remove(&(key.1, key.2));
+        self.busy_nodes.insert((key.1, key.2));
+        if key.0 == TOMBSTONES {
+            self.compacting.push(key.1);
+        }
+        Some(Task::Plan(tree, planned))
+    }
+}

@@ -1,0 +1,175 @@
+//! What a worker does with a task: begins its job, steps it, installs what it made.
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_space::Reclaim;
+use frondb_tree::TreeCore;
+
+use crate::background::Background;
+use crate::jobs::flush::{FlushJob, abandon};
+use crate::jobs::install::Installed;
+use crate::jobs::merge::{Begun, MergeJob};
+use crate::jobs::{Running, attach};
+use crate::planning::replan;
+use crate::queue::Task;
+
+impl Background {
+    /// Does one task to its end, or until something more urgent waits.
+    pub fn perform(&self, task: Task) {
+        match task {
+            Task::Flush(tree) => self.begin_flush(&tree),
+            Task::FlushGroup(trees) => self.flush_group(&trees),
+            Task::Plan(tree, planned) => {
+                let key = (tree.id, planned.node);
+                let begun = self.make_room_for_edit();
+                match begun.and_then(|()| MergeJob::begin(&self.jobs, &tree, planned)) {
+                    Ok(Some(Begun::Job(job))) => self.drive(Running::Merge(job)),
+                    Ok(Some(Begun::Done(installed))) => {
+                        self.settle(&tree, installed);
+                        self.queue.end_plan(key.0, key.1);
+                    }
+                    Ok(None) => self.queue.end_plan(key.0, key.1),
+                    Err(error) => {
+                        self.fail_merge(&error);
+                        self.queue.end_plan(key.0, key.1);
+                        self.plan_again(&tree, key.1, &error);
+                    }
+                }
+            }
+            Task::Resume(job) => self.drive(job),
+            Task::Maintenance => {
+                if let Err(error) = self.maintain() {
+                    self.fail(&error);
+                }
+                self.queue.end_maintenance();
+            }
+        }
+    }
+
+    fn begin_flush(&self, tree: &Arc<TreeCore>) {
+        match self.make_room_for_edit().and_then(|()| attach::flush(&self.jobs, tree)) {
+            Ok(None) => {}
+            Ok(Some(installed)) => {
+                self.settle(tree, installed);
+                let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
+                self.queue.end_flush_with_maintenance(tree, more);
+                return;
+            }
+            Err(error) => {
+                self.fail(&error);
+                self.queue.end_flush(tree, true);
+                return;
+            }
+        }
+        match FlushJob::begin(&self.jobs, tree) {
+            Ok(Some(job)) => self.drive(Running::Flush(Box::new(job))),
+            Ok(None) => self.queue.end_flush(tree, false),
+            Err(error) => {
+                self.fail(&error);
+                self.queue.end_flush(tree, true);
+            }
+        }
+    }
+
+    fn drive(&self, mut job: Running) {
+        let mut written = job.bytes_written();
+        loop {
+            self.jobs.throttle.wait(&*self.jobs.reads.clock, &mut || self.health().is_closed());
+            let stepped = job.step();
+            self.jobs.throttle.pay(job.bytes_written() - written, self.jobs.now());
+            written = job.bytes_written();
+            match stepped {
+                Ok(true) => return self.install(job),
+                Ok(false) => {
+                    self.tick();
+                    if let Running::Flush(job) = &job {
+                        self.pacing.draining(job.drained_bytes(), job.begun(), self.jobs.now());
+                    }
+                    if self.queue.stepped(job.priority()) {
+                        return self.park(job);
+                    }
+                }
+                Err(error) => return self.give_up(job, &error),
+            }
+        }
+    }
+
+    /// Something more urgent waits.
+    fn park(&self, job: Running) {
+        if let Some(job) = self.queue.park(job) {
+            self.requeue(job);
+        }
+    }
+
+    fn install(&self, job: Running) {
+        if let Err(error) = self.make_room_for_edit() {
+            return self.give_up(job, &error);
+        }
+        let tree = Arc::clone(job.tree());
+        let reserved = job.frees_space();
+        match job {
+            Running::Flush(job) => {
+                let (bytes, begun) = (job.memtable_bytes(), job.begun());
+                match job.install(&self.jobs) {
+                    Ok(installed) => {
+                        self.pacing.drained(bytes, begun, self.jobs.now());
+                        self.settle(&tree, installed);
+                        self.note_space(reserved);
+                    }
+                    Err(error) => {
+                        abandon(&tree);
+                        self.fail(&error);
+                    }
+                }
+                let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
+                self.queue.end_flush_with_maintenance(&tree, more);
+            }
+            Running::Merge(job) => {
+                let node = job.planned.node;
+                match job.install(&self.jobs) {
+                    Ok(installed) => {
+                        self.settle(&tree, installed);
+                        self.note_space(reserved);
+                    }
+                    Err(error) => {
+                        tree.install.lock().claimed.remove(&node);
+                        self.fail_merge(&error);
+                        self.plan_again(&tree, node, &error);
+                    }
+                }
+                self.queue.end_plan(tree.id, node);
+            }
+        }
+    }
+
+    /// Makes an install durable, lets go of what it dropped, and plans what it touched.
+    pub(crate) fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
+        self.idle_work_done.store(false, Ordering::Release);
+        match installed.settle(&self.jobs) {
+            Ok(touched) => {
+                self.jobs.reads.cursors.unpin_old(tree, self.jobs.now());
+                replan(&self.jobs, &self.queue, tree, &touched);
+            }
+            Err(error) => {
+                // The trunk in memory is ahead of the manifest: nothing may build on it.
+                self.health().poison(&error);
+                self.queue.stop();
+            }
+        }
+    }
+
+    /// Looks after the log, the manifest and the free space.
+    fn maintain(&self) -> Result<()> {
+        self.trim_log_if_long()?;
+        if self.log_is_long() {
+            self.shorten_log()?;
+        }
+        if self.health().full().is_none() {
+            self.checkpoint_if_due()?;
+            self.rotate_manifest(false)?;
+        }
+        self.jobs.reads.runs.space.reclaim_step(Reclaim::Busy)?;
+        Ok(())
+    }
+}
