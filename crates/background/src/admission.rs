@@ -1,10 +1,10 @@
-//! Letting commits in: what they wait for, what is frozen when, and what waits for flushes.
+//! Admission of commits: write stalls, and refusal on a full disk.
 //!
-//! A writer meets three limits: the pace of background work ([`crate::pacing`]), twice the write
-//! buffer of memtables, and as much of log. On a full disk it meets a fourth: what does not free
-//! space is refused, what does waits for its own flushes.
+//! A commit meets three limits: the pace of background work ([`crate::pacing`]), memtables of twice
+//! the write buffer, and a log of twice the write buffer. A full disk is a fourth: a commit that
+//! frees no space fails, and one that does waits for its own flushes.
 //!
-//! An engine without background threads does the work here instead of waiting for it.
+//! A database without background threads does the work here instead of waiting for it.
 
 use std::time::Duration;
 
@@ -14,27 +14,28 @@ use frondb_core::{Error, ErrorKind, Result};
 use crate::background::Background;
 use crate::pacing::Debt;
 
-/// How long a wait for background work lasts before the engine's health is looked at again.
+/// Longest wait for background work between two checks of the health of the database.
 pub const CHECK_EVERY: Duration = Duration::from_millis(100);
 
-/// How often a delete or a flush on a full disk looks again before it gives up.
+/// How many times a delete or a flush on a full disk checks for space before it fails.
 pub const FULL_TRIES: u32 = 20;
 
-/// What a commit brings.
+/// The size of a commit, and how it is to be admitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Bytes of its messages.
     pub bytes: u64,
-    /// How many messages.
+    /// Number of its messages.
     pub messages: u64,
-    /// It only deletes: let in while the disk is full.
+    /// Whether the commit is admitted while the disk is full: it only deletes, or leads to space
+    /// being freed.
     pub frees_space: bool,
-    /// It does not wait for background work.
+    /// Whether the commit is exempt from pacing.
     pub unpaced: bool,
 }
 
 impl Load {
-    /// What a batch brings.
+    /// The load of a batch.
     #[must_use]
     pub fn of(batch: &Batch) -> Self {
         Self {
@@ -57,8 +58,12 @@ impl Background {
         }
     }
 
-    /// Lets a commit in, at the pace that background work can follow; `Cancelled`, soon after
-    /// `is_cancelled` says so, if it still waits then.
+    /// Admits a commit at the pace that background work can follow. `is_cancelled` is asked while
+    /// the commit waits.
+    ///
+    /// # Errors
+    /// `NoSpace` if the disk is full and the commit frees no space, or gets no room for its
+    /// deletes. `Cancelled` soon after `is_cancelled` returns `true`. `Poisoned`, `Closed`.
     pub fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         if self.health().full().is_some() {
             if self.is_manual() && !(load.frees_space && self.has_room_to_delete()) {
@@ -81,7 +86,7 @@ impl Background {
             self.run_pending();
             return self.health().check();
         }
-        // What the commit adds to memtables is about its encoding and a slot a message.
+        // Memtables grow by about the encoding of the messages and 24 bytes for each.
         let bytes = load.bytes + load.messages * 24;
         let before = self.jobs.now();
         if let Some(wait) = self.pacing.wait(bytes, debt) {
@@ -89,18 +94,19 @@ impl Background {
         }
         self.wait_for_room(is_cancelled)?;
         self.pacing.waited(self.jobs.now().since(before).as_nanos() as u64);
-        // The disk may have been found full meanwhile.
+        // The disk may have become full during the wait.
         self.admit_to_full_disk(load, is_cancelled)
     }
 
-    /// Whether both the write buffer and the log are below their limit.
+    /// Whether the memtables and the log are below twice the write buffer.
     fn has_room(&self) -> bool {
         self.is_below(self.jobs.shares.now().write_buffer_bytes() * 2)
     }
 
-    /// The same for deletes on a full disk. Rows that found no space may fill the buffer to its limit,
-    /// and only deletes can get them out: there is room for so many that they outnumber the rows of
-    /// the memtable that they go to, for this makes it one that is flushed.
+    /// The same for deletes on a full disk, below three times the write buffer. Rows that found no
+    /// space may have filled the memtables to their limit, and only deletes can free space. The
+    /// extra room lets the deletes in a memtable outnumber its rows, and such a memtable is flushed
+    /// even on a full disk.
     fn has_room_to_delete(&self) -> bool {
         self.is_below(self.jobs.shares.now().write_buffer_bytes() * 3)
     }
@@ -109,8 +115,8 @@ impl Background {
         self.account.unflushed_bytes() < limit && self.jobs.log.replay_bytes() < limit
     }
 
-    /// Deletes go on while the disk is full, as far as memory takes them, and wait for their own
-    /// flushes then; there is always some space for those.
+    /// Admits deletes on a full disk while memory has room for them; then they wait for their own
+    /// flushes, for which the reserve has space. Other commits fail.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let mut tries = 0;
         while let Some(full) = self.health().full() {
@@ -130,7 +136,8 @@ impl Background {
         Ok(())
     }
 
-    /// Waits while the write buffer, or the log, is at its limit and the disk is not known as full.
+    /// Waits while the memtables or the log are at their limit, unless the disk is known to be
+    /// full.
     fn wait_for_room(&self, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         while !self.has_room() {
             check_cancelled(is_cancelled)?;
@@ -142,7 +149,7 @@ impl Background {
             });
             self.health().check()?;
             if nothing_due || self.health().full().is_some() {
-                // What is left is not ours to flush; waiting would not end.
+                // No flush is left that could make room, so the wait would never end.
                 return Ok(());
             }
         }
@@ -152,7 +159,8 @@ impl Background {
 
 fn check_cancelled(is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     if is_cancelled() {
-        let message = "cancelled waiting for background work to make room: nothing was written";
+        let message =
+            "the commit was cancelled while it waited for background work; nothing was written";
         return Err(Error::new(ErrorKind::Cancelled, message));
     }
     Ok(())

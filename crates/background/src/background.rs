@@ -1,4 +1,4 @@
-//! [`Background`]: what flushes and merges, and what commits wait for.
+//! [`Background`]: the flushes and merges of an open database, and what commits wait for.
 
 use frondb_commit::{Committed, Committer};
 use frondb_core::clock::Nanos;
@@ -13,32 +13,36 @@ use crate::pacing::Pacing;
 use crate::period::Period;
 use crate::queue::Queue;
 
-/// The background work of an open database, with or without threads. Any thread may use it.
+/// The background work of an open database, with or without threads of its own. Any thread may use
+/// it.
 pub struct Background {
-    /// What jobs take.
+    /// The handles that jobs get.
     pub jobs: Arc<JobContext>,
-    /// What is due.
+    /// The work that is due.
     pub queue: Arc<Queue>,
-    /// The commit lock, under which memtables are frozen and logged again.
+    /// The commit lock; memtables are frozen and logged again under it.
     pub(crate) committer: Arc<Committer>,
-    /// Memory of memtables.
+    /// The memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,
-    /// What else keeps old records of the log.
+    /// What needs old records of the log, beside the memtables.
     pub(crate) pins: Arc<dyn LogPins>,
     pub(crate) pacing: Pacing,
     pub(crate) period: Period,
-    /// No thread works in the background: calls do the work themselves.
+    /// Whether the database has no background threads, so that calls do the work themselves.
     is_manual: bool,
-    /// When the last commit was, by the clock.
+    /// Time of the last commit, in nanoseconds of the clock.
     pub(crate) last_commit: AtomicU64,
-    /// Nothing is left to tidy since the last write.
+    /// Whether idle maintenance was done since the last write.
     pub(crate) idle_work_done: AtomicBool,
-    /// A worker knows that the log has something to sync when its time has come.
+    /// Whether a worker will sync the log when the sync mode says so. If not, a commit wakes one.
     pub(crate) ticking: AtomicBool,
 }
 
 impl Background {
     /// The background work of a database that was just opened.
+    ///
+    /// `period` is the checkpoint period; zero means no checkpoints by time. With `is_manual` no
+    /// thread works in the background, and calls do the work themselves.
     #[must_use]
     pub fn new(
         jobs: Arc<JobContext>,
@@ -65,7 +69,7 @@ impl Background {
         })
     }
 
-    /// Whether no thread works in the background.
+    /// Whether the database has no background threads.
     #[must_use]
     pub fn is_manual(&self) -> bool {
         self.is_manual
@@ -79,7 +83,9 @@ impl Background {
         self.jobs.now()
     }
 
-    /// What follows a commit, but the wait for the disk.
+    /// Does what follows a commit, except for the wait until it is durable: counts it, requests
+    /// flushes of attached runs, probes for known-empty ranges, and freezes memtables that are
+    /// full. `messages` and `bytes` are the size of the commit.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64) {
         let counters = &self.jobs.counters;
         add(&counters.commits, 1);
@@ -94,11 +100,11 @@ impl Background {
         self.freeze_if_full(&committed.trees);
     }
 
-    /// Something was written: there will be something to tidy.
+    /// Notes that something was written, so that idle maintenance will be due.
     pub fn touched(&self) {
         if self.idle_work_done.swap(false, Ordering::AcqRel) {
             self.queue.set_idle(false);
-            // A worker that sleeps without end should look around once things are quiet again.
+            // A worker that waits without limit must wake to see that idle maintenance will be due.
             self.queue.wake();
         } else {
             self.queue.set_idle(false);
@@ -106,34 +112,35 @@ impl Background {
         self.keep_ticking();
     }
 
-    /// The sync mode of the log has changed: a worker may be waiting for as long as the old one allowed.
+    /// Wakes a worker after the sync mode of the log has changed: it may be waiting for as long as
+    /// the old mode allowed.
     pub fn sync_mode_changed(&self) {
         self.ticking.store(true, Ordering::Release);
         self.queue.wake();
     }
 
-    /// Changes how long a record of the log may be the only place of its messages, about; zero for as long
-    /// as the log is short enough.
+    /// Sets the checkpoint period: for about how long a log record may be the only place of its
+    /// messages. Zero means no checkpoints by time.
     pub fn set_period(&self, length: std::time::Duration) {
         self.period.set_length(length);
-        // What was committed while there was none counts from now on.
+        // Commits made while there was no period count from now on.
         self.mark_recovered();
         self.queue.wake();
     }
 
-    /// How long until a checkpoint is due by time; `None` if time alone makes none due.
+    /// Time until a checkpoint is due; `None` if none becomes due by time alone.
     #[must_use]
     pub fn checkpoint_due_in(&self) -> Option<std::time::Duration> {
         self.period.due_in(self.now())
     }
 
-    /// How long a record of the log may be the only place of its messages; zero for no limit.
+    /// The checkpoint period; zero means no checkpoints by time.
     #[must_use]
     pub fn period(&self) -> std::time::Duration {
         self.period.length()
     }
 
-    /// Nanoseconds that writers have been slowed by.
+    /// Nanoseconds that commits have waited for background work, all threads together.
     #[must_use]
     pub fn write_stall_nanos(&self) -> u64 {
         self.pacing.waited_nanos()

@@ -1,8 +1,8 @@
-//! How far the log is needed, and the manifest's snapshot.
+//! Trimming the log: how far back it is needed, and moving what needs its beginning.
 //!
-//! The log is needed from the first record whose messages are in a memtable only. A small
-//! memtable that pins an old record is logged again (rule 10): so the log stays within twice the
-//! write buffer, and thousands of idle trees cost no flush.
+//! The log is needed from the first record whose messages are in a memtable only, or that a
+//! prepared transaction needs. A small memtable that needs an old record is logged again (rule 10).
+//! So the log stays within twice the write buffer, and thousands of idle trees cost no flush.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result};
@@ -12,20 +12,23 @@ use frondb_tree::TreeCore;
 use crate::background::Background;
 use crate::counters::add;
 
-/// So few trees are flushed whole rather than logged again: the log is short then.
+/// With at most this many trees, a checkpoint flushes all memtables and logs none again, so that
+/// the log becomes short.
 pub const FEW_TREES: usize = 64;
 
-/// Memtables of less memory than this are logged again rather than flushed.
+/// Bytes; smaller memtables are logged again, larger ones are flushed.
 pub const RELOG_BYTES_MAX: u64 = 64 * 1024;
 
 impl Background {
-    /// Where the log begins that some memtable or prepared transaction still needs.
+    /// The first position of the log that a memtable or a prepared transaction still needs.
     #[must_use]
     pub fn log_start(&self) -> Lsn {
         let log = &self.jobs.log;
-        // Read before the trees: a record behind this is not noted in its memtable yet.
+        // Read this before the trees: a record at or above this position may not be noted in its
+        // memtable yet.
         let mut start = log.applied();
-        // Likewise: a transaction that commits is noted in its trees before it is prepared no more.
+        // Read this before the trees, too: a prepared transaction that commits is noted in its
+        // trees before it is removed from the pins.
         start = start.min(self.pins.needed_from());
         let durable = log.wal.durable_lsn();
         self.jobs.trees.for_each(|tree| {
@@ -38,7 +41,8 @@ impl Background {
         start
     }
 
-    /// Lets go of the log that is no longer needed, if that is worth an edit.
+    /// Trims the log if that frees at least a sixteenth of the write buffer, so that it is worth an
+    /// edit.
     pub(crate) fn trim_log_if_long(&self) -> Result<()> {
         let gain = self.log_start().get().saturating_sub(self.jobs.log.from().get());
         if gain < self.jobs.shares.now().write_buffer_bytes() / 16 {
@@ -47,10 +51,10 @@ impl Background {
         self.trim_log()
     }
 
-    /// Makes durable how far the log is needed, and lets go of what is not.
+    /// Makes durable how far back the log is needed, and recycles the segments before.
     ///
     /// # Errors
-    /// Those of the manifest and the log.
+    /// Errors of the manifest and of the log.
     pub fn trim_log(&self) -> Result<()> {
         let log = &self.jobs.log;
         let start = self.log_start();
@@ -60,31 +64,32 @@ impl Background {
             return Ok(());
         }
         let ticket = self.jobs.edits.begin().append(&[Edit::Log { start, durable }])?;
-        // A manifest that lost this edit would need log that is no more.
+        // If the manifest lost this edit, recovery would look for log that is gone.
         self.jobs.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
         log.wal.recycle(start)
     }
 
-    /// Whether the log has grown so long that what pins it must move: early enough that it has moved
-    /// before the log has twice the length of the write buffer (rule 10), at which writers wait.
+    /// Whether the log is longer than one and a half times the write buffer, so that what needs its
+    /// beginning must move. That is early enough to finish before the log reaches twice the write
+    /// buffer (rule 10), at which commits wait.
     #[must_use]
     pub fn log_is_long(&self) -> bool {
         self.jobs.log.replay_bytes() > self.jobs.shares.now().write_buffer_bytes() * 3 / 2
     }
 
-    /// Moves what pins the first half of a long log.
+    /// Moves what needs the log except for its last part, which has the size of the write buffer.
     ///
     /// # Errors
-    /// As [`LogPins::unpin`](crate::LogPins::unpin), and those of the log.
+    /// As [`LogPins::unpin`](crate::LogPins::unpin), and errors of the log.
     pub fn shorten_log(&self) -> Result<()> {
         let buffer = self.jobs.shares.now().write_buffer_bytes();
         let limit = self.jobs.log.wal.end_lsn().get().saturating_sub(buffer);
         self.move_log(Lsn(limit), RELOG_BYTES_MAX)
     }
 
-    /// Moves what pins the log below `limit`: logs memtables of less than `relog_below` bytes again,
-    /// freezes others and has them flushed.
+    /// Moves what needs the log below `limit`: logs memtables of less than `relog_below` bytes
+    /// again, and freezes and flushes the others.
     pub(crate) fn move_log(&self, limit: Lsn, relog_below: u64) -> Result<()> {
         let relogs = self.committer.relogs();
         self.pins.unpin(limit)?;
@@ -92,20 +97,22 @@ impl Background {
             self.queue.add_flush(&tree);
         }
         if self.committer.relogs() != relogs {
-            // What was logged again is needed at its old place until it is durable at the new one.
+            // A memtable that was logged again needs its old records until the new ones are
+            // durable.
             self.jobs.log.wal.sync_to(self.jobs.log.wal.end_lsn())?;
             self.trim_log_if_long()?;
         }
         Ok(())
     }
 
-    /// Whether something still needs the log below `limit`.
+    /// Whether a memtable or a prepared transaction needs the log below `limit`.
     pub(crate) fn is_pinned_below(&self, limit: Lsn) -> bool {
         self.log_start() < limit
     }
 
-    /// Logs small memtables that pin the log below `limit` again; freezes a large one and returns its
-    /// tree, for flushing. `None` when none is left, or flushes that are under way will do.
+    /// Logs small memtables that need the log below `limit` again. Freezes the first large one and
+    /// returns its tree, for flushing. `None` if no memtable is left to move, or flushes that are
+    /// under way suffice.
     fn unpin_log(&self, limit: Lsn, relog_below: u64) -> Result<Option<Arc<TreeCore>>> {
         for tree in self.jobs.trees.all() {
             let version = tree.version();
@@ -127,14 +134,14 @@ impl Background {
 }
 
 impl Background {
-    /// What recovery found in the log counts from the open on.
+    /// Counts what recovery found in the log as committed now, for the checkpoint period.
     pub fn mark_recovered(&self) {
         if self.jobs.log.replay_bytes() > 0 {
             self.period.committed(self.jobs.now());
         }
     }
 
-    /// Asks for the chores if a checkpoint is due.
+    /// Requests maintenance if a checkpoint is due by time.
     pub(crate) fn request_checkpoint_if_due(&self) {
         let due = self.period.due_in(self.jobs.now());
         if due.is_some_and(|left| left.is_zero()) && self.health().full().is_none() {
@@ -142,8 +149,9 @@ impl Background {
         }
     }
 
-    /// The part of the chores that is due by time: moves what pins old records, or lets them go if
-    /// nothing does any more. Flushes that it begins end with chores again.
+    /// Makes a checkpoint by time: moves what needs records older than the period, or trims the log
+    /// if nothing needs them any more. The flushes that this begins request maintenance again when
+    /// they end.
     pub(crate) fn checkpoint_if_due(&self) -> Result<()> {
         let log_end = || self.jobs.log.wal.end_lsn();
         let Some(end) = self.period.begin(self.jobs.now(), log_end) else { return Ok(()) };

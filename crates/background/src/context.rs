@@ -1,4 +1,4 @@
-//! [`JobContext`]: what flushes, merges and the other jobs take beside their tree.
+//! [`JobContext`]: the handles that flushes, merges and the other jobs get beside their tree.
 
 use frondb_commit::{Edits, Ids, Log};
 use frondb_core::clock::Nanos;
@@ -9,27 +9,28 @@ use frondb_trunk::job::JobEnv;
 use crate::counters::{JobCounters, JobFigures};
 use crate::throttle::Throttle;
 
-/// What jobs take beside their tree. One for an open database; any thread may use it.
+/// The handles that jobs get beside their tree. One for each open database; any thread may use it.
 pub struct JobContext {
-    /// What reads take: space, cache, snapshots, time, health.
+    /// The handles that reads get: space, cache, snapshots, clock, health.
     pub reads: Arc<ReadContext>,
     /// The trees.
     pub trees: Arc<Trees>,
-    /// Numbers of runs and nodes.
+    /// Gives out ids of runs and nodes.
     pub ids: Arc<Ids>,
     /// The log, which a flush syncs.
     pub log: Arc<Log>,
     /// The manifest.
     pub edits: Arc<Edits>,
-    /// How the memory is shared out.
+    /// How the memory is divided.
     pub shares: MemoryShares,
-    /// How much jobs may write.
+    /// The rate limit on what jobs write.
     pub throttle: Throttle,
     pub(crate) counters: JobCounters,
 }
 
 impl JobContext {
-    /// What jobs of an open database take.
+    /// The handles for the jobs of an open database. `bytes_per_second` limits what jobs write; 0
+    /// means no limit.
     #[must_use]
     pub fn new(
         reads: Arc<ReadContext>,
@@ -44,8 +45,8 @@ impl JobContext {
         Arc::new(Self { reads, trees, ids, log, edits, shares, throttle, counters })
     }
 
-    /// What a job of `tree` takes from below; with `frees_space` it may use the reserve of a full disk
-    /// (rule 25).
+    /// The handles that a job of `tree` passes on to the trunk. With `frees_space` the job may use
+    /// the reserve of a full disk (rule 25).
     #[must_use]
     pub fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
@@ -59,7 +60,7 @@ impl JobContext {
         }
     }
 
-    /// What the planner needs to know beside a tree.
+    /// The limits that the planner needs beside the tree.
     #[must_use]
     pub fn plan_limits(&self) -> PlanLimits {
         PlanLimits {
@@ -69,7 +70,7 @@ impl JobContext {
         }
     }
 
-    /// What jobs have done.
+    /// The counts of what jobs have done.
     #[must_use]
     pub fn figures(&self) -> JobFigures {
         self.counters.read()

@@ -34,7 +34,8 @@ job_counters! {
     messages,
     /// Bytes of batches committed.
     user_bytes,
-    /// Private runs of large commits that became part of a tree as they were, a tree each.
+    /// Private runs of large commits that were attached to a tree unchanged, counted once for each
+    /// tree.
     attaches,
     /// Memtables flushed.
     flushes,
@@ -48,7 +49,7 @@ job_counters! {
     scan_rewrites,
     /// Inner nodes flushed.
     node_flushes,
-    /// Leaves whose deleted prefix was cut off.
+    /// Leaves whose deleted prefix was truncated.
     prefix_truncations,
     /// Bytes that merges of all kinds wrote.
     merge_bytes,
@@ -56,7 +57,7 @@ job_counters! {
     merged_entries,
     /// Steps of background work.
     steps,
-    /// Checkpoints that the period made due.
+    /// Checkpoints that were due by time.
     checkpoints,
     /// Manifest snapshots written.
     manifest_rotations,

@@ -1,8 +1,10 @@
-//! What happens when background work fails.
+//! What follows when background work fails.
 //!
-//! For want of space, all work that writes is held back and tried again, and writers are told; a merge
-//! for a damaged block, the node is left alone and everything else goes on; a sync, a flush, the log or
-//! the manifest, or a panic in a user's function: the engine is poisoned.
+//! - No space: all work that writes is held back and tried again, and commits fail with `NoSpace`
+//!   meanwhile.
+//! - A merge that meets a damaged block: its node stays as it is, and all other work continues.
+//! - A failed sync, flush, or write of the log or the manifest, or a panic in a user's function:
+//!   the database is poisoned.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind};
@@ -15,7 +17,7 @@ use crate::jobs::flush::abandon;
 use crate::planning::replan;
 
 impl Background {
-    /// A job failed: its output goes, its inputs are as they were.
+    /// Ends a job that failed: its output is discarded, its inputs are unchanged.
     pub(crate) fn give_up(&self, job: Running, error: &Error) {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);
@@ -32,8 +34,8 @@ impl Background {
         }
     }
 
-    /// The disk is full: a job that may not go on before there is space is begun anew then. It would
-    /// keep what it has written, and its node from a job that frees space.
+    /// Ends a job that may not continue on a full disk, and makes its work due again. A parked job
+    /// would keep the space of its output, and would keep its node from a job that frees space.
     pub(crate) fn requeue(&self, job: Running) {
         let (tree, node) = (Arc::clone(job.tree()), job.node());
         undo(job);
@@ -46,8 +48,8 @@ impl Background {
         }
     }
 
-    /// Plans a node whose job failed again, unless it cannot succeed: a damaged block stays
-    /// damaged, and trying for ever would use the disk up for nothing.
+    /// Notes the node for another attempt if its job failed for want of space. Other errors are
+    /// final: a damaged block stays damaged, and endless attempts would fill the disk.
     pub(crate) fn plan_again(
         &self,
         tree: &Arc<TreeCore>,
@@ -57,13 +59,16 @@ impl Background {
         if error.kind() == ErrorKind::NoSpace {
             self.queue.add_failed(tree, node);
             if self.health().full().is_none() {
-                // Another job found space since, and has not seen this one.
+                // Another job found space before this node was noted, so its attempt missed this
+                // one.
                 self.plan_failed();
             }
         }
     }
 
-    /// Notes a failure of background work that must go on: a flush, the log, the manifest.
+    /// Reports the failure of work that cannot be left undone: of a flush, the log or the manifest.
+    /// If it failed for want of space, all work that writes is held back; otherwise the database is
+    /// poisoned.
     pub fn fail(&self, error: &Error) {
         add(&self.jobs.counters.job_failures, 1);
         if error.kind() == ErrorKind::NoSpace {
@@ -76,21 +81,21 @@ impl Background {
         }
     }
 
-    /// Notes a failure of a merge. Its inputs are as they were: a node that cannot be merged, for a
-    /// damaged block, a sector that cannot be read, a message that fits no function, is left alone,
-    /// and everything else goes on.
+    /// Reports the failure of a merge. Its inputs are unchanged. If the node cannot be merged (a
+    /// damaged block, an unreadable sector, a message that the update function rejects), it stays
+    /// as it is, and all other work continues.
     pub(crate) fn fail_merge(&self, error: &Error) {
         match error.kind() {
             ErrorKind::NoSpace | ErrorKind::Poisoned | ErrorKind::Internal => self.fail(error),
             _ => {
                 add(&self.jobs.counters.job_failures, 1);
-                tracing::error!(%error, "background work could not merge a node; it stays as it is");
+                tracing::error!(%error, "a node could not be merged and stays as it is");
             }
         }
     }
 }
 
-/// Takes back what a job has done so far.
+/// Releases the claim of a job on its node or on its tree's flush.
 fn undo(job: Running) {
     match &job {
         Running::Flush(flush) => abandon(&flush.tree),

@@ -1,4 +1,4 @@
-//! Freezing memtables, and waiting until they are flushed.
+//! Freezing memtables, and waiting until frozen memtables are flushed.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -8,21 +8,23 @@ use crate::admission::{CHECK_EVERY, FULL_TRIES};
 use crate::background::Background;
 use crate::jobs::flush::frees_space;
 
-/// Range deletes in a memtable above which it is frozen: nodes that get many are rewritten, and
-/// space comes back.
+/// A memtable with more range deletes than this is frozen, so that the nodes that get them are
+/// rewritten and space is freed.
 const RANGE_DELETES_MAX: u64 = 1000;
 
-/// Large values of a memtable, bytes, above which it is frozen. Their messages are so small that
-/// the write buffer would hold gigabytes of them, overwritten and deleted ones too, before a flush
-/// gave any of it back.
+/// Bytes of large values above which the memtable that refers to them is frozen. Its messages are
+/// so small that the write buffer would hold gigabytes of large values, overwritten and deleted
+/// ones included, before a flush freed any of them.
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 impl Background {
-    /// Freezes memtables as rule 4 says: the largest when the buffer is full, a sequential tree's
-    /// early, one with a long stretch of deletes (rule 15), and one with many large values.
+    /// Freezes memtables by rule 4. Of the `touched` trees: a memtable that is large for a
+    /// sequential tree, has a tombstone run (rule 15), many range deletes, or many bytes of large
+    /// values. Of all trees: the largest memtables while the active ones fill the write buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.jobs.shares.now().write_buffer_bytes();
-        // A flush into a slow codec stays below half a second, so that writers never wait longer.
+        // At most what a flush drains in half a second, so that a slow codec does not make commits
+        // wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
         for tree in touched {
@@ -50,8 +52,8 @@ impl Background {
         }
     }
 
-    /// A second long stretch of deletes waits until the first has been cleaned away, so that a
-    /// reader steps over two at most (rule 15).
+    /// Waits until the first tombstone run of the tree is compacted before a second one is frozen,
+    /// so that a reader skips at most two (rule 15).
     fn wait_tombstone_compaction(&self, tree: &Arc<TreeCore>) {
         if self.is_manual() {
             self.run_pending();
@@ -65,8 +67,8 @@ impl Background {
         }
     }
 
-    /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is small:
-    /// one at a time, for flushes of a few deletes each would fill the disk with what describes them.
+    /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is
+    /// small. One at a time: many flushes of a few deletes each would fill the disk with metadata.
     pub fn freeze_deletes(&self) {
         let trees = self.jobs.trees.all();
         if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {
@@ -78,8 +80,8 @@ impl Background {
         }
     }
 
-    /// Freezes the active memtable of a tree, if it has anything, and has it flushed. Returns whether it
-    /// did.
+    /// Freezes the active memtable of a tree and requests its flush. Returns `false` if the
+    /// memtable is empty.
     pub fn freeze(&self, tree: &Arc<TreeCore>) -> bool {
         let froze = self.committer.exclusive(|_| tree.freeze());
         if froze {
@@ -88,7 +90,7 @@ impl Background {
         froze
     }
 
-    /// Freezes every memtable of more than `above` bytes.
+    /// Freezes every active memtable of more than `above` bytes.
     pub fn freeze_all(&self, above: u64) {
         for tree in self.jobs.trees.all() {
             if tree.version().active.memtable.bytes() > above {
@@ -97,7 +99,7 @@ impl Background {
         }
     }
 
-    /// Sees to it that the runs of a commit become part of their trees.
+    /// Requests flushes for the trees to which a commit attached runs.
     pub fn flush_attached(&self, trees: &[Arc<TreeCore>]) {
         trees.iter().for_each(|tree| self.queue.add_flush(tree));
         if self.is_manual() && !trees.is_empty() {
@@ -117,7 +119,7 @@ impl Background {
     /// Waits until all frozen memtables are flushed.
     ///
     /// # Errors
-    /// `NoSpace`, `Poisoned`.
+    /// `NoSpace` if the disk stays full; `Poisoned`.
     pub fn wait_flushed(&self) -> Result<()> {
         let mut tries = 0;
         let mut left = self.jobs.trees.all();
@@ -128,13 +130,13 @@ impl Background {
                 self.run_pending();
                 self.health().check_unpoisoned()?;
             }
-            // A tree is looked at again only until its memtables are seen to be flushed: with ten
-            // thousand of them a look at all after each change would be most of the work.
+            // Check a tree only until it was once seen without frozen memtables. With ten thousand
+            // trees, checking all of them after each change would be most of the work.
             if all_flushed(&mut left) {
                 return Ok(());
             }
             if let Some(full) = self.health().full() {
-                // Merges may be about to free what is missing.
+                // Merges that are under way may still free space.
                 if tries == FULL_TRIES || self.is_manual() && tries > 0 {
                     return Err(full);
                 }
@@ -147,7 +149,7 @@ impl Background {
         }
     }
 
-    /// Runs background work on this thread until nothing is due.
+    /// Runs background work on the calling thread until nothing is due or the database is poisoned.
     pub fn run_pending(&self) {
         loop {
             self.plan_hints();
@@ -160,8 +162,8 @@ impl Background {
     }
 }
 
-/// Whether no tree has frozen memtables; forgets those that have none. The last go first, as flushes
-/// take the first ones first.
+/// Removes the trees without frozen memtables from the end of `left`; `true` if none is left.
+/// Flushes take the first trees first, so when the last tree is flushed most others are, too.
 fn all_flushed(left: &mut Vec<Arc<TreeCore>>) -> bool {
     while left.pop_if(|tree| tree.version().frozen.is_empty()).is_some() {}
     left.is_empty()

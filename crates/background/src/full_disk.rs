@@ -1,4 +1,5 @@
-//! Background work on a full disk: what was held back is tried again, and space is kept for edits.
+//! Background work on a full disk: another attempt at what was held back, and space for edits of
+//! the manifest.
 
 use frondb_commit::Committed;
 use frondb_core::{Error, ErrorKind, Result};
@@ -7,14 +8,15 @@ use crate::background::Background;
 use crate::jobs::install::EDIT_BYTES;
 use crate::planning::replan;
 
-/// Bytes of the reserve given to the log and the manifest on a full disk, at a time.
+/// Bytes of the reserve that the log and the manifest get on a full disk at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
 impl Background {
-    /// Runs `commit`; one that only deletes can be logged on a full disk (rule 25).
+    /// Runs `commit`. If it finds no space and only deletes, it gets space from the reserve for its
+    /// log record and runs again (rule 25).
     ///
     /// # Errors
-    /// Those of `commit`.
+    /// Errors of `commit`, and of the reserve.
     pub fn lending_space(
         &self,
         frees_space: bool,
@@ -27,47 +29,50 @@ impl Background {
             }
             other => other,
         };
-        // A failed sync of a large value, or of the log.
+        // A sync of a large value or of the log may have failed; then it is unknown what is
+        // durable.
         committed.inspect_err(|error| self.health().poison_if_unknown(error))
     }
 
-    /// Lets work that failed for want of space try again.
+    /// Makes another attempt at the work that was held back for want of space. Does nothing if the
+    /// disk is not full.
     pub fn try_space(&self) {
         if self.health().full().is_none() {
             return;
         }
         if !self.jobs.edits.manifest.has_reserve() || !self.jobs.log.wal.has_reserve() {
-            // Log and manifest must go on for deletes to be possible.
+            // Deletes need a log and a manifest that can grow.
             self.lend_reserve();
         }
         self.plan_failed();
         let due = self.queue.due();
         self.queue.release(|| {
             if due.debt_jobs == 0 && due.running == 0 {
-                // What failed went with its tree, or nobody waits for it: nothing else would ever
-                // say that there is space.
+                // No failed work is left: its tree was dropped, or no commit waits for it. No job
+                // would ever report that there is space again.
                 self.health().set_full(None);
             }
         });
-        // What failed since, and found the disk still full: see `plan_again`.
+        // A job may have failed in between and still have found the disk marked as full: see
+        // `plan_again`.
         self.plan_failed();
     }
 
     fn lend_reserve(&self) {
         if let Err(error) = self.jobs.reads.runs.space.lend_reserve(LEND_BYTES) {
-            tracing::warn!(%error, "the space kept for a full disk cannot be used");
+            tracing::warn!(%error, "the reserve for a full disk cannot be used");
         }
     }
 
-    /// Plans again what failed for want of space.
+    /// Plans the nodes whose jobs failed for want of space.
     pub(crate) fn plan_failed(&self) {
         for (tree, node) in self.queue.take_failed() {
             replan(&self.jobs, &self.queue, &tree, &[node]);
         }
     }
 
-    /// Sees to it that the edit of an install finds space in the manifest: the engine would not know
-    /// what is durable, and be poisoned.
+    /// Makes sure that the edit of an install finds space in the manifest. If an edit failed for
+    /// want of space, it would be unknown what is durable, and the database would be poisoned.
     pub(crate) fn make_room_for_edit(&self) -> Result<()> {
         let manifest = &self.jobs.edits.manifest;
         if manifest.has_reserve() {
@@ -80,7 +85,8 @@ impl Background {
         Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))
     }
 
-    /// A job could write; if it took no reserved space, the disk is no longer full.
+    /// Notes that a job found space. If the job did not use the reserve, the disk is no longer
+    /// full.
     pub(crate) fn note_space(&self, reserved: bool) {
         if !reserved && self.health().full().is_some() {
             self.queue.release(|| self.health().set_full(None));

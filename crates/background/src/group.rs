@@ -1,15 +1,18 @@
-//! Flushing many small memtables together, one of each tree: a sync of the data, one of the log and
-//! one of the manifest for all of them.
+//! Group flush: the small memtables of many trees are flushed together. One sync of the data, one
+//! of the log and one of the manifest serve all of them.
 //!
 //! ```text
 //!   runs of tree 1, tree 2, ... written    then data synced, log synced up to the last of them
 //!   an edit for each tree appended         then the manifest synced
 //! ```
 //!
-//! Ten thousand trees of a few rows would else cost twenty thousand syncs. The order of durability is
-//! that of one flush (rule 6), and each tree has its own edit: a crash finds any number of them. The
-//! queue makes the groups ([`Task::FlushGroup`](crate::queue::Task)). Where something more urgent waits
-//! a group ends early (rule 3): what is written is installed, the other trees wait in the queue again.
+//! Otherwise ten thousand trees of a few rows each would cost twenty thousand syncs. The order of
+//! durability is that of a single flush (rule 6). Each tree has its own edit, and after a crash any
+//! number of them may be present.
+//!
+//! The queue makes the groups ([`Task::FlushGroup`](crate::queue::Task)). If work of a smaller
+//! priority number waits, a group ends early (rule 3): what is written is installed, and the other
+//! trees go back to the queue.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -20,16 +23,19 @@ use crate::jobs::flush::{FlushJob, Written, abandon, make_durable};
 use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::priority::FLUSH;
 
-/// Trees after which a group looks for more urgent work: a step's output of small runs (rule 3).
+/// Trees after which a group checks for work of a smaller priority number; their small runs are
+/// about the output of one step (rule 3).
 const CHECK_TREES: usize = 64;
 
 impl Background {
-    /// Flushes the oldest memtable of each tree. After a failure the rest wait in the queue: they
-    /// would most likely fail too, and each would hold work back anew.
+    /// Flushes the oldest memtable of each tree. After a failure the remaining trees go back to the
+    /// queue: their flushes would most likely fail too, and each failure would hold work back
+    /// again.
     pub(crate) fn flush_group(&self, trees: &[Arc<TreeCore>]) {
         let begun = self.jobs.now();
         let (mut written, mut bytes, mut failure) = (Vec::with_capacity(trees.len()), 0, None);
-        // Trees with nothing to flush now: whoever changes that asks again.
+        // Trees with nothing to flush now. The thread that gives one something to flush adds it to
+        // the queue again.
         let mut idle = Vec::new();
         for (i, tree) in trees.iter().enumerate() {
             if i > 0 && i.is_multiple_of(CHECK_TREES) && self.queue.stepped(FLUSH) {
@@ -69,7 +75,8 @@ impl Background {
         self.queue.end_flush_group(&ended.collect::<Vec<_>>());
     }
 
-    /// Writes the runs of a tree's oldest memtable; returns its memory too.
+    /// Writes the runs of a tree's oldest memtable. Returns them with the memory of the memtable,
+    /// in bytes; `None` if there is nothing to flush.
     fn write_small(&self, tree: &Arc<TreeCore>) -> Result<Option<(Written, u64)>> {
         let Some(mut job) = FlushJob::begin(&self.jobs, tree)? else { return Ok(None) };
         let bytes = job.memtable_bytes();
@@ -77,6 +84,7 @@ impl Background {
         written.inspect_err(|_| abandon(tree)).map(|written| Some((written, bytes)))
     }
 
+    /// Steps a flush until all is written, within the rate limit.
     fn write_out(&self, job: &mut FlushJob) -> Result<()> {
         let mut paid = job.bytes_written();
         loop {
@@ -90,8 +98,8 @@ impl Background {
         }
     }
 
-    /// Makes durable what was written, installs it, and makes the edits durable. What an error
-    /// keeps from being installed is given back.
+    /// Makes the written runs durable, installs them, and makes the edits durable. Runs that an
+    /// error keeps from being installed are discarded.
     fn install_group(&self, written: Vec<Written>) -> Result<()> {
         if let Err(error) = make_durable(&self.jobs, &written) {
             written.iter().for_each(|written| abandon(&written.tree));
@@ -117,7 +125,7 @@ impl Background {
                 abandon(&tree);
             }
             if edit_bytes > EDIT_BYTES / 2 {
-                // The room that was made is for so much.
+                // The manifest has room for this many bytes of edits.
                 self.settle_group(&mut installed);
                 edit_bytes = 0;
             }
@@ -126,7 +134,7 @@ impl Background {
         result
     }
 
-    /// The newest edit first: with it all before it are durable.
+    /// Settles the newest edit first: when it is durable, all before it are.
     fn settle_group(&self, installed: &mut Vec<(Arc<TreeCore>, Installed)>) {
         while let Some((tree, installed)) = installed.pop() {
             self.settle(&tree, installed);

@@ -1,4 +1,7 @@
-//! What is done when nothing is written.
+//! Idle maintenance: what is done when no commit came for the idle timeout.
+//!
+//! Plans of the idle priority may run then. When nothing is left to do, the worker returns free
+//! space of the files, spare segments of the log, and freed memory of the process.
 
 use std::time::Duration;
 
@@ -13,48 +16,51 @@ use crate::background::Background;
 use crate::jobs::relocate::move_one;
 use crate::planning::plan_all;
 
-/// After this long without a commit, idle work is done.
+/// The idle timeout: the database is idle when it had no commit for this long.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_millis(1000);
 
-/// A tree must have more than this on disk for its deletes to be flushed before their time: tens of
-/// thousands of small trees should not be written again for every row that goes.
+/// Bytes on disk below which idle maintenance does not flush the deletes of a tree. Otherwise tens
+/// of thousands of small trees would be written again for every row that is deleted.
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 
 impl Background {
-    /// Lets idle work in, if it was not.
+    /// Allows plans of the idle priority to run, and looks for such plans. Does nothing if they are
+    /// allowed already.
     pub fn begin_idle(&self) {
         if !self.queue.set_idle(true) {
             return;
         }
         for tree in self.jobs.trees.all() {
             if hides_much(&tree) {
-                // Space comes back although nothing more is written.
+                // A flush lets merges free the hidden data, although no further write would cause
+                // one.
                 self.freeze(&tree);
             }
-            // What only the end of a snapshot made possible is found now.
+            // Find plans that became possible when a snapshot ended.
             plan_all(&self.jobs, &self.queue, &tree);
         }
     }
 
-    /// Finds what gives back deleted large values, as idle work does.
+    /// Plans the work that frees deleted large values, without waiting for the idle timeout.
     pub fn plan_values(&self) {
         let has_values = |tree: &Arc<TreeCore>| !tree.install.lock().values.is_empty();
         for tree in self.jobs.trees.all().into_iter().filter(has_values) {
             if hides_much(&tree) {
                 self.freeze(&tree);
             }
-            // What only the end of a snapshot made possible.
+            // Find plans that became possible when a snapshot ended.
             plan_all(&self.jobs, &self.queue, &tree);
         }
     }
 
-    /// Whether nothing was committed for a while.
+    /// Whether the last commit was at least the idle timeout ago.
     pub(crate) fn is_idle(&self) -> bool {
         let last = Nanos(self.last_commit.load(Ordering::Relaxed));
         self.jobs.now().since(last) >= IDLE_TIMEOUT
     }
 
-    /// Gives back what a busy engine keeps: free space, spare segments, freed memory.
+    /// Returns what a busy database keeps: free space of the files, spare segments of the log,
+    /// freed memory of the process.
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
@@ -84,7 +90,8 @@ impl Background {
     }
 }
 
-/// Whether the active memtable hides a good part of what is on disk.
+/// Whether the active memtable hides at least a sixteenth of the entries on disk, or as many large
+/// values that a flush is worth it.
 fn hides_much(tree: &TreeCore) -> bool {
     let version = tree.version();
     let memtable = &version.active.memtable;
@@ -98,8 +105,8 @@ fn hides_much(tree: &TreeCore) -> bool {
     if deletes_much && totals.disk_bytes >= IDLE_FLUSH_BYTES {
         return true;
     }
-    // Large values have their bytes elsewhere, and any message may be one that hides one.
-    let in_memtable = version.active.value_bytes();
+    // Large values have their bytes outside of runs, and any message may hide one of them.
+    let value_bytes = version.active.value_bytes();
     let writes_much = ranges || part_of_all(memtable.len());
-    in_memtable >= IDLE_FLUSH_BYTES || writes_much && tree.value_bytes() >= IDLE_FLUSH_BYTES
+    value_bytes >= IDLE_FLUSH_BYTES || writes_much && tree.value_bytes() >= IDLE_FLUSH_BYTES
 }

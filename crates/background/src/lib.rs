@@ -1,5 +1,5 @@
-//! Layer 8: background work: flushes, merges, checkpoints, what commits wait for, and what is done when
-//! nothing is written.
+//! Layer 8: background work. It flushes, merges and makes checkpoints, makes commits wait for that
+//! work, and maintains an idle database.
 //!
 //! ```text
 //!  commits --> admission, pacing <-- debt --+
@@ -8,19 +8,24 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `background.rs` | what there is of it in an open database |
-//! | `queue.rs`, `priority.rs` | what is due, what is under way, what comes next |
-//! | `worker.rs` | takes tasks, steps jobs, what happens when one fails; a full disk; idle maintenance |
-//! | `planning.rs` | nodes that have changed are planned anew |
-//! | `jobs/` | what flushes and merges do, and the one install |
-//! | `group.rs` | small memtables of many trees, flushed together |
-//! | `admission.rs`, `pacing.rs`, `throttle.rs` | what commits wait for; a limit on what jobs write |
-//! | `checkpoint.rs`, `period.rs`, `log_pins.rs`, `manifest_snapshot.rs` | how far the log is needed |
-//! | `probe.rs` | finds ranges of keys that are empty |
-//! | `room.rs` | flushes and merges of a recovery |
-//! | `context.rs`, `counters.rs` | what jobs take; what they have done |
+//! | `background.rs` | the background work of an open database |
+//! | `queue.rs`, `queue/`, `priority.rs` | the work that is due or under way, and the choice of the next task |
+//! | `worker.rs`, `tasks.rs` | the loop of a worker thread, and how it carries out a task |
+//! | `failures.rs`, `full_disk.rs` | what follows a failed job; work on a full disk |
+//! | `idle.rs` | idle maintenance |
+//! | `planning.rs` | plans the nodes that have changed |
+//! | `jobs/` | the jobs, and the install that ends each of them |
+//! | `group.rs` | flushes small memtables of many trees together |
+//! | `admission.rs`, `pacing.rs` | write stalls: what a commit waits for |
+//! | `throttle.rs` | a rate limit on what jobs write |
+//! | `freezing.rs` | freezes memtables and waits until they are flushed |
+//! | `checkpoint.rs`, `period.rs`, `log_pins.rs` | how far back the log is needed, and checkpoints by time |
+//! | `manifest_snapshot.rs` | replaces the manifest's edits by a snapshot |
+//! | `probe.rs` | probes for known-empty ranges |
+//! | `room.rs` | flushes and merges during recovery |
+//! | `context.rs`, `counters.rs` | the handles that jobs get; counts of their work |
 //!
-//! Planning is pure, jobs do I/O without locks, an install is short.
+//! Planning is pure, jobs do I/O without locks, and an install holds its locks only briefly.
 
 mod admission;
 mod background;

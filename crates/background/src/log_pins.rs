@@ -1,15 +1,15 @@
-//! [`LogPins`]: what else needs old records of the log.
+//! [`LogPins`]: what needs old records of the log, beside the memtables.
 
 use frondb_core::{Lsn, Result};
 
-/// What keeps old records of the log beside the memtables: prepared transactions.
+/// What needs old records of the log, beside the memtables: prepared transactions.
 pub trait LogPins: Send + Sync {
-    /// Where the log begins that one of them needs; `Lsn::MAX` if none does.
+    /// The first position of the log that one of them needs; `Lsn::MAX` if none needs any.
     fn needed_from(&self) -> Lsn;
 
-    /// Makes those that need the log below `limit` need it no more.
+    /// Writes to disk what still needs the log below `limit`, so that it needs it no more.
     ///
     /// # Errors
-    /// `NoSpace`: those not reached yet are as they were. What reading and writing runs returns.
+    /// `NoSpace`: those not reached yet are unchanged. Errors of reading and writing runs.
     fn unpin(&self, limit: Lsn) -> Result<()>;
 }

@@ -1,5 +1,5 @@
-//! Writing a snapshot of the manifest: all that its edits say, from immutable versions, while new edits
-//! go on.
+//! Writing a snapshot of the manifest. It says all that the edits said, and is written from
+//! immutable versions while new edits are made.
 
 use frondb_commit::PendingState;
 use frondb_core::sync::Arc;
@@ -13,18 +13,19 @@ use frondb_trunk::NodeImage;
 use crate::background::Background;
 use crate::counters::add;
 
-/// The manifest's log is replaced by a snapshot when it is larger than this and than the snapshot.
+/// Bytes. The edits of the manifest are replaced by a snapshot when they are larger than this and
+/// larger than the last snapshot.
 const MANIFEST_LOG_BYTES: u64 = 4 << 20;
 
-/// Bytes of edits handed to the file at once.
+/// Bytes of edits that are written to the file at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
 impl Background {
-    /// Replaces the manifest's log by a snapshot if it has grown long, or with `force`. Returns whether
-    /// it did.
+    /// Replaces the edits of the manifest by a snapshot if they have grown long, or if `force` is
+    /// set. Returns whether a snapshot was written.
     ///
     /// # Errors
-    /// Those of the manifest.
+    /// Errors of the manifest.
     pub fn rotate_manifest(&self, force: bool) -> Result<bool> {
         let is_due = |manifest: &Manifest| {
             force || manifest.log_bytes() > MANIFEST_LOG_BYTES.max(manifest.snapshot_bytes())
@@ -52,7 +53,7 @@ impl Background {
     }
 }
 
-/// All that a manifest's snapshot says, held together by immutable versions.
+/// The contents of a snapshot. Immutable versions keep its parts consistent.
 struct SnapshotState {
     trees: Vec<TreeState>,
     pending: PendingState,
@@ -69,7 +70,7 @@ struct TreeState {
 }
 
 impl SnapshotState {
-    /// REQUIRES: no edit is under way.
+    /// Captures the state of the database. REQUIRES: no edit is under way.
     fn capture(background: &Background) -> Self {
         let trees = background.jobs.trees.all();
         let trees = trees.into_iter().map(|tree| {
@@ -106,6 +107,7 @@ impl SnapshotState {
         }
     }
 
+    /// Hands the edits that make up the snapshot to `put`.
     fn encode(&self, put: &mut dyn FnMut(&Edit) -> Result<()>) -> Result<()> {
         put(&self.ids)?;
         put(&self.log)?;

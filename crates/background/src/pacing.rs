@@ -1,16 +1,23 @@
-//! Slowing writers so that throughput bends and never stops.
+//! Pacing: delays commits in proportion to the debt, so that throughput declines gradually and does
+//! not stop.
 //!
-//! Writers pay in time for what they leave to be done. There are two debts, each a fraction: of
-//! the write buffer, 0 within its quarter of memory and 1 at half of memory (and of the log in the
-//! same way, 0 up to one and a half times the write buffer, 1 at twice); and of merges, 0 while they owe less than half of the allowance. A commit of b bytes waits
-//! `2 * debt * b / rate` for each. For the buffer, rate is how fast a flush drains a memtable; for
-//! merges, how fast memtables were drained lately, which is how fast commits came in. At a debt of
-//! a half the wait alone takes as long as the work does, so the debt settles below it. At a buffer
-//! debt of 1 the commit waits until a flush is done.
+//! There are two debts, each a fraction:
 //!
-//! A flush into a slow codec takes seconds. So that writers slow down from its beginning and do not
-//! run into its end, a rate is taken from a flush that goes on, if none is known or if it is far
-//! below the one that is.
+//! - The debt of the write buffer is 0 while memtables take no more than the write buffer (a
+//!   quarter of memory), and 1 at twice that. A long log counts in the same way: 0 up to one and a
+//!   half times the write buffer, 1 at twice.
+//! - The debt of merges is 0 while the overdue merges will read less than half of the allowance,
+//!   and 1 at the allowance.
+//!
+//! A commit of b bytes waits `2 * debt * b / rate` for each debt, and takes the larger of the two
+//! waits. For the write buffer, the rate is how fast a flush drains a memtable; for merges, how
+//! fast memtables were drained lately, which is how fast commits came in. At a debt of one half the
+//! wait takes as long as the work, so the debt settles below that. At a write-buffer debt of 1 the
+//! commit waits until a flush is done.
+//!
+//! A flush into a slow codec takes seconds. So that commits slow down from its beginning and do not
+//! meet a full write buffer at its end, the rate is taken from the flush under way if no other is
+//! known, or if that flush is far slower than those before it.
 
 use std::time::Duration;
 
@@ -18,52 +25,53 @@ use frondb_core::clock::Nanos;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Longest wait of one commit while the debt is below 1: that of a batch of 1 MiB, a large one, before
-/// a codec that does 4 MiB a second. What is not waited for here is waited for at a debt of 1, in one.
+/// Longest wait of one commit while the debt is below 1: that of a batch of 1 MiB, a large one,
+/// behind a codec that compresses 4 MiB/s. The remainder becomes one stall at debt 1.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
-/// Waits shorter than this are saved up: the system cannot sleep so short.
+/// Waits are added up until they reach this: the operating system cannot sleep for less.
 const WAIT_MIN: Duration = Duration::from_micros(200);
 
-/// The rate that is assumed before one is known, bytes a second.
+/// Bytes per second; the rate assumed until one is known.
 const RATE_FIRST: u64 = 32 << 20;
 
-/// A slower rate is one of an idle engine, or of a very slow codec; below it waits would be endless.
+/// Bytes per second; slower rates come from an idle database or a very slow codec, and would make
+/// waits endless.
 const RATE_LEAST: u64 = 256 << 10;
 
-/// How long a flush has gone on before it is asked how fast it is.
+/// Time after which the rate of a flush under way is known.
 const DRAINING_NANOS: u64 = 100_000_000;
 
-/// A flush that goes on counts if it is so many times slower than those before it: a codec, or a
-/// disk, of another kind. Less is within what flushes differ by.
+/// The rate of a flush under way is used if the flush is this many times slower than those before
+/// it: its codec or its disk must be of another kind. Smaller differences are normal.
 const DRAINING_SLOWER: u64 = 8;
 
-/// Over how long commits are counted, at least.
+/// Shortest time over which the rate of all flushes is measured.
 const WINDOW_NANOS: u64 = 500_000_000;
 
-/// Where the debt stands.
+/// The inputs of the two debts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Debt {
     /// Bytes of all memtables.
     pub(crate) memtable_bytes: u64,
-    /// Bytes they may have without debt.
+    /// Bytes that memtables may take without a debt.
     pub(crate) write_buffer_bytes: u64,
     /// Bytes of log that recovery would read.
     pub(crate) log_bytes: u64,
     /// Bytes that due merges will read.
     pub(crate) merge_bytes: u64,
-    /// Bytes of merges that are owed at a debt of 1.
+    /// Bytes that due merges read at a merge debt of 1.
     pub(crate) merge_allowance: u64,
 }
 
 impl Debt {
-    /// The larger debt in thousandths.
+    /// The larger of the two debts, in thousandths.
     pub(crate) fn permille(self) -> u64 {
         self.buffer_permille().max(self.merge_permille())
     }
 
-    /// Of the write buffer; above 1000 if it overflows. A long log is the same debt: both go down
-    /// with a flush.
+    /// The debt of the write buffer; above 1000 if it overflows. A long log counts as the same
+    /// debt, because a flush reduces both.
     fn buffer_permille(self) -> u64 {
         let buffer = self.write_buffer_bytes.max(2);
         let memtables = self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer;
@@ -71,26 +79,26 @@ impl Debt {
         memtables.max(log)
     }
 
-    /// Of merges, which never stop a writer.
+    /// The debt of merges, at most 900: it never stops a commit.
     fn merge_permille(self) -> u64 {
         let half = (self.merge_allowance / 2).max(1);
         (self.merge_bytes.saturating_sub(half) * 1000 / half).min(900)
     }
 }
 
-/// The state of pacing: the rates of draining, and waits too short to sleep.
+/// The rates of flushes, and waits too short to sleep. Any thread may use it.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
-    /// Bytes of a memtable that a flush drains a second, smoothed.
+    /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.
     flush_rate: AtomicU64,
-    /// The same of a flush that goes on; 0 if there is none, or it has just begun.
+    /// The same for the flush under way; 0 if there is none or it has just begun.
     draining_rate: AtomicU64,
-    /// Bytes of memtables drained a second, all pauses included, smoothed.
+    /// Bytes of memtables drained per second, pauses included, smoothed; 0 if unknown.
     rate: AtomicU64,
     window: Mutex<Window>,
-    /// Nanoseconds of waits saved up.
+    /// Nanoseconds of short waits that were added up and not slept yet.
     saved: AtomicU64,
-    /// Nanoseconds waited since the engine was opened.
+    /// Nanoseconds that commits have waited since the database was opened.
     waited: AtomicU64,
 }
 
@@ -101,7 +109,7 @@ struct Window {
 }
 
 impl Pacing {
-    /// A memtable of `bytes` was drained by a flush from `begun` to `now`.
+    /// Notes that a flush has drained a memtable of `bytes` between `begun` and `now`.
     pub(crate) fn drained(&self, bytes: u64, begun: Nanos, now: Nanos) {
         smooth(&self.flush_rate, bytes, now.0.saturating_sub(begun.0));
         self.draining_rate.store(0, Ordering::Relaxed);
@@ -116,7 +124,7 @@ impl Pacing {
         }
     }
 
-    /// A flush has gone through `bytes` of its memtable since `begun`, and goes on.
+    /// Notes that the flush under way has drained `bytes` of its memtable since `begun`.
     pub(crate) fn draining(&self, bytes: u64, begun: Nanos, now: Nanos) {
         let nanos = now.0.saturating_sub(begun.0);
         if nanos >= DRAINING_NANOS {
@@ -124,7 +132,7 @@ impl Pacing {
         }
     }
 
-    /// How fast a flush drains a memtable, bytes a second, if anything is known.
+    /// Bytes of a memtable that a flush drains per second, if known.
     fn flush_rate(&self) -> Option<u64> {
         let (before, now) = (&self.flush_rate, &self.draining_rate);
         match (before.load(Ordering::Relaxed), now.load(Ordering::Relaxed)) {
@@ -135,12 +143,13 @@ impl Pacing {
         }
     }
 
-    /// How much of a memtable a flush drains in half a second, once that is known.
+    /// Bytes of a memtable that a flush drains in half a second, if known.
     pub(crate) fn half_second_bytes(&self) -> Option<u64> {
         self.flush_rate().map(|rate| rate / 2)
     }
 
-    /// How long a commit of `bytes` (of memtable) waits at this debt.
+    /// How long a commit that adds `bytes` to memtables waits at this debt. `None` if the wait is
+    /// too short to sleep; it is added to a later one.
     pub(crate) fn wait(&self, bytes: u64, debt: Debt) -> Option<Duration> {
         let rate = match self.rate.load(Ordering::Relaxed) {
             0 => None,
@@ -162,12 +171,12 @@ impl Pacing {
         Some(total.min(WAIT_MAX))
     }
 
-    /// A writer waited.
+    /// Adds to the time that commits have waited.
     pub(crate) fn waited(&self, nanos: u64) {
         self.waited.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// Nanoseconds waited since the engine was opened.
+    /// Nanoseconds that commits have waited since the database was opened.
     pub(crate) fn waited_nanos(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }
@@ -179,12 +188,12 @@ fn wait_nanos(bytes: u64, permille: u64, rate: Option<u64>) -> u64 {
     nanos.min(u128::from(u64::MAX)) as u64
 }
 
-/// Bytes a second.
+/// Bytes per second.
 fn rate_of(bytes: u64, nanos: u64) -> u64 {
     (u128::from(bytes) * 1_000_000_000 / u128::from(nanos.max(1))) as u64
 }
 
-/// Moves a rate a quarter of the way to what was just seen.
+/// Moves a smoothed rate a quarter of the way to the new measurement.
 fn smooth(rate: &AtomicU64, bytes: u64, nanos: u64) {
     let seen = rate_of(bytes, nanos);
     let old = rate.load(Ordering::Relaxed);
@@ -226,14 +235,14 @@ mod tests {
         let pacing = Pacing::default();
         let (start, tenth, second) = (Nanos(0), Nanos(100_000_000), Nanos(1_000_000_000));
         assert_eq!(pacing.half_second_bytes(), None);
-        // Of the first flush nothing is known before it has gone on for a while.
+        // The rate of the first flush is unknown until the flush has run for a while.
         pacing.draining(1 << 20, start, Nanos(99_000_000));
         assert_eq!(pacing.half_second_bytes(), None);
         pacing.draining(1 << 20, start, tenth);
         assert_eq!(pacing.half_second_bytes(), Some(5 << 20));
         pacing.drained(100 << 20, start, second);
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
-        // One that is a little slower is as those before it; one of another kind is not.
+        // A flush that is a little slower is ignored; one of another kind is not.
         pacing.draining(2 << 20, start, tenth);
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
         pacing.draining(1 << 20, start, tenth);

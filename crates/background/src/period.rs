@@ -1,13 +1,15 @@
-//! Checkpoints by time: no record of the log stays the only place of its messages for much longer
-//! than the period, so that a crash of a machine that writes little replays little, too.
+//! [`Period`]: when checkpoints by time are due. No log record stays the only place of its messages
+//! for much longer than the period. So after a crash there is little to replay even if the database
+//! writes little.
 //!
 //! ```text
 //!   commit --> notes the time, if it is the first since the last checkpoint began
-//!   worker --> that is longer ago than the period: all that pins the log below its end of now moves,
-//!              as when the log is long (checkpoint.rs); then the log below it goes
+//!   worker --> the period has passed since that time: everything that needs the log below its
+//!              current end moves, as for a long log (checkpoint.rs); then the log below it is trimmed
 //! ```
 //!
-//! Invariant: after a checkpoint, and until the next commit, nothing is due, and nobody wakes.
+//! Invariant: between the end of a checkpoint and the next commit nothing is due, and no thread
+//! wakes.
 
 use std::time::Duration;
 
@@ -16,28 +18,30 @@ use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Lsn, Result};
 
-/// Between two looks at a checkpoint whose flushes are under way. The end of each flush looks, too.
+/// Time between two checks of a checkpoint whose flushes are under way. The end of each flush
+/// causes a check, too.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Longest period accepted.
+/// The longest period accepted.
 pub(crate) const PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// No commit since the last checkpoint began.
+/// Value of [`Period::first`]: no commit since the last checkpoint began.
 const NONE: u64 = u64::MAX;
 
-/// When, and up to where. One for an engine.
+/// When a checkpoint is due, and up to which position of the log. One for each database; any thread
+/// may use it.
 pub(crate) struct Period {
-    /// Nanoseconds; 0 for never.
+    /// Nanoseconds; 0 means no checkpoints by time.
     length: AtomicU64,
-    /// Time of the first commit since the last checkpoint began, or [`NONE`].
+    /// Time of the first commit since the last checkpoint began, in nanoseconds, or [`NONE`].
     first: AtomicU64,
     under_way: Mutex<Option<Checkpoint>>,
 }
 
-/// A checkpoint that has begun.
+/// A checkpoint that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
 struct Checkpoint {
-    /// The log below this shall go.
+    /// The log below this position is to be trimmed.
     end: Lsn,
     next_check: Nanos,
 }
@@ -56,16 +60,17 @@ impl Period {
         Duration::from_nanos(self.length.load(Ordering::Relaxed))
     }
 
-    /// A commit is in the log and in memtables.
+    /// Notes a commit, which is in the log and in its memtables.
     #[inline]
     pub(crate) fn committed(&self, now: Nanos) {
-        // Most find that another was first.
+        // Most commits find the time of an earlier one.
         if self.first.load(Ordering::Acquire) == NONE {
             self.first.fetch_min(now.0, Ordering::AcqRel);
         }
     }
 
-    /// How long until there is something to do; `None` if time alone makes nothing due.
+    /// Time until a checkpoint, or the next check of one under way, is due; `None` if none becomes
+    /// due by time alone.
     pub(crate) fn due_in(&self, now: Nanos) -> Option<Duration> {
         let length = self.length();
         if length.is_zero() {
@@ -78,8 +83,8 @@ impl Period {
         (first != NONE).then(|| (Nanos(first) + length).since(now))
     }
 
-    /// Up to where the log shall go, if a checkpoint is under way or due. `log_end` is asked when one
-    /// begins.
+    /// The position up to which the log is to be trimmed, if a checkpoint is under way or due.
+    /// `log_end` is called if one begins, and returns the end of the log.
     pub(crate) fn begin(&self, now: Nanos, log_end: impl FnOnce() -> Lsn) -> Option<Lsn> {
         let mut under_way = self.under_way.lock();
         let next_check = now + CHECK_EVERY;
@@ -91,22 +96,24 @@ impl Period {
         if length.is_zero() || first == NONE || now.since(Nanos(first)) < length {
             return None;
         }
-        // Before the look at the log: a commit that is not below its end notes its time again.
+        // Reset before reading the end of the log: a commit above that end then notes its time
+        // again.
         self.first.store(NONE, Ordering::Release);
         let end = log_end();
         *under_way = Some(Checkpoint { end, next_check });
         Some(end)
     }
 
+    /// Ends the checkpoint that is under way.
     pub(crate) fn end(&self) {
         *self.under_way.lock() = None;
     }
 }
 
-/// Fails for a period of more than a year.
+/// Checks that a checkpoint period is at most a year.
 ///
 /// # Errors
-/// `Invalid`.
+/// `Invalid` if it is longer.
 pub fn check_period(length: Duration) -> Result<()> {
     if length > PERIOD_MAX {
         let message = "the checkpoint period must be at most a year";

@@ -1,4 +1,4 @@
-//! Planning the nodes of a tree anew: what the planner says goes to the queue.
+//! Planning the nodes of a tree. The plans go to the queue.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use frondb_trunk::plan::{Summary, plan_node};
 use crate::context::JobContext;
 use crate::queue::Queue;
 
-/// Plans `nodes` of a tree anew.
+/// Plans `nodes` of a tree again, and their parents. Removes the plans of nodes that are gone.
 pub fn replan(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>, nodes: &[NodeId]) {
     if tree.is_dropped() {
         return;
@@ -28,7 +28,7 @@ pub fn replan(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>, nodes: 
     for gone in todo {
         queue.set_plan(tree, gone, None);
     }
-    // Joins and regroups concern the parents of what changed.
+    // A change of a node may make a join or a regroup of its parent due.
     version.trunk.for_each(&mut |node| {
         if !node.is_leaf() && node.children().iter().any(|child| nodes.contains(&child.id)) {
             let planned = plan_node(&Summary::of(node, node.id == root), &planning);

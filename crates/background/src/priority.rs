@@ -1,9 +1,9 @@
-//! Priorities of background work; smaller comes first (rule 3). The planner gives those of nodes:
-//! [`frondb_trunk::plan`].
+//! Priorities of background work (rule 3). Work of a smaller number runs first. The planner gives
+//! plans their priority: [`frondb_trunk::plan`].
 
-/// Of the tombstone compaction of a leaf.
+/// Tombstone compaction of a leaf (rule 15).
 pub const TOMBSTONES: u8 = 0;
-/// Of a memtable's flush.
+/// Flush of a memtable.
 pub const FLUSH: u8 = 1;
-/// Of what scans have paid for: at least a quarter of the steps.
+/// Amortised merge, which scans have paid for. It gets at least a quarter of all steps.
 pub const SCAN: u8 = 4;

@@ -1,4 +1,5 @@
-//! Probing for known-empty ranges: what finds them for [`frondb_tree::tombstones::EmptyRanges`].
+//! Probing for known-empty ranges: walks over deletes with a cursor, and tells
+//! [`frondb_tree::tombstones::EmptyRanges`] where the next visible row is.
 
 use frondb_core::Direction;
 use frondb_core::sync::Arc;
@@ -8,14 +9,15 @@ use frondb_tree::{Cursor, CursorOptions, TreeCore};
 use crate::background::Background;
 
 impl Background {
-    /// After a commit: if the deletes of the tree's memtable have made a tombstone run, walks over it and
-    /// keeps where it ends. The deleting thread pays one cursor step per delete; if it has not read the
-    /// rows, the walk reads their blocks, in sequence.
+    /// Probes a tree after a commit if the deletes of its memtable have made a tombstone run, and
+    /// keeps the range that is empty. The deleting thread pays one cursor step per delete; if it
+    /// has not read the rows, the walk reads their blocks, in sequence.
     pub(crate) fn probe_empty_ranges(&self, tree: &Arc<TreeCore>) {
         let Some((first, last)) = tree.empty_ranges.due(&tree.version().active.memtable) else {
             return;
         };
-        // What lies between it and the void before, or behind, belongs to it if that is empty.
+        // If no row lies between this range and the known-empty range before or after it, the two
+        // become one.
         let from = tree.empty_ranges.end_before(&first).unwrap_or_else(|| first.clone());
         let mut ends_inside = false;
         self.probe(tree, Direction::Forward, &from, None, |cursor| {
@@ -26,7 +28,7 @@ impl Background {
         if !ends_inside {
             return;
         }
-        // Deletes at both ends, or from one end to the other with a row left between.
+        // Rows were deleted at both ends, or from one end to the other with a row left in between.
         let upto = tree.empty_ranges.begin_after(&last).unwrap_or_else(|| after(&last));
         self.probe(tree, Direction::Backward, &[], Some(&upto), |cursor| {
             let (lo, hi) = walk_backward(cursor, &upto, &last)?;
@@ -34,7 +36,7 @@ impl Background {
         });
     }
 
-    /// One probe over `[lo, hi)`: `walk` finds the empty range at that end of it where `direction` begins.
+    /// One probe of `[lo, hi)`. `walk` finds the empty range at the end where `direction` begins.
     fn probe(
         &self,
         tree: &Arc<TreeCore>,
@@ -44,7 +46,7 @@ impl Background {
         walk: impl FnOnce(&mut Cursor) -> Option<KeyRange>,
     ) {
         let begun = self.committer.exclusive(|_| {
-            // All that was inserted is visible here.
+            // Under the commit lock, all messages in memtables are visible.
             tree.empty_ranges
                 .begin_probe(direction, lo, hi)
                 .map(|probe| (probe, self.jobs.reads.snapshot()))
@@ -59,8 +61,9 @@ impl Background {
     }
 }
 
-/// Where nothing is visible from `from` on, or from `first` on if there is an entry between them; to the
-/// end of the tree if there is no `hi`. What cannot be read is not known to be empty: the next reader reports why.
+/// Finds the range without a visible row that begins at `from`, or at `first` if there is a row
+/// between the two. Without an upper bound it reaches to the end of the tree. `None` after a read
+/// error: the range is not known to be empty, and the next reader reports the error.
 fn walk_forward(
     cursor: &mut Cursor,
     from: &[u8],
@@ -73,7 +76,8 @@ fn walk_forward(
     Some((lo.to_vec(), found.then(|| cursor.key().to_vec())))
 }
 
-/// The same down from `upto`, or from behind `last`.
+/// The same downwards from `upto`, or from behind `last`. Without a lower bound the range reaches
+/// to the beginning of the tree.
 fn walk_backward(
     cursor: &mut Cursor,
     upto: &[u8],

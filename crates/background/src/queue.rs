@@ -1,13 +1,13 @@
-//! The queue of background work: what is due, what is under way, what comes next.
+//! The queue of background work: what is due, what is under way, and which task is next.
 //!
-//! Work comes in ranks, smaller first: 0 a leaf to be cleaned at once, 1 flushes, 2 merges of
-//! runs, 3 base rewrites, 4 what scans paid for, 6 what is done only when nothing is written. A
-//! worker runs one step of a job at a time and asks between steps whether something of a smaller
-//! priority waits; then the job is parked (rule 3). Work that scans paid for gets at least a quarter
-//! of the steps whatever its priority. The chores (log, manifest, space) come before all else: they
-//! are short, and under full load there would be no other time for them.
+//! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
+//! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
+//! database ([`crate::priority`]). A worker asks after each step of a job whether work of a smaller
+//! number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter of the
+//! steps, whatever waits. Maintenance (log, manifest, free space) comes before all else: it is
+//! short, and under full load it would otherwise never run.
 //!
-//! The queue knows what to do and not how: it holds trees, plans and opaque jobs.
+//! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
 mod pick;
 mod state;
@@ -26,7 +26,7 @@ use crate::priority::SCAN;
 use state::QueueState;
 pub use task::{Due, Next, Task};
 
-/// The queue. One for an engine.
+/// The queue of one database. Any thread may use it.
 #[derive(Default)]
 pub struct Queue {
     state: Mutex<QueueState>,
@@ -34,20 +34,20 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// How many merges may be under way at once, parked ones included.
+    /// Limits how many merges may be under way at once, parked ones included.
     pub fn set_merges_max(&self, most: usize) {
         self.state.lock().merges_max = most;
         self.changed.notify_all();
     }
 
-    /// A tree has a frozen memtable.
+    /// Adds the flush of a tree, which has a frozen memtable.
     pub fn add_flush(&self, tree: &Arc<TreeCore>) {
         let mut state = self.state.lock();
         state.flushes.insert(tree.id, Arc::clone(tree));
         self.changed.notify_all();
     }
 
-    /// Replaces what is planned for a node.
+    /// Replaces the plan of a node; `None` removes it.
     pub fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
         let mut state = self.state.lock();
         if let Some(priority) = state.priorities.remove(&(tree.id, node)) {
@@ -60,8 +60,8 @@ impl Queue {
         }
     }
 
-    /// Forgets all that is planned for a tree that was dropped, and its parked jobs: they would
-    /// keep what they read and wrote, on a full disk for as long as it is full.
+    /// Removes the plans and the parked jobs of a dropped tree. Parked jobs would keep their input
+    /// and output alive, and on a full disk they stay parked until there is space.
     pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
         state.hints.retain(|(of, _)| of.id != tree);
@@ -80,16 +80,16 @@ impl Queue {
         }
         self.changed.notify_all();
         drop(state);
-        // Their output is given back, without the lock.
+        // Dropping the jobs frees their output; do that without the lock.
         drop(gone);
     }
 
-    /// The hints of readers that were posted since this was last called, to be planned.
+    /// Takes the hints that readers posted since the last call, to be planned.
     pub fn take_hints(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
         std::mem::take(&mut self.state.lock().hints)
     }
 
-    /// Asks for the chores.
+    /// Requests maintenance of the log, the manifest and the free space.
     pub fn add_maintenance(&self) {
         let mut state = self.state.lock();
         if !state.maintenance {
@@ -98,15 +98,15 @@ impl Queue {
         }
     }
 
-    /// The next task, if there is one that may run now.
+    /// Takes the next task, if there is one that may run now.
     pub fn try_next(&self) -> Option<Task> {
         let mut state = self.state.lock();
         state.next()
     }
 
-    /// Waits for the next task, for as long as `patience` says, `None` for ever. It is asked again,
-    /// under the queue's lock, whenever something has changed: what [`wake`](Self::wake) is called
-    /// for must have happened before.
+    /// Waits for the next task, at most for the time that `idle_timeout` returns; `None` is without
+    /// limit. It is called again after every change, with the queue locked. A caller of
+    /// [`wake`](Self::wake) must change what `idle_timeout` reads before the call.
     pub fn next(&self, idle_timeout: &mut dyn FnMut() -> Option<Duration>) -> Next {
         let mut state = self.state.lock();
         loop {
@@ -131,7 +131,7 @@ impl Queue {
         }
     }
 
-    /// A step of `priority` was made. Returns whether the job should be parked.
+    /// Counts a step of a job with this priority. Returns whether the job should be parked.
     pub fn stepped(&self, priority: u8) -> bool {
         let mut state = self.state.lock();
         state.count_step(priority);
@@ -141,8 +141,8 @@ impl Queue {
         state.stopped || state.waiting_priority().is_some_and(|waiting| waiting < priority)
     }
 
-    /// A job goes back to the queue; or to its worker, if it may not go on before there is space: it is
-    /// to end then, as those that [`hold`](Self::hold) returns.
+    /// Parks a job. Returns the job to its worker if it may not continue on the full disk; the
+    /// worker ends it then, as it ends those that [`hold`](Self::hold) returns.
     pub fn park(&self, job: Running) -> Option<Running> {
         let mut state = self.state.lock();
         if !state.may_resume(&job) {
@@ -154,15 +154,16 @@ impl Queue {
         None
     }
 
-    /// A flush of `tree` is over that made nothing durable; `more` says whether it has another frozen
-    /// memtable.
+    /// Ends a flush of `tree` that made nothing durable. `more` says whether the tree has another
+    /// frozen memtable.
     pub fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
         self.state.lock().end_flush(tree, more);
         self.changed.notify_all();
     }
 
-    /// The same of one behind which the log may be shorter: the chores are due in the same step. A
-    /// commit that waits for a shorter log would else find nothing due in between, and go on (rule 10).
+    /// Ends a flush behind which the log may be shorter, and requests maintenance in the same step.
+    /// Otherwise a commit that waits for a shorter log could see a moment with nothing due, and go
+    /// on (rule 10).
     pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
         state.end_flush(tree, more);
@@ -170,7 +171,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The same of the flushes of a group.
+    /// As [`end_flush_with_maintenance`](Self::end_flush_with_maintenance), for the flushes of a
+    /// group.
     pub fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
         let mut state = self.state.lock();
         ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
@@ -178,19 +180,20 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The work on a node is over.
+    /// Ends the work on a node.
     pub fn end_plan(&self, tree: TreeId, node: NodeId) {
         let mut state = self.state.lock();
         state.running -= 1;
         state.busy_nodes.remove(&(tree, node));
         if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
-            // Another leaf's work may end first; then the wait ends a little early.
+            // If the work on another leaf of the tree ends first, threads in `wait_compacted`
+            // return a little early.
             state.compacting.swap_remove(at);
         }
         self.changed.notify_all();
     }
 
-    /// The chores are done.
+    /// Ends maintenance.
     pub fn end_maintenance(&self) {
         let mut state = self.state.lock();
         state.running -= 1;
@@ -198,11 +201,15 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Some work found no space: holds back all that does not free any, and if that fails as well,
-    /// all that writes. Without it, a flush that cannot succeed would be tried without a pause.
-    /// `note` notes that the disk is full in the same step: if another job could find space between
-    /// the two, nobody would know of a full disk any more, and what is held back would stay so.
-    /// Returns the parked jobs that may not go on; they are to end as those that run.
+    /// Holds work back because the disk is full: all that frees no space at the first call, and all
+    /// that writes if even the rest found none. Otherwise a flush that cannot succeed would be
+    /// tried without a pause.
+    ///
+    /// `note` is called with the queue locked and notes that the disk is full. If another job could
+    /// find space between the two, the disk would no longer count as full, and the work would stay
+    /// held back.
+    ///
+    /// Returns the parked jobs that may not continue; the caller ends them like running jobs.
     pub fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
         let mut state = self.state.lock();
         note();
@@ -217,7 +224,8 @@ impl Queue {
         waiting
     }
 
-    /// Lets what was held back go on; `note` notes, in the same step, what is known of the disk now.
+    /// Lets the work that was held back run again. `note` is called with the queue locked and notes
+    /// what is known of the disk now.
     pub fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         note();
@@ -225,17 +233,17 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// A plan failed for want of space.
+    /// Notes a node whose plan failed for want of space.
     pub fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
         self.state.lock().failed.push((Arc::clone(tree), node));
     }
 
-    /// The plans that failed for want of space since they were last asked for.
+    /// Takes the nodes whose plans failed for want of space since the last call.
     pub fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
         std::mem::take(&mut self.state.lock().failed)
     }
 
-    /// Whether idle work may run. Returns whether that is a change.
+    /// Sets whether work for an idle database may run. Returns whether that is a change.
     pub fn set_idle(&self, idle: bool) -> bool {
         let mut state = self.state.lock();
         let changed = state.idle != idle;
@@ -246,7 +254,8 @@ impl Queue {
         changed
     }
 
-    /// Somebody waits for deleted large values, or (`false`) does no more.
+    /// Notes that a thread begins (`true`) or ends (`false`) to wait until deleted large values are
+    /// freed.
     pub fn want_values(&self, begins: bool) {
         let mut state = self.state.lock();
         match begins {
@@ -256,8 +265,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until nothing of the tree is to be cleaned at once, or `patience` is over. Returns
-    /// which it was.
+    /// Waits until no tombstone compaction of the tree is due or under way; `false` if `timeout`
+    /// passed without any change, or the queue is stopped.
     pub fn wait_compacted(&self, tree: TreeId, timeout: Duration) -> bool {
         let mut state = self.state.lock();
         while state.has_tombstone_compaction(tree) {
@@ -268,30 +277,31 @@ impl Queue {
         true
     }
 
-    /// Lets waiting workers look around.
+    /// Wakes waiting workers, so that they check what is due by time.
     pub fn wake(&self) {
         let _state = self.state.lock();
         self.changed.notify_all();
     }
 
-    /// Stops all workers at their next step.
+    /// Stops all workers after their current step.
     pub fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();
     }
 
-    /// Takes back the jobs that were parked, for dropping them.
+    /// Takes the parked jobs out, for the caller to drop.
     pub fn take_parked(&self) -> Vec<Running> {
         std::mem::take(&mut self.state.lock().parked)
     }
 
-    /// What is due.
+    /// The work that is due, in numbers.
     pub fn due(&self) -> Due {
         let state = self.state.lock();
         state.due()
     }
 
-    /// Waits until `done` says so, looked at after every change, at most `patience`.
+    /// Waits until `done` returns `true`; it is called after every change, with the queue locked.
+    /// Returns `false` if `timeout` passed without any change, or the queue is stopped.
     pub fn wait_until(&self, timeout: Duration, done: &mut dyn FnMut(&Due) -> bool) -> bool {
         let mut state = self.state.lock();
         loop {

@@ -1,9 +1,9 @@
-//! Room for the memtables of a recovery: flushes, and the merges that they make overdue, by the thread that
-//! recovers.
+//! Keeping memtables within the write buffer during recovery: the recovering thread flushes, and
+//! does the merges that are overdue because of that.
 //!
-//! A long log makes many flushes, and a tree that got them without a merge would have dozens of runs in one
-//! node: reading it would take more memory than the log did. A merge that fails (a damaged block, a full disk)
-//! is left to the workers, who know what to do; recovery goes on.
+//! A long log makes many flushes. Without merges a tree would get dozens of runs in one node, and
+//! reading it would take more memory than the log did. A merge that fails (a damaged block, a full
+//! disk) is left to the workers, which handle it; recovery continues.
 
 use std::collections::BTreeMap;
 
@@ -19,21 +19,22 @@ use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::{Running, attach};
 
-/// Keeps the memtables within the write buffer.
+/// Keeps the memtables within the write buffer. Used by the recovering thread alone.
 pub struct Room<'a> {
     context: &'a JobContext,
     account: &'a MemtableAccount,
-    /// Nothing more is flushed: the disk is full.
+    /// Whether the disk is full, so that nothing more is flushed.
     full: bool,
-    /// Nothing more is merged: a merge has failed.
+    /// Whether a merge has failed, so that nothing more is merged.
     unmerged: bool,
-    /// Trees of which a record is to come that logs all of their memtable again, and where it begins: what
-    /// there is of them before it may lack its beginning, and a flush would say that it is all (rule 10).
+    /// Trees with a record ahead that logs their whole memtable again, and the position of the
+    /// record. Until then the memtable may lack its oldest messages, and a flush would claim to be
+    /// complete (rule 10).
     relogs: BTreeMap<TreeId, Lsn>,
 }
 
 impl<'a> Room<'a> {
-    /// Room in the write buffer; trees in `relogs` are flushed from the record there on.
+    /// For one recovery. Trees in `relogs` are flushed from the record at that position on.
     #[must_use]
     pub fn new(
         context: &'a JobContext,
@@ -43,7 +44,11 @@ impl<'a> Room<'a> {
         Self { context, account, full: false, unmerged: false, relogs }
     }
 
-    /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last one taken (rule 8).
+    /// Flushes while the write buffer is full. REQUIRES: the record at `taken` is the last one
+    /// applied (rule 8).
+    ///
+    /// # Errors
+    /// Errors of flushes, except for `NoSpace`: on a full disk recovery takes the log into memory.
     pub fn make(&mut self, taken: Lsn) -> Result<()> {
         let buffer = self.context.shares.now().write_buffer_bytes();
         while !self.full && self.account.unflushed_bytes() >= buffer {
@@ -52,7 +57,7 @@ impl<'a> Room<'a> {
             match self.flush_largest(buffer / 2) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
-                    tracing::warn!(%error, "the disk is full: recovery takes the log into memory");
+                    tracing::warn!(%error, "the disk is full; recovery keeps the rest of the log in memory");
                     self.full = true;
                 }
                 Err(error) => return Err(error),
@@ -64,7 +69,8 @@ impl<'a> Room<'a> {
         Ok(())
     }
 
-    /// Flushes the trees with the most in memory, until so much of it is free: one sync of the data for all.
+    /// Flushes the trees with the largest memtables until `bytes` of memory are free. One sync of
+    /// the data serves all of them.
     fn flush_largest(&mut self, bytes: u64) -> Result<()> {
         let context = self.context;
         let in_memory = |tree: &Arc<TreeCore>| -> u64 {
@@ -84,7 +90,7 @@ impl<'a> Room<'a> {
             chosen.push(tree);
         }
         let flushed = chosen.clone();
-        // Oldest first: a tree may have several sources.
+        // A tree may have several frozen sources; they are flushed oldest first.
         while !chosen.is_empty() {
             for tree in &chosen {
                 tree.freeze();
@@ -97,7 +103,7 @@ impl<'a> Room<'a> {
                 && let Err(error) = merge_due(context, tree)
             {
                 context.reads.health.check_unpoisoned()?;
-                tracing::warn!(%error, "a merge of the recovery failed; it is tried again later");
+                tracing::warn!(%error, "a merge during recovery failed; a worker will try it again");
                 self.unmerged = true;
             }
         }
@@ -155,6 +161,7 @@ fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     Ok(())
 }
 
+/// Discards written runs; their memtables can be flushed again.
 fn give_up(written: Vec<Written>) {
     for one in written {
         one.discard();
@@ -162,7 +169,8 @@ fn give_up(written: Vec<Written>) {
     }
 }
 
-/// The trunk in memory is ahead of the manifest until this is done.
+/// Makes an install durable. The trunk in memory is ahead of the manifest until then, so a failure
+/// poisons the database.
 fn settle(context: &JobContext, installed: Installed) -> Result<()> {
     installed.settle(context).map(drop).inspect_err(|error| context.reads.health.poison(error))
 }
@@ -174,11 +182,11 @@ fn make_room_for_edit(context: &JobContext) -> Result<()> {
     Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))
 }
 
-/// Does what the tree needs by now, most urgent first.
+/// Does the overdue plans of a tree, smallest priority number first.
 fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     let mut last = None;
     while let Some(planned) = due(context, tree) {
-        // One that changes nothing would be planned again.
+        // A plan that changed nothing would be planned again without end.
         if last.replace((planned.node, planned.plan)) == Some((planned.node, planned.plan)) {
             break;
         }
@@ -192,6 +200,7 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     Ok(())
 }
 
+/// The overdue plan of the tree with the smallest priority number.
 fn due(context: &JobContext, tree: &TreeCore) -> Option<Planned> {
     let version = tree.version();
     let planning = tree.plan_context(&version.trunk, context.plan_limits());
@@ -208,6 +217,7 @@ fn due(context: &JobContext, tree: &TreeCore) -> Option<Planned> {
     due
 }
 
+/// Steps a merge to its end and installs it.
 fn merge(context: &JobContext, tree: &TreeCore, job: Box<MergeJob>) -> Result<Installed> {
     let node = job.planned.node;
     let mut running = Running::Merge(job);

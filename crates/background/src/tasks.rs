@@ -1,4 +1,4 @@
-//! What a worker does with a task: begins its job, steps it, installs what it made.
+//! Carrying out a task: begin its job, step the job, install what it made.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
@@ -15,7 +15,8 @@ use crate::planning::replan;
 use crate::queue::Task;
 
 impl Background {
-    /// Does one task to its end, or until something more urgent waits.
+    /// Carries out one task to its end, or until work of a smaller priority number waits; then the
+    /// job is parked.
     pub fn perform(&self, task: Task) {
         match task {
             Task::Flush(tree) => self.begin_flush(&tree),
@@ -95,7 +96,7 @@ impl Background {
         }
     }
 
-    /// Something more urgent waits.
+    /// Parks the job because work of a smaller priority number waits.
     fn park(&self, job: Running) {
         if let Some(job) = self.queue.park(job) {
             self.requeue(job);
@@ -143,7 +144,7 @@ impl Background {
         }
     }
 
-    /// Makes an install durable, lets go of what it dropped, and plans what it touched.
+    /// Makes an install durable, then frees what it dropped and plans the nodes that it touched.
     pub(crate) fn settle(&self, tree: &Arc<TreeCore>, installed: Installed) {
         self.idle_work_done.store(false, Ordering::Release);
         match installed.settle(&self.jobs) {
@@ -152,14 +153,15 @@ impl Background {
                 replan(&self.jobs, &self.queue, tree, &touched);
             }
             Err(error) => {
-                // The trunk in memory is ahead of the manifest: nothing may build on it.
+                // The trunk in memory is ahead of the manifest, so no later edit may build on it.
                 self.health().poison(&error);
                 self.queue.stop();
             }
         }
     }
 
-    /// Looks after the log, the manifest and the free space.
+    /// Maintenance: trims and shortens the log, makes a checkpoint if one is due, replaces a long
+    /// manifest by a snapshot, and returns free space.
     fn maintain(&self) -> Result<()> {
         self.trim_log_if_long()?;
         if self.log_is_long() {

@@ -1,9 +1,10 @@
-//! A limit on what background work writes, bytes a second: a bucket of tokens that jobs pay into
-//! debt, and wait for between their steps, with no lock held.
+//! A rate limit on what background work writes: a token bucket. Jobs take tokens for what they
+//! wrote, into debt if need be, and wait between their steps until the debt is paid. They hold no
+//! lock while they wait.
 //!
-//! Invariant: over any stretch of time, jobs write at most the limit times its length, and what one
-//! bucket holds, and what the steps under way write. Who may wait asks again after a moment: so a
-//! limit that is lifted, and the end of the engine, are seen at once.
+//! Invariant: within any period, jobs write at most the limit times its length, plus the contents
+//! of one bucket, plus what the steps under way write. A waiting job checks the limit again after a
+//! moment, so it notices soon that the limit was lifted or the database is closing.
 
 use std::time::Duration;
 
@@ -11,16 +12,16 @@ use frondb_core::clock::{Clock, Nanos};
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// The bucket holds what flows in within this time.
+/// The bucket holds as many tokens as flow in within this time.
 const BURST: Duration = Duration::from_millis(250);
 
-/// At most this long between two checks at the limit.
+/// Longest sleep between two checks of the limit.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
 
-/// A limit on bytes a second. Any thread may use it.
+/// A limit on bytes per second. Any thread may use it.
 #[derive(Debug, Default)]
 pub struct Throttle {
-    /// Bytes a second; 0 for no limit.
+    /// Bytes per second; 0 means no limit.
     limit: AtomicU64,
     bucket: Mutex<Bucket>,
     waited_nanos: AtomicU64,
@@ -28,36 +29,39 @@ pub struct Throttle {
 
 #[derive(Debug, Default)]
 struct Bucket {
-    /// Bytes that may be written; less than none is a debt that has to flow in first.
+    /// Bytes that may be written; negative while jobs are in debt.
     tokens: i64,
+    /// Time up to which tokens have flowed in.
     filled: Nanos,
 }
 
 impl Throttle {
+    /// A limit of `limit` bytes per second; 0 means no limit.
     pub(crate) fn new(limit: u64) -> Self {
         Self { limit: AtomicU64::new(limit), ..Self::default() }
     }
 
-    /// Bytes a second; 0 for no limit.
+    /// Bytes per second; 0 means no limit.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// What was written before counts no more.
+    /// Sets the limit in bytes per second; 0 means no limit. The debt of earlier writes is
+    /// cancelled.
     pub fn set_limit(&self, limit: u64, now: Nanos) {
         let mut bucket = self.bucket.lock();
         *bucket = Bucket { tokens: 0, filled: now };
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    /// Nanoseconds that jobs have waited.
+    /// Nanoseconds that jobs have waited, all threads together.
     #[must_use]
     pub fn waited_nanos(&self) -> u64 {
         self.waited_nanos.load(Ordering::Relaxed)
     }
 
-    /// Bytes were written.
+    /// Takes tokens for `bytes` that a job has written.
     pub(crate) fn pay(&self, bytes: u64, now: Nanos) {
         let limit = self.limit();
         if limit == 0 || bytes == 0 {
@@ -68,7 +72,7 @@ impl Throttle {
         bucket.tokens = bucket.tokens.saturating_sub_unsigned(bytes);
     }
 
-    /// How long until the bucket's debt is paid; zero if there is none.
+    /// Time until the debt of the bucket is paid; zero if there is none.
     fn debt(&self, now: Nanos) -> Duration {
         let limit = self.limit();
         if limit == 0 {
@@ -81,7 +85,7 @@ impl Throttle {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Waits until all that was paid for has flown in, or `stopped` says so.
+    /// Waits until the debt is paid, or `stopped` returns `true`.
     pub(crate) fn wait(&self, clock: &dyn Clock, stopped: &mut dyn FnMut() -> bool) {
         if self.limit() == 0 {
             return;
@@ -100,6 +104,7 @@ impl Throttle {
 }
 
 impl Bucket {
+    /// Adds the tokens that flowed in until `now`.
     fn fill(&mut self, limit: u64, now: Nanos) {
         let bytes = |length: Duration| {
             let bytes = u128::from(limit) * length.as_nanos() / 1_000_000_000;
@@ -107,10 +112,10 @@ impl Bucket {
         };
         let came = bytes(now.since(self.filled));
         if came == 0 {
-            // Too little to count: it is there the next time.
+            // Less than one byte flowed in; `filled` stays, so the time counts at the next call.
             return;
         }
-        // The time that these bytes took, and not that of the part of one that is on its way.
+        // Advance by the time of whole bytes only, so that the fraction of a byte is not lost.
         let nanos = (u128::from(came.unsigned_abs()) * 1_000_000_000).div_ceil(u128::from(limit));
         self.filled += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         self.tokens = self.tokens.saturating_add(came).min(bytes(BURST));
@@ -123,7 +128,7 @@ mod tests {
     use frondb_core::clock::ManualClock;
     use frondb_core::prng::Prng;
 
-    /// Jobs that write as much as they are let: the limit holds over every stretch, and is used.
+    /// Jobs that write as much as they may: the limit holds over every period, and is used up.
     #[test]
     fn what_is_written_follows_the_limit() {
         let seed = 5;

@@ -1,6 +1,7 @@
-//! Background workers: what one thread does, and how long it sleeps.
+//! The loop of a background worker: it waits for a task, carries it out, and syncs the log in
+//! between.
 //!
-//! A worker never holds a lock while it steps.
+//! A worker holds no lock while it steps a job.
 
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use crate::idle::IDLE_TIMEOUT;
 use crate::planning::replan;
 use crate::queue::{Next, Task};
 
-/// Between tries of work that failed for want of space.
+/// Pause between two attempts at work that failed for want of space.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// The loop of one worker thread.
+/// Takes tasks from the queue and carries them out, until the queue is stopped. The body of a
+/// worker thread.
 pub fn worker(background: &Background) {
     loop {
         match background.queue.next(&mut || background.idle_timeout()) {
@@ -29,8 +31,8 @@ pub fn worker(background: &Background) {
 }
 
 impl Background {
-    /// How long a worker waits for a task before it looks around; `None` when there is nothing
-    /// that time alone could make due, so that an idle engine does not wake up.
+    /// How long a worker waits for a task before it checks what is due by time. `None` if nothing
+    /// becomes due by time alone, so that an idle database wakes no thread.
     fn idle_timeout(&self) -> Option<Duration> {
         let full = self.health().full().map(|_| RETRY_EVERY);
         let idle_work = (!self.idle_work_done.load(Ordering::Acquire)).then_some(IDLE_TIMEOUT);
@@ -38,16 +40,17 @@ impl Background {
         [full, self.sync_due(), idle_work, checkpoint].into_iter().flatten().min()
     }
 
-    /// How long until the log is to be synced, if it has something to sync.
+    /// Time until the log must be synced; `None` if it has nothing to sync.
     fn sync_due(&self) -> Option<Duration> {
         self.jobs.log.wal.next_tick().or_else(|| {
-            // A commit behind this look finds nobody who knows, and wakes a worker.
+            // A commit after this store sees `ticking == false` and wakes a worker. Check again for
+            // a commit before it.
             self.ticking.store(false, Ordering::Release);
             self.jobs.log.wal.next_tick()
         })
     }
 
-    /// Has a record that was just written synced when its time has come.
+    /// Makes sure that the record just written is synced when the sync mode says so.
     pub fn keep_ticking(&self) {
         if !matches!(self.jobs.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
             return;
@@ -59,21 +62,21 @@ impl Background {
         }
     }
 
-    /// Plans anew what readers found expensive.
+    /// Plans the nodes that readers posted hints for.
     pub fn plan_hints(&self) {
         for (tree, node) in self.queue.take_hints() {
             replan(&self.jobs, &self.queue, &tree, &[node]);
         }
     }
 
-    /// The same where no worker would.
+    /// As [`plan_hints`](Self::plan_hints), but only if the database has no worker to do so.
     pub fn plan_hints_if_manual(&self) {
         if self.is_manual() {
             self.plan_hints();
         }
     }
 
-    /// Nothing was due for a while.
+    /// Called when a worker has waited for [`idle_timeout`](Self::idle_timeout) and no task came.
     fn on_timeout(&self) {
         self.try_space();
         self.tick();
@@ -86,7 +89,8 @@ impl Background {
         }
     }
 
-    /// Syncs the log if the mode says that it is time to, and sees whether a checkpoint is due.
+    /// Syncs the log if the sync mode says that a sync is due, and requests a checkpoint if one is
+    /// due by time.
     pub fn tick(&self) {
         if let Err(error) = self.jobs.log.wal.tick() {
             self.fail(&error);
@@ -94,10 +98,11 @@ impl Background {
         self.request_checkpoint_if_due();
     }
 
-    /// As [`perform`](Self::perform). A worker must not die silently, or those who wait for its work
-    /// would wait for ever.
+    /// As [`perform`](Self::perform), but poisons the database if the task panics. If the worker
+    /// just died, the threads that wait for its work would never wake up.
     fn perform_or_poison(&self, task: Task) {
-        // Nothing is used afterwards that the panic could have left half done: the engine stops.
+        // Unwind safety: the database is poisoned after a panic, so nothing uses what the task left
+        // half done.
         let performed =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.perform(task)));
         if let Err(panic) = performed {

@@ -1,8 +1,8 @@
-//! [`Attachment`]: a part of a large commit whose data is on disk already, as private runs (rules 18
-//! and 19).
+//! [`Attachment`]: the part of a large commit that goes to one tree and is on disk already, as
+//! private runs (rules 18 and 19).
 //!
-//! SeqNos: local number `n` of a part becomes `base + n`; the parts of a commit follow each other in
-//! the order in which they are given, and the messages in its record come last.
+//! SeqNos: local number `n` of a part becomes `base + n`. The parts of a commit follow each other
+//! in the order in which they are given, and the messages in its record come last.
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
@@ -12,26 +12,28 @@ use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_tree::{AttachedRuns, MemSource, TreeCore};
 
-/// What a transaction has written to one tree, on disk: a part of its commit.
+/// What a transaction has written to one tree, on disk: one part of its commit.
 #[derive(Clone)]
 pub struct Attachment {
     /// The tree.
     pub tree: Arc<TreeCore>,
-    /// Newest first, with local numbers for SeqNos. Where two hold the same key, the one with the
-    /// larger largest number has the newer message.
+    /// The runs, newest first, with local numbers in the place of SeqNos. If two runs hold the same
+    /// key, the run with the larger largest number has the newer message.
     pub runs: Vec<Arc<Run>>,
-    /// With local numbers for SeqNos.
+    /// The range deletes, with local numbers in the place of SeqNos.
     pub range_deletes: Vec<RangeDelete>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,
-    /// The largest local number: the commit reserves so many SeqNos.
+    /// The largest local number. The commit reserves this many SeqNos.
     pub numbers: u64,
-    /// Whether the runs are fit for a base: puts only, a key once in all of them, written as bases.
+    /// Whether the runs can serve as the base of a leaf: they hold puts only, each key once, and
+    /// are written as bases.
     pub are_base: bool,
 }
 
 impl Attachment {
-    /// The source of this part in its tree, with SeqNos.
+    /// The frozen source that holds this part in its tree. The first message gets the SeqNo behind
+    /// `base`; `lsns` are the beginning and the end of the log record of the commit.
     pub fn source(
         &self,
         budget: &Arc<Budget>,
@@ -65,7 +67,7 @@ impl Attachment {
     }
 }
 
-/// Trees, and how many SeqNos each part takes, as records have it.
+/// The tree of each part and the number of SeqNos that it takes, as the log record lists them.
 pub fn parts_of(attachments: &[Attachment]) -> Vec<(TreeId, u64)> {
     attachments.iter().map(|part| (part.tree.id, part.numbers)).collect()
 }

@@ -1,11 +1,11 @@
 //! A write batch: messages for any number of trees that take effect together.
 //!
-//! Messages are encoded as they are added, one section a tree, in the form the WAL keeps: the
-//! commit hands the sections to the log as they are and decodes them once, into the memtables.
+//! Messages are encoded as they are added, in one section for each tree, in the form of the log.
+//! The commit appends the sections to the log unchanged and decodes them once, into the memtables.
 //!
-//! A batch is inserted as a whole, so it may take a part of the memory only
-//! (`Memory::batch_bytes` of the engine). Large
-//! values do not count: they go to the disk, and one of the longest is let in by every option.
+//! A batch is inserted as a whole, so its size is limited to a part of the memory
+//! (`Memory::batch_bytes` of the engine). Large values do not count: they go to disk, and every
+//! limit leaves room for one of the maximum length.
 
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::{Error, MessageKind, Result, TreeId};
@@ -13,17 +13,18 @@ use frondb_core::{Error, MessageKind, Result, TreeId};
 use frondb_records::{encode_op, encode_range_delete};
 use frondb_tree::Tree;
 
-/// What a message takes in a memtable beyond its encoding, bytes.
+/// Bytes that a message takes in a memtable beyond its encoding.
 const ENTRY_OVERHEAD_BYTES: usize = 24;
 
 /// When a commit returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 #[non_exhaustive]
 pub enum Durability {
-    /// When it survives power loss (as far as the sync mode says so).
+    /// When the commit survives a power failure, as far as the sync mode promises that.
     #[default]
     Sync,
-    /// When the operating system has it: it survives the end of the process, not power loss.
+    /// When the operating system has the commit: it survives the end of the process, but not a
+    /// power failure.
     NoSync,
 }
 
@@ -32,32 +33,32 @@ pub enum Durability {
 pub struct Section {
     /// The tree.
     pub tree: TreeId,
-    /// The same tree, so that an error can name it.
+    /// A handle of the tree, which errors name.
     pub handle: Tree,
-    /// In the encoding of the log.
+    /// The messages, in the encoding of the log.
     pub bytes: Vec<u8>,
-    /// How many they are.
+    /// The number of messages.
     pub count: u32,
 }
 
-/// Messages that are committed together or not at all. Order counts within a tree: a put after a
-/// delete of the same key wins.
+/// Messages that are committed together or not at all. Their order matters within a tree: a put
+/// after a delete of the same key wins.
 ///
-/// A wrong key or value is remembered and reported by the commit, which then changes nothing.
+/// An invalid key or value is remembered. The commit reports it and changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub(crate) sections: Vec<Section>,
-    /// Values that go to extents of their own; a message refers to them by position (rule 17).
+    /// Values that get extents of their own; a message refers to its value by position (rule 17).
     pub(crate) large: Vec<Vec<u8>>,
     pub(crate) engine: Option<u64>,
     pub(crate) error: Option<Error>,
-    /// It has a put or an update.
+    /// Whether the batch has a put or an update.
     grows: bool,
-    /// The caller says that it leads to space being freed.
+    /// Whether the caller says that the batch leads to space being freed.
     frees: bool,
-    /// The caller says that it is not to wait for background work.
+    /// Whether the caller says that the batch must not wait for background work.
     unpaced: bool,
-    /// The section used last: batches of tables cycle through few trees.
+    /// The section used last: batches of a table cycle through few trees.
     last: usize,
 }
 
@@ -118,34 +119,37 @@ impl Batch {
         &self.sections
     }
 
-    /// How many messages were added.
+    /// The number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sections.iter().map(|section| section.count as usize).sum()
     }
 
-    /// Whether none was added.
+    /// Whether the batch has no message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sections.iter().all(|section| section.count == 0)
     }
 
-    /// Bytes the batch takes in the log, about.
+    /// Bytes that the batch takes in the log, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let large: usize = self.large.iter().map(Vec::len).sum();
         large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
-    /// Bytes the batch takes in memtables, about: keys, operands and values that are not large,
-    /// and a slot for each message. Limited by `Engine::batch_bytes_max`.
+    /// Bytes that the batch takes in memtables, about: keys, operands, values that are not large,
+    /// and an overhead for each message. Limited by `Engine::batch_bytes_max`.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let overhead = self.len() * ENTRY_OVERHEAD_BYTES;
         overhead + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
-    /// Refuses a batch that is larger than the engine takes.
+    /// Checks that the batch takes at most `max` bytes in memtables.
+    ///
+    /// # Errors
+    /// `Invalid` if it takes more.
     pub fn check_bytes(&self, max: u64) -> Result<()> {
         let bytes = self.memory_bytes();
         if bytes as u64 > max {
@@ -157,31 +161,31 @@ impl Batch {
         Ok(())
     }
 
-    /// Says that the batch is a step of something that frees space, as dropping a tree behind it: then
-    /// it is let in while the disk is full, whatever it writes. For small ones: what is kept for a full
-    /// disk is little.
+    /// Says that the batch is a step of an operation that frees space, such as dropping a tree
+    /// afterwards. It is admitted while the disk is full, whatever it writes. For small batches
+    /// only: the reserve of a full disk is small.
     pub fn set_frees_space(&mut self) {
         self.frees = true;
     }
 
-    /// Says that the batch is not to wait for background work, as writes that outrun it do: others wait
-    /// for who writes it, and it is small and rare, like a counter.
+    /// Exempts the batch from pacing. For small and rare writes that other transactions block on,
+    /// like a counter.
     pub fn set_unpaced(&mut self) {
         self.unpaced = true;
     }
 
-    /// Whether it is let in at once, unless the disk is full.
+    /// Whether the batch is exempt from pacing. On a full disk it is treated like any other.
     pub fn is_unpaced(&self) -> bool {
         self.unpaced
     }
 
-    /// Whether it only deletes, or leads to space being freed: such batches are let in while the disk is
-    /// full.
+    /// Whether the batch only deletes, or leads to space being freed: then it is admitted while the
+    /// disk is full.
     pub fn frees_space(&self) -> bool {
         self.frees || !self.grows
     }
 
-    /// Forgets all messages and keeps the memory.
+    /// Removes all messages and keeps the memory.
     pub fn clear(&mut self) {
         for section in &mut self.sections {
             section.bytes.clear();

@@ -1,15 +1,15 @@
 //! [`Calls`]: keeps a database from being closed under a call that may write.
 //!
-//! Another process may open the directory as soon as it is closed, while handles of this one are still
-//! around. So nothing may write behind the release of the directory's lock: a call that may write holds
-//! a [`CallGuard`], and closing waits for those under way, while the workers they may wait for still
-//! run. Later ones find the database closed.
+//! Another process may open the directory as soon as the database is closed, while this process
+//! still has handles. So nothing may write after the lock of the directory is released. A call that
+//! may write holds a [`CallGuard`]. Closing waits for the calls under way, while the workers that
+//! they may wait for still run. Later calls find the database closed.
 
 use frondb_core::Result;
 use frondb_core::sync::{Arc, RwLock, RwLockReadGuard};
 use frondb_tree::Health;
 
-/// The calls of an open database that may write. Any thread may use it. Calls do not nest.
+/// The calls under way that may write. Any thread may use it. Calls do not nest.
 pub struct Calls {
     under_way: RwLock<()>,
     health: Arc<Health>,
@@ -21,7 +21,7 @@ pub struct CallGuard<'a> {
 }
 
 impl Calls {
-    /// Of a database with this health.
+    /// For a database with this health.
     #[must_use]
     pub fn new(health: Arc<Health>) -> Arc<Self> {
         Arc::new(Self { under_way: RwLock::new(()), health })
@@ -38,12 +38,13 @@ impl Calls {
         Ok(call)
     }
 
-    /// The same for a call that checks by itself what it needs.
+    /// As [`begin`](Self::begin), for a call that does the checks itself.
     pub fn begin_unchecked(&self) -> CallGuard<'_> {
         CallGuard { _call: self.under_way.read() }
     }
 
-    /// Waits until no call is under way. REQUIRES: the database is closed to calls.
+    /// Waits until no call is under way. REQUIRES: the health of the database says that it is
+    /// closed.
     pub fn wait(&self) {
         drop(self.under_way.write());
     }

@@ -1,14 +1,14 @@
-//! [`Committer`]: logs what a commit brings, puts it into memtables and publishes it.
+//! [`Committer`]: appends a commit to the log, inserts it into memtables and publishes it.
 //!
 //! ```text
 //!   large values -> [commit lock: append to the log, hand it to the kernel, insert into memtables,
 //!                    publish] -> wait for the disk, if asked
 //! ```
 //!
-//! One commit at a time holds the lock, so SeqNos, log positions and memtables agree (rule 8).
-//! The record is in the kernel before a message of it is in a memtable: a commit that fails has
+//! One commit at a time holds the lock, so SeqNos, log positions and memtables agree (rule 8). The
+//! record is in the kernel before any of its messages is in a memtable: a commit that fails has
 //! changed nothing, and what a reader sees survives kill -9. The wait for the disk happens without
-//! the lock, so that one sync serves many commits (group commit of the log). A commit reads no block.
+//! the lock, so that one sync serves many commits (group commit). A commit reads no block.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
@@ -27,9 +27,9 @@ use crate::log::Log;
 use crate::messages::{Messages, insert, sections_of};
 use crate::pending_parts::{check_trees, was_dropped};
 
-/// Commits, one at a time. Any thread may use it.
+/// Makes commits, one at a time. Any thread may use it.
 pub struct Committer {
-    /// Tells batches of several open databases apart.
+    /// The number of the open database; a batch belongs to one of them.
     engine: u64,
     log: Arc<Log>,
     oracle: Arc<SeqOracle>,
@@ -42,35 +42,35 @@ pub struct Committer {
     lock: Mutex<Scratch>,
 }
 
-/// Memory that a commit uses again and again.
+/// Buffers that each commit uses again.
 #[derive(Default)]
 struct Scratch {
     heads: Vec<u8>,
     head_ends: Vec<usize>,
 }
 
-/// The commit lock, held.
+/// The commit lock, while it is held.
 pub struct CommitLatch<'a> {
     committer: &'a Committer,
     scratch: MutexGuard<'a, Scratch>,
 }
 
-/// A commit that is in the memtables.
+/// A commit that is in the memtables and visible, and may not be durable yet.
 pub struct Committed {
-    /// What to wait for to make it durable.
+    /// The end of its log record: it is durable when the log is durable up to there.
     pub end: Lsn,
     /// The trees that it has messages for.
     pub trees: Vec<Arc<TreeCore>>,
-    /// The trees that got runs, to be flushed.
+    /// The trees that it attached runs to; they are to be flushed.
     pub attached: Vec<Arc<TreeCore>>,
 }
 
-/// What a commit brings, under one record.
+/// The writes of a commit. One log record describes them.
 #[derive(Clone, Copy)]
 pub struct Commit<'a> {
-    /// The transaction; 0 for a batch.
+    /// The number of the transaction; 0 for a batch.
     pub txn: u64,
-    /// Parts on disk, pending already.
+    /// Parts that are on disk and pending already.
     pub attachments: &'a [Attachment],
     /// Messages that go into memtables.
     pub sections: &'a [Messages<'a>],
@@ -80,7 +80,7 @@ pub struct Commit<'a> {
 pub type CommitValues = Vec<(TreeId, Vec<Extent>)>;
 
 impl Commit<'_> {
-    /// How many SeqNos it takes.
+    /// The number of SeqNos that it takes.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         self.attachments.iter().map(|part| part.numbers).sum::<u64>()
@@ -96,7 +96,7 @@ impl Commit<'_> {
 }
 
 impl Committer {
-    /// Commits to the log and the memtables of one open database.
+    /// The committer of one open database, whose number is `engine`.
     #[must_use]
     pub fn new(
         engine: u64,
@@ -110,23 +110,23 @@ impl Committer {
         Self { engine, log, oracle, runs, account, health, hook, relogs, lock }
     }
 
-    /// Calls `hook` for every commit from now on, in their order; `None` for no hook. It is called
-    /// while no other commit can happen, before the commit is durable: it must be quick, and must
-    /// not call the database.
+    /// Sets the function that is called for every commit from now on, in commit order; `None` for
+    /// none. It is called under the commit lock, before the commit is durable, so it must be quick
+    /// and must not call the database.
     pub fn set_hook(&self, hook: Option<CommitHook>) {
         self.hook.set(hook);
     }
 
-    /// Runs `work` while no commit is under way.
+    /// Runs `work` under the commit lock, while no commit is under way.
     pub fn exclusive<T>(&self, work: impl FnOnce(&mut CommitLatch<'_>) -> T) -> T {
         work(&mut CommitLatch { committer: self, scratch: self.lock.lock() })
     }
 
-    /// Logs and inserts a batch.
+    /// Commits a batch: writes its large values, logs it, inserts it and publishes it.
     ///
     /// # Errors
-    /// `Invalid` for what is wrong with the batch; `NotFound` if a tree was dropped; `NoSpace`: nothing
-    /// has changed. `Poisoned`, `Closed`.
+    /// `Invalid` if the batch has an invalid message; `NotFound` if a tree was dropped; `NoSpace`.
+    /// Nothing has changed then. `Poisoned`, `Closed`.
     pub fn commit_batch(&self, batch: &Batch) -> Result<Committed> {
         batch.check_for(self.engine)?;
         if batch.large.is_empty() {
@@ -148,9 +148,9 @@ impl Committer {
         self.commit(Commit { txn: 0, attachments: &[], sections }, values)
     }
 
-    /// Logs and inserts messages, with parts on disk beside them, whose trees are to be flushed soon.
-    /// Takes `values`, the extents of large values that the messages refer to, unless it fails, and then
-    /// has changed nothing.
+    /// Commits messages, and parts that are on disk. The caller has the trees of the parts flushed
+    /// soon. Takes `values`, the extents of the large values that the messages refer to. If it
+    /// fails, it leaves `values` to the caller and has changed nothing.
     ///
     /// # Errors
     /// As [`commit_batch`](Self::commit_batch).
@@ -158,17 +158,17 @@ impl Committer {
         self.exclusive(|latch| {
             self.health.check()?;
             commit.check_trees()?;
-            // Where the log cannot say whether it has the record, nothing may be given up.
+            // If it is unknown whether the log has the record, nothing of the commit may be freed.
             let logged = latch.log(commit);
             let (first, lsns) = logged.inspect_err(|error| self.health.poison_if_unknown(error))?;
             latch.enter(commit, first, lsns, values)
         })
     }
 
-    /// Makes a commit as durable as was asked.
+    /// Makes a commit durable up to `end`, its log position, as far as `durability` asks.
     ///
     /// # Errors
-    /// `NoSpace`; anything else poisons the database.
+    /// `NoSpace`; any other error poisons the database.
     pub fn make_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
         let result = match durability {
             Durability::NoSync => Ok(()),
@@ -182,7 +182,7 @@ impl Committer {
         result
     }
 
-    /// How many memtables were logged again.
+    /// The number of memtables that were logged again.
     #[must_use]
     pub fn relogs(&self) -> u64 {
         self.relogs.load(Ordering::Relaxed)
@@ -198,18 +198,18 @@ impl Committer {
 }
 
 impl CommitLatch<'_> {
-    /// The committer whose lock this is.
+    /// The committer that the lock belongs to.
     pub(crate) fn committer(&self) -> &Committer {
         self.committer
     }
 
-    /// The first SeqNo that a commit would get now.
+    /// The first SeqNo that the next commit will get.
     #[must_use]
     pub fn next_seq(&self) -> SeqNo {
         self.committer.oracle.last_reserved().next()
     }
 
-    /// Fails as a commit does if one of its trees was dropped.
+    /// Checks that no tree of a commit was dropped.
     ///
     /// # Errors
     /// `NotFound`, naming the tree.
@@ -217,7 +217,8 @@ impl CommitLatch<'_> {
         commit.check_trees()
     }
 
-    /// Appends the record and hands it to the kernel. Returns the first SeqNo, and the record's Lsns.
+    /// Appends the record of a commit and hands it to the kernel. Returns the first SeqNo, and
+    /// where the record begins and ends.
     fn log(&mut self, commit: Commit<'_>) -> Result<(SeqNo, (Lsn, Lsn))> {
         let Commit { txn, attachments, sections } = commit;
         let first = self.next_seq();
@@ -235,8 +236,8 @@ impl CommitLatch<'_> {
         Ok((first, lsns))
     }
 
-    /// Appends a record that begins with what `head` puts and ends with sections, and hands it to the
-    /// kernel. Returns its Lsns.
+    /// Appends a record that begins with what `head` writes and continues with the sections, and
+    /// hands it to the kernel. Returns where the record begins and ends.
     ///
     /// # Errors
     /// As [`frondb_wal::Wal::append`].
@@ -267,10 +268,11 @@ impl CommitLatch<'_> {
         Ok((appended.start, appended.end))
     }
 
-    /// Puts a commit, whose record is in the log at `lsns`, into its trees and publishes it.
+    /// Inserts a commit into its trees and publishes it. `first` is its first SeqNo, and its record
+    /// is in the log at `lsns`. Takes `values`, the extents of its large values.
     ///
     /// # Errors
-    /// `Internal` for messages that do not decode.
+    /// `Internal` if a message cannot be decoded.
     pub fn enter(
         &mut self,
         commit: Commit<'_>,
@@ -287,7 +289,7 @@ impl CommitLatch<'_> {
         let mut seq = first;
         for (attachment, part) in attachments.iter().zip(0..) {
             let base = SeqNo(seq.get() - 1);
-            // A later commit to it is behind this one in the log.
+            // Later commits to the tree follow this one in the log.
             attachment.tree.finish_bulk_load();
             attachment.tree.empty_ranges.clear();
             let budget = &self.committer.account.budget;
@@ -314,6 +316,7 @@ impl CommitLatch<'_> {
         })
     }
 
+    /// Makes the messages of a commit visible and calls the commit hook.
     fn publish(&self, txn: u64, first: SeqNo, last: SeqNo, numbers: u64, end: Lsn) {
         let Committer { oracle, hook, log, .. } = self.committer;
         if numbers > 0 {
@@ -327,7 +330,7 @@ impl CommitLatch<'_> {
 }
 
 impl Batch {
-    /// Fails if the batch cannot be committed to the open database `engine`.
+    /// Checks that the batch has no invalid message and belongs to the open database `engine`.
     fn check_for(&self, engine: u64) -> Result<()> {
         if let Some(error) = &self.error {
             return Err(error.clone());

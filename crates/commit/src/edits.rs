@@ -1,15 +1,17 @@
-//! [`Edits`]: the manifest as the open database changes it.
+//! [`Edits`]: the manifest of an open database, and the latch under which edits are made.
 //!
 //! ```text
 //!   begin() --> EditLatch --> record / append --> change what is in memory --> drop      many at a time
 //!   snapshot() waits until no latch is held, and no latch is given out meanwhile          one at a time
 //! ```
 //!
-//! A change is made durable first and seen afterwards, so that a change that fails has changed nothing.
-//! The latch is held meanwhile: a snapshot of the manifest captures the state before both or after both,
-//! and can neither lose an edit nor keep one that was given up.
+//! An edit is made durable first and becomes visible afterwards, so a change that fails has changed
+//! nothing. The edit latch is held until both are done. A snapshot of the manifest therefore
+//! captures the state before both or after both: it cannot lose an edit, and cannot keep one that
+//! was abandoned.
 //!
-//! Lock order: the snapshot lock, the latch, then what [`crate::pending`] keeps, whose lock is a leaf.
+//! Lock order: the snapshot lock, the edit latch, then the lock of [`crate::pending`], which is a
+//! leaf.
 
 use frondb_core::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use frondb_core::{ErrorKind, Result};
@@ -21,25 +23,26 @@ use crate::pending::PendingState;
 
 /// The manifest of an open database. Any thread may use it.
 pub struct Edits {
-    /// The manifest, which knows bytes only.
+    /// The manifest, which stores edits as bytes.
     pub manifest: Manifest,
-    /// Held for reading while an edit is made, for writing while a snapshot is captured.
+    /// The edit latch: held for reading while an edit is made, for writing while a snapshot is
+    /// captured.
     latch: RwLock<()>,
-    /// Held by the thread that writes a snapshot: a worker and a user may want to at once.
+    /// Held by the thread that writes a snapshot: a worker and a caller may both want to.
     snapshot: Mutex<()>,
     pending: Mutex<PendingState>,
     health: Arc<Health>,
 }
 
-/// Held while an edit is made, until what it says is in memory.
+/// The edit latch, held for reading until the state in memory says what the edit says.
 pub struct EditLatch<'a> {
     edits: &'a Edits,
     _latch: RwLockReadGuard<'a, ()>,
 }
 
 impl Edits {
-    /// The manifest that recovery has opened, with what it says of transactions that are not part of the
-    /// trees yet.
+    /// The manifest that recovery has opened, and what it says of transactions that are not part of
+    /// the trees yet.
     #[must_use]
     pub fn new(manifest: Manifest, pending: PendingState, health: Arc<Health>) -> Arc<Self> {
         Arc::new(Self {
@@ -51,23 +54,24 @@ impl Edits {
         })
     }
 
-    /// Begins an edit.
+    /// Takes the edit latch. Waits while a snapshot is captured.
     pub fn begin(&self) -> EditLatch<'_> {
         EditLatch { edits: self, _latch: self.latch.read() }
     }
 
-    /// What the manifest has of transactions that are not part of the trees yet. It changes only while
-    /// an [`EditLatch`] is held.
+    /// What the manifest says of transactions that are not part of the trees yet. It may change
+    /// only while an [`EditLatch`] is held.
     pub fn pending(&self) -> MutexGuard<'_, PendingState> {
         self.pending.lock()
     }
 
-    /// Replaces the manifest's edits by a snapshot, if `is_due` still says so when no other snapshot is
-    /// being written: `capture` is called while no edit is under way, `write` afterwards. Returns whether
-    /// it did.
+    /// Replaces the edits of the manifest by a snapshot. Does so only if `is_due` returns `true`,
+    /// which is called when no other snapshot is being written. `capture` is called while no edit
+    /// is under way, `write` while edits continue. Returns whether a snapshot was written.
     ///
     /// # Errors
-    /// Those of `write` and of the manifest, but for `NoSpace` and `Busy`: the old file goes on then.
+    /// Errors of `write` and of the manifest, except for `NoSpace` and `Busy`: the old file stays
+    /// in use then.
     pub fn snapshot<S>(
         &self,
         is_due: impl FnOnce(&Manifest) -> bool,
@@ -86,7 +90,7 @@ impl Edits {
         write(state, &mut writer)?;
         match writer.finish() {
             Ok(()) => Ok(true),
-            // A later try may find space, or edits that are not given up.
+            // A later attempt may find space, or no abandoned edits.
             Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => Ok(false),
             Err(error) => Err(error),
         }
@@ -94,15 +98,16 @@ impl Edits {
 }
 
 impl EditLatch<'_> {
-    /// Makes edits durable that take effect together.
+    /// Appends edits that take effect together, and waits until they are durable.
     ///
     /// # Errors
-    /// `NoSpace`: nothing has changed, and the call may be repeated. After any other error it is not
-    /// known what the manifest has, and the database is poisoned.
+    /// `NoSpace`: nothing has changed, and the call may be repeated. After any other error it is
+    /// unknown what the manifest has, and the database is poisoned.
     pub fn record(&self, edits: &[Edit]) -> Result<()> {
         let manifest = &self.edits.manifest;
         let ticket = manifest.append(&encode(edits));
-        // A user is told of it, or something is let go of: the superblock must know it.
+        // The caller reports success or frees space because of the edit, so the superblock must
+        // know it.
         ticket.and_then(|ticket| manifest.secure(ticket)).inspect_err(|error| {
             if error.kind() != ErrorKind::NoSpace {
                 self.edits.health.poison(error);
@@ -118,11 +123,12 @@ impl EditLatch<'_> {
         self.edits.manifest.append(&encode(edits))
     }
 
-    /// Appends edits that readers see before they are durable; their bytes are in the result. No edit may
-    /// follow one that fails, so the database is poisoned then.
+    /// Appends edits that readers see before they are durable. Returns the ticket to wait for, and
+    /// the bytes of the edits.
     ///
     /// # Errors
-    /// As [`Manifest::append_final`].
+    /// As [`Manifest::append_final`]. No edit may follow one that failed, so the database is
+    /// poisoned.
     pub fn append_final(&self, edits: &[Edit]) -> Result<(Ticket, u64)> {
         let record = encode(edits);
         let ticket = self.edits.manifest.append_final(&record);

@@ -1,23 +1,23 @@
-//! [`Ids`]: numbers that are given out once.
+//! [`Ids`]: gives out ids that are never used again.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use frondb_core::{NodeId, RunId, TreeId};
 
-/// The largest number of each kind that has been given out.
+/// The largest id of each kind that was given out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LargestIds {
-    /// Of a tree.
+    /// Id of a tree.
     pub tree: u32,
-    /// Of a run.
+    /// Id of a run.
     pub run: u64,
-    /// Of a node.
+    /// Id of a node.
     pub node: u64,
-    /// Of a transaction: the log says it, too.
+    /// Number of a transaction. The log has those of commits and prepares, too.
     pub txn: u64,
 }
 
-/// Gives out numbers of trees, runs, nodes and transactions; none is used again. Any thread may ask.
+/// Gives out ids of trees, runs, nodes and transactions. None is used again. Any thread may use it.
 #[derive(Debug)]
 pub struct Ids {
     tree: AtomicU32,
@@ -27,7 +27,7 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Goes on behind `largest`.
+    /// Continues after the ids in `largest`.
     #[must_use]
     pub fn behind(largest: LargestIds) -> Arc<Self> {
         Arc::new(Self {
@@ -38,7 +38,7 @@ impl Ids {
         })
     }
 
-    /// The largest numbers so far.
+    /// The largest ids so far.
     #[must_use]
     pub fn largest(&self) -> LargestIds {
         LargestIds {
@@ -49,27 +49,27 @@ impl Ids {
         }
     }
 
-    /// A number for a tree.
+    /// An id for a new tree.
     pub fn next_tree(&self) -> TreeId {
         TreeId(self.tree.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// A number for a run.
+    /// An id for a new run.
     pub fn next_run(&self) -> RunId {
         RunId(self.run.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// A number for a node.
+    /// An id for a new node.
     pub fn next_node(&self) -> NodeId {
         NodeId(self.node.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// A number for a transaction, or for the locks of a call that is none.
+    /// A number for a transaction, or for the locks of a call outside of transactions.
     pub fn next_txn(&self) -> u64 {
         self.txn.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Where numbers of runs come from, for jobs that give them out themselves.
+    /// The counter of run ids, for jobs that give them out themselves.
     #[must_use]
     pub fn runs(&self) -> &Arc<AtomicU64> {
         &self.run

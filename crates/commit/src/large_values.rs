@@ -1,5 +1,5 @@
-//! Large values (rule 17): written to extents of their own before the commit, so that the log and
-//! every merge carry a reference and the value is written once.
+//! Large values (rule 17). They are written to extents of their own before the commit, so that the
+//! log and every merge carry a reference, and the value is written once.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::limits::PAGE_BYTES;
@@ -13,11 +13,11 @@ use frondb_core::codec::Reader;
 use crate::batch::{Batch, Section};
 use frondb_records::{Op, decode_op, encode_op, encode_range_delete};
 
-/// Bytes written to the device at once.
+/// Bytes written to the device at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// The sections of a batch with references in the place of its large values. The values are
-/// durable; their extents belong to the caller until the commit is logged.
+/// durable. Their extents belong to the caller until the commit is logged.
 pub struct Written {
     /// The sections.
     pub sections: Vec<Section>,
@@ -25,7 +25,7 @@ pub struct Written {
     pub values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
 }
 
-/// Gives the extents of values back that nothing refers to.
+/// Returns the extents of large values that nothing refers to.
 pub fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
     for extent in values.into_iter().flat_map(|(_, extents)| extents) {
         space.release(extent);
@@ -33,6 +33,9 @@ pub fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
 }
 
 /// Writes the large values of `batch` and syncs them.
+///
+/// # Errors
+/// `NoSpace`, and errors of the device: the extents are returned.
 pub fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
     let mut written = Written { sections: Vec::new(), values: Vec::new() };
     let result = write_sections(space, batch, &mut written).and_then(|()| space.sync());
@@ -57,7 +60,8 @@ fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result
                     let large = position(value)
                         .and_then(|position| batch.large.get(position))
                         .ok_or_else(|| Error::internal("a batch has lost a large value"))?;
-                    // Noted before it is full, so that a failure gives back what was taken.
+                    // Note the value before it is written, so that its extents are returned after a
+                    // failure.
                     written.values.push((section.tree, Vec::new()));
                     let Some((_, extents)) = written.values.last_mut() else { continue };
                     let reference = write_value(space, large, extents)?;
@@ -75,12 +79,17 @@ fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result
     Ok(())
 }
 
+/// The position of a large value in its batch, from the value of the message.
 fn position(value: &[u8]) -> Option<usize> {
     let bytes: [u8; 8] = value.try_into().ok()?;
     usize::try_from(u64::from_le_bytes(bytes)).ok()
 }
 
-/// Writes a value; the extents it takes are in `extents`, also if it fails. Not synced.
+/// Writes a value without syncing it. The extents that it takes are in `extents`, also after a
+/// failure.
+///
+/// # Errors
+/// `NoSpace`, and errors of the device.
 pub fn write_value(space: &Space, value: &[u8], extents: &mut Vec<Extent>) -> Result<ValueRef> {
     let mut rest = value;
     while !rest.is_empty() {

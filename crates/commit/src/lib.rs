@@ -1,5 +1,5 @@
-//! Layer 7: commits: what a batch or a transaction writes gets into the log and the memtables, and the
-//! manifest learns of what is on disk already.
+//! Layer 7: commits. The writes of a batch or a transaction get into the log and the memtables, and
+//! the manifest learns of those that are on disk already.
 //!
 //! ```text
 //!  Batch, Messages, Attachment --> Committer --> log, memtables, visible
@@ -8,14 +8,15 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `batch.rs`, `messages.rs` | messages that commit together; how they get into a memtable |
-//! | `large_values.rs` | writing large values to extents of their own, before the commit |
+//! | `batch.rs`, `messages.rs` | messages that commit together, and inserting them into a memtable |
+//! | `large_values.rs` | writes large values to extents of their own, before the commit |
 //! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk as private runs |
-//! | `committer.rs`, `hook.rs`, `relog.rs` | the commit lock, and what happens under it |
+//! | `committer.rs`, `relog.rs`, `hook.rs` | the commit lock and what happens under it; hooks |
 //! | `calls.rs` | keeps a database from being closed under a call |
-//! | `log.rs`, `edits.rs`, `ids.rs` | the log and the manifest of an open database, numbers given out once |
+//! | `log.rs`, `edits.rs`, `ids.rs` | the log, the manifest and the ids of an open database |
 //!
-//! A commit reads no block and starts no work: its caller learns which trees have changed.
+//! A commit reads no block and starts no background work: its caller learns which trees have
+//! changed.
 
 mod attachment;
 mod batch;

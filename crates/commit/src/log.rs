@@ -1,19 +1,19 @@
-//! [`Log`]: the write-ahead log and how much of it recovery would read.
+//! [`Log`]: the write-ahead log, and how much of it recovery would read.
 
 use frondb_core::Lsn;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_wal::Wal;
 
-/// The write-ahead log of an open database, and what is known of the need for it. Any thread may use it.
+/// The write-ahead log of an open database, and how far back it is needed. Any thread may use it.
 pub struct Log {
     /// The log itself.
     pub wal: Wal,
-    /// Messages of all records below this are in their memtables.
+    /// The messages of all records below this position are in their memtables.
     applied: AtomicU64,
-    /// Where recovery would begin to read, as the manifest says durably.
+    /// Where recovery would begin to read, as the durable part of the manifest says.
     from: AtomicU64,
-    /// How far the manifest knows the log to be durable, since it was last asked to note that.
+    /// How far the manifest said the log to be durable when it last noted that.
     known: AtomicU64,
 }
 
@@ -26,14 +26,14 @@ impl Log {
         Arc::new(Self { wal, applied, from: from.get().into(), known: known.get().into() })
     }
 
-    /// Messages of all records below this are in their memtables.
+    /// The messages of all records below this position are in their memtables.
     #[must_use]
     pub fn applied(&self) -> Lsn {
         Lsn(self.applied.load(Ordering::Acquire))
     }
 
-    /// Notes that the messages of all records below `end` are in their memtables. REQUIRES: the commit
-    /// lock, or recovery.
+    /// Notes that the messages of all records below `end` are in their memtables. REQUIRES: the
+    /// commit lock, or recovery.
     pub fn set_applied(&self, end: Lsn) {
         self.applied.store(end.get(), Ordering::Release);
     }
@@ -44,7 +44,7 @@ impl Log {
         self.applied().get().saturating_sub(self.from().get())
     }
 
-    /// Where recovery would begin to read, as the manifest says durably.
+    /// Where recovery would begin to read, as the durable part of the manifest says.
     #[must_use]
     pub fn from(&self) -> Lsn {
         Lsn(self.from.load(Ordering::Acquire))
@@ -56,7 +56,8 @@ impl Log {
         Lsn(self.known.load(Ordering::Acquire))
     }
 
-    /// The manifest says durably that the log is needed from `start` on, and was durable up to `known`.
+    /// Notes that the manifest says durably that the log is needed from `start` on, and was durable
+    /// up to `known`.
     pub fn note_trimmed(&self, start: Lsn, known: Lsn) {
         self.known.fetch_max(known.get(), Ordering::AcqRel);
         self.from.fetch_max(start.get(), Ordering::AcqRel);

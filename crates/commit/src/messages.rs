@@ -1,4 +1,4 @@
-//! Messages of a commit for one tree, and how they get into a memtable.
+//! [`Messages`]: the messages of a commit for one tree, and inserting them into a memtable.
 
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
@@ -10,18 +10,18 @@ use frondb_tree::tombstones::EmptyRanges;
 
 use crate::batch::Section;
 
-/// Messages for one tree, as they are logged; at least one.
+/// Messages for one tree, in the form of the log; at least one.
 #[derive(Clone, Copy)]
 pub struct Messages<'a> {
     /// The tree.
     pub tree: &'a Arc<TreeCore>,
     /// The messages, in the encoding of the log.
     pub bytes: &'a [u8],
-    /// How many they are.
+    /// The number of messages.
     pub count: u64,
 }
 
-/// The messages of a batch.
+/// The messages of a batch, without its empty sections.
 #[must_use]
 pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     let filled = sections.iter().filter(|section| section.count > 0);
@@ -33,14 +33,16 @@ pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     messages.collect()
 }
 
-/// Messages decoded at a time: a large batch should not need its size again for their headers.
+/// Messages that are decoded at a time. The headers of a large batch should not take as much memory
+/// as the batch.
 const INSERT_ENTRIES: usize = 8192;
 
-/// Decodes a section, its bytes and how many messages they are, into a memtable; `seq` goes on by one a
-/// message. Reports to `watch` the keys that get values.
+/// Decodes a section, given as its bytes and the number of its messages, into a memtable. The
+/// messages get the SeqNos from `seq` on, and `seq` advances by one for each. Reports the keys that
+/// get values to `watch`.
 ///
 /// # Errors
-/// `Internal` if the bytes are no messages.
+/// `Internal` if a message cannot be decoded.
 pub fn insert(
     memtable: &Memtable,
     (bytes, count): (&[u8], u64),

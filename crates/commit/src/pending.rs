@@ -1,17 +1,17 @@
-//! What the manifest has of transactions that are not part of the trees yet: their private runs
-//! (*pending*), and those that were prepared and need the log no more (rule 19).
+//! What the manifest says of transactions that are not part of the trees yet (rule 19): their
+//! private runs (*pending*), and prepared transactions that do not need the log any more.
 //!
 //! ```text
 //!  runs synced -> Pending durable -> record of the commit or the prepare -> ... -> EndPending
 //! ```
 //!
-//! A pending part says nothing by itself: without a record in the log that commits or prepares its
-//! transaction, or a `Prepared` beside it, recovery drops it and its space is free. So giving up needs
-//! no durable edit.
+//! A pending part has no effect by itself. Unless the log has a record that commits or prepares its
+//! transaction, or the manifest has a `Prepared` for it, recovery drops the part and its space is
+//! free. So abandoning a part needs no durable edit.
 //!
-//! [`PendingState`] is what the edits make; recovery builds it, and the open engine keeps it in step with
-//! the manifest for the next snapshot of it. Thread-safe behind its lock, which is a leaf; it changes
-//! only with the gate held for reading.
+//! [`PendingState`] is the result of the edits. Recovery builds it, and the open database keeps it
+//! equal to the manifest, for the next snapshot of it. Its lock is a leaf, and it changes only
+//! while the edit latch is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,37 +21,39 @@ use frondb_records::{Edit, PendingPart};
 
 use crate::attachment::Attachment;
 
-/// What edits have said and not taken back.
+/// The pending parts and prepared transactions that edits have added and not removed.
 #[derive(Clone, Debug, Default)]
 pub struct PendingState {
-    /// By transaction and place.
+    /// The pending parts, by transaction and position.
     pub parts: BTreeMap<(u64, u32), Arc<PendingPart>>,
-    /// Transactions that are prepared and whose writes are all in their parts.
+    /// Prepared transactions whose writes are all in their parts.
     pub prepared: BTreeMap<u64, PreparedInManifest>,
-    /// Such transactions that were rolled back, while the log may still have their record.
+    /// Such transactions that were rolled back, with the position of their prepare, while the log
+    /// may still have it.
     pub rolled_back: BTreeMap<u64, Lsn>,
-    /// Trees that exist if their transaction commits.
+    /// Trees that exist only if the transaction that created them commits.
     pub made_by: BTreeMap<TreeId, u64>,
 }
 
-/// A transaction that the manifest has as prepared.
+/// A transaction that the manifest says is prepared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PreparedInManifest {
-    /// Its name.
+    /// Its XID.
     pub xid: Box<[u8]>,
-    /// Where the record of the prepare began.
+    /// Where the log record of its prepare begins.
     pub logged: Lsn,
-    /// How many parts it has had.
+    /// The number of parts that it was prepared with.
     pub parts: u32,
 }
 
 impl PendingState {
-    /// A part is pending.
+    /// Adds a pending part.
     pub fn add_part(&mut self, part: PendingPart) {
         self.parts.insert((part.txn, part.part), Arc::new(part));
     }
 
-    /// A part is in its tree's trunk, or given up; the last one takes its transaction with it.
+    /// Removes a part, which is in its tree's trunk or was abandoned. The last part removes its
+    /// prepared transaction.
     pub fn end_part(&mut self, txn: u64, part: u32) {
         if let Some(part) = self.parts.remove(&(txn, part))
             && self.made_by.get(&part.tree) == Some(&txn)
@@ -63,20 +65,22 @@ impl PendingState {
         }
     }
 
-    /// A transaction is prepared with so many parts. The edit that gave others up may be lost.
+    /// Adds a prepared transaction. Parts beyond its number are removed: the edit that abandoned
+    /// them may be lost.
     pub fn add_prepared(&mut self, txn: u64, prepared: PreparedInManifest) {
         self.parts.retain(|key, _| key.0 != txn || key.1 < prepared.parts);
         self.prepared.insert(txn, prepared);
     }
 
-    /// A prepared transaction was rolled back.
+    /// Removes a prepared transaction, which was rolled back. `logged` is the position of its
+    /// prepare.
     pub fn end_prepared(&mut self, txn: u64, logged: Lsn) {
         self.parts.retain(|key, _| key.0 != txn);
         self.prepared.remove(&txn);
         self.rolled_back.insert(txn, logged);
     }
 
-    /// A tree is gone, and what was written to it.
+    /// Removes a dropped tree and the parts that belong to it.
     pub fn drop_tree(&mut self, tree: TreeId) {
         self.made_by.remove(&tree);
         let gone = self.parts.values().filter(|part| part.tree == tree);
@@ -91,7 +95,8 @@ impl PendingState {
         self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
     }
 
-    /// Takes out the trees whose transaction has no part of them that is left: it did not commit.
+    /// Removes and returns the trees of which the creating transaction has no part left: it did not
+    /// commit.
     pub fn take_unmade(&mut self) -> Vec<TreeId> {
         let parts: BTreeSet<(u64, TreeId)> =
             self.parts.values().map(|part| (part.txn, part.tree)).collect();
@@ -101,12 +106,12 @@ impl PendingState {
         unmade
     }
 
-    /// The log begins at `start`: records below are gone.
+    /// Notes that the log begins at `start`, and has no record before.
     pub fn log_begins(&mut self, start: Lsn) {
         self.rolled_back.retain(|_, logged| *logged >= start);
     }
 
-    /// The edits that make this state from nothing.
+    /// The edits that lead to this state.
     pub fn edits(&self) -> impl Iterator<Item = Edit> {
         let parts = self.parts.values().map(|part| Edit::Pending((**part).clone()));
         let prepared = self.prepared.iter().map(|(txn, prepared)| Edit::Prepared {
@@ -124,8 +129,8 @@ impl PendingState {
     }
 }
 
-/// The parts of a transaction as the manifest has them; the first has place `from` and takes SeqNos
-/// behind `offset` others.
+/// The parts of a transaction as the manifest lists them. The first has position `from` and takes
+/// the SeqNos behind `offset` others.
 pub fn parts(txn: u64, from: u32, mut offset: u64, attachments: &[Attachment]) -> Vec<PendingPart> {
     let parts = attachments.iter().zip(from..).map(|(attachment, part)| {
         let before = offset;

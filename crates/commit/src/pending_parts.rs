@@ -1,5 +1,5 @@
-//! [`PendingParts`]: makes the parts of large commits known to the manifest before their record is in the
-//! log, and gives up those that never commit (rules 18 and 19).
+//! [`PendingParts`]: names the parts of large commits in the manifest before the record of the
+//! commit is in the log, and abandons parts that never commit (rules 18 and 19).
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
@@ -13,7 +13,7 @@ use crate::edits::Edits;
 use crate::ids::Ids;
 use crate::pending::parts;
 
-/// An empty tree that no thread knows yet, and the edit that makes it known.
+/// An empty tree that no other thread knows yet, and the edit that creates it.
 pub struct NewTree {
     /// The tree.
     pub tree: Arc<TreeCore>,
@@ -21,7 +21,7 @@ pub struct NewTree {
     pub edit: Edit,
 }
 
-/// Adds and gives up pending parts. Any thread may use it.
+/// Adds and abandons pending parts. Any thread may use it.
 pub struct PendingParts {
     edits: Arc<Edits>,
     runs: Arc<RunEnv>,
@@ -31,7 +31,7 @@ pub struct PendingParts {
 }
 
 impl PendingParts {
-    /// Of the database with these parts.
+    /// For one open database.
     #[must_use]
     pub fn new(
         edits: Arc<Edits>,
@@ -43,16 +43,18 @@ impl PendingParts {
         Self { edits, runs, trees, ids, health }
     }
 
-    /// Makes the parts of a transaction durable as pending, all of them in one call; to be done before
-    /// the commit or the prepare, which gets the same parts in the same order. Not under the commit lock.
+    /// Makes the parts of a transaction durable as pending, all of them in one call. The commit or
+    /// the prepare that follows gets the same parts in the same order. Must not be called under the
+    /// commit lock.
     ///
     /// # Errors
-    /// `NotFound` if a tree was dropped; `NoSpace`: nothing has changed. `Poisoned`.
+    /// `NotFound` if a tree was dropped; `NoSpace`. Nothing has changed then. `Poisoned`.
     pub fn add(&self, txn: u64, attachments: &[Attachment]) -> Result<()> {
         self.add_with(txn, attachments, &[])
     }
 
-    /// The same with trees that become known with their parts, and exist if the transaction commits.
+    /// As [`add`](Self::add), with new trees that become visible with their parts, and exist only
+    /// if the transaction commits.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -79,18 +81,19 @@ impl PendingParts {
         Ok(())
     }
 
-    /// Gives up the parts of a transaction that was neither committed nor prepared, or whose rollback is
-    /// durable: their space is free. They may never have become pending.
+    /// Abandons the parts of a transaction that was neither committed nor prepared, or whose
+    /// rollback is durable, and frees their space. The parts may never have become pending.
     pub fn abandon(&self, txn: u64, attachments: &[Attachment]) {
         self.forget(txn, attachments);
-        // Where it is not known what the log has, the record of the commit may come back.
+        // If it is unknown what the log has, the record of the commit may reappear and need the
+        // parts.
         if self.health.check_unpoisoned().is_ok() {
             self.release(attachments);
         }
     }
 
-    /// The parts are no longer pending, and still the caller's. Does nothing where it is not known what the
-    /// log has: the record may be there, and needs them.
+    /// Ends the parts as pending; their space stays with the caller. Does nothing if it is unknown
+    /// what the log has: the record of the commit may be there and need them.
     pub fn forget(&self, txn: u64, attachments: &[Attachment]) {
         if self.health.check_unpoisoned().is_err() {
             return;
@@ -113,12 +116,12 @@ impl PendingParts {
         if !edits.is_empty()
             && let Err(error) = latch.append(&edits)
         {
-            tracing::debug!(%error, "a given up transaction stays in the manifest until its next snapshot");
+            tracing::debug!(%error, "an abandoned transaction stays in the manifest until its next snapshot");
         }
     }
 
-    /// A tree whose transaction did not commit is no more; no other thread could write to it. REQUIRES: an
-    /// edit latch.
+    /// Removes a tree whose transaction did not commit. No other thread could write to it.
+    /// REQUIRES: the edit latch.
     fn unmake(&self, tree: &TreeCore) {
         tree.set_dropped();
         self.trees.remove(tree.id);
@@ -127,7 +130,7 @@ impl PendingParts {
         tree.retire(Trunk { tree: tree.id, root: empty });
     }
 
-    /// Gives runs and large values back that nothing refers to.
+    /// Frees the runs and large values of parts that nothing refers to.
     pub fn release(&self, attachments: &[Attachment]) {
         for attachment in attachments {
             attachment.runs.iter().for_each(|run| run.kill());
@@ -138,7 +141,7 @@ impl PendingParts {
     }
 }
 
-/// Fails if one of the trees was dropped.
+/// Checks that none of the trees was dropped.
 ///
 /// # Errors
 /// `NotFound`, naming the tree.

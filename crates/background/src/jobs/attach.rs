@@ -1,18 +1,19 @@
-//! Large commits whose data is on disk already, as private runs (rules 18 and 19).
+//! Attaching: the private runs of a large commit, which are on disk already, become part of the
+//! trunk (rules 18 and 19).
 //!
 //! ```text
-//!  pending::add      runs synced, then named by the manifest as pending
-//!  the commit        one log record; of each tree: active memtable frozen, runs above it as one frozen
-//!                    source, a new active memtable above those; then published with one store
-//!  flush             when the source is the oldest frozen one: the log synced up to its record, then one
-//!                    edit that makes the runs views of the trunk and ends `pending`
+//!  PendingParts::add   runs synced, then named by the manifest as pending
+//!  the commit          one log record; for each tree: active memtable frozen, the runs above it as one
+//!                      frozen source, a new active memtable above those; published with one store
+//!  flush               when the source is the oldest frozen one: log synced up to its record, then one
+//!                      edit makes the runs views of the trunk and ends `pending`
 //! ```
 //!
-//! A flush of runs writes nothing and is over at once, so a commit's record pins the log for no longer
-//! than any memtable does. Merges that the planner asks for make bases of the runs.
+//! A flush of attached runs writes no data and ends at once, so the record of the commit pins the
+//! log no longer than a memtable does. Merges that the planner asks for make bases of the runs.
 //!
-//! SeqNos: local number `n` of a part becomes `base + n`; the parts of a commit follow each other in
-//! the order in which they are given, the messages in its record come last.
+//! SeqNos: local number `n` of a part becomes `base + n`. The parts of a commit follow each other
+//! in the order in which they are given, and the messages in its record come last.
 
 use std::collections::HashSet;
 
@@ -29,8 +30,11 @@ use crate::context::JobContext;
 use crate::counters::add;
 use crate::jobs::install::{InstallEnd, Installed, install as install_change};
 
-/// Makes the oldest frozen source of a tree part of its trunk, if it is runs of a commit. `None` if
-/// it is something else, or a flush is under way.
+/// Makes the oldest frozen source of a tree part of its trunk, if the source is attached runs.
+/// `None` if it is not, or a flush is under way.
+///
+/// # Errors
+/// Errors of the log and the manifest.
 pub fn flush(context: &JobContext, tree: &Arc<TreeCore>) -> Result<Option<Installed>> {
     let source = {
         let mut install = tree.install.lock();
@@ -51,9 +55,9 @@ pub fn flush(context: &JobContext, tree: &Arc<TreeCore>) -> Result<Option<Instal
 
 fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Result<Installed> {
     let Some(attached) = source.attached() else { return Ok(Installed::nothing()) };
-    // Rule 6: run data was synced before the runs became pending.
+    // Rule 6. The data of the runs was synced before they became pending.
     context.log.wal.sync_to(source.last_lsn())?;
-    // After the commit: a snapshot taken from now on sees all of it.
+    // Taken after the commit, so any later snapshot sees all of it.
     let snapshots = context.reads.snapshots.list();
     let deletes = source.memtable.range_deletes();
     let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
@@ -90,12 +94,12 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
     Ok(installed)
 }
 
-/// As a run that nobody made just now: its place is in the change already.
+/// The run as the version builder takes it. Its place is not used: the change has it already.
 fn made_of(run: &Arc<Run>) -> Made {
     Made { run: Arc::clone(run), lo: Arc::from([]), hi: None, place: Place::Slice }
 }
 
-/// Long stretches of deletes are cleaned away (rule 15): asks the nodes that got many.
+/// Requests tombstone compaction from the nodes that got a tombstone run with the runs (rule 15).
 fn request_tombstone_compaction(change: &Change, runs: &[Arc<Run>]) {
     if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= TOMBSTONE_RUN {
         return;

@@ -1,16 +1,16 @@
 //! Flushing a memtable: its messages become slices of the nodes below the root.
 //!
-//! One flush a tree at a time, oldest memtable first, so that runs reach the trunk in order.
-//! Order of durability (rule 6): run data synced, then the log synced up to the memtable's last
-//! record, then the manifest edit durable, then log segments recycled.
+//! A tree has at most one flush under way, and the oldest memtable is flushed first, so runs reach
+//! the trunk in order. The order of durability (rule 6): run data synced, then the log synced up to
+//! the last record of the memtable, then the manifest edit durable, then log segments recycled.
 //!
 //! ```text
 //!   FlushJob::step ... finish --> Written --> make_durable --> install --> Installed::settle
 //!             runs written              data and log synced   edit appended    edit durable
 //! ```
 //!
-//! Memtables of a few rows go through it together ([`SMALL_BYTES`]): each step for all of a group,
-//! so that a group costs the syncs of one flush.
+//! Memtables of a few rows ([`SMALL_BYTES`]) are flushed together: each step is done for all
+//! memtables of a group, so that a group costs the syncs of one flush.
 
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
@@ -28,14 +28,15 @@ use frondb_tree::{InstallState, MemSource, TreeCore, Version, extents_of, tombst
 use crate::context::JobContext;
 use crate::jobs::install::{InstallEnd, Installed, discard, install};
 
-/// A memtable of less memory than this may be flushed with others of its kind, of other trees.
+/// Bytes of memory; a smaller memtable may be flushed together with small ones of other trees.
 pub(crate) const SMALL_BYTES: u64 = 16 << 10;
-/// Memory of the memtables that are flushed together.
+/// Bytes of memory of the memtables that are flushed together, at most.
 pub(crate) const GROUP_BYTES: u64 = 1 << 20;
-/// Most trees whose memtables are flushed together.
+/// Number of trees whose memtables are flushed together, at most.
 pub(crate) const GROUP_TREES: usize = 1024;
 
-/// Memory of the memtable that a flush of `tree` would take, if it is one to flush with others.
+/// Bytes of memory of the memtable that a flush of `tree` would take; `None` if it is not a small
+/// memtable.
 pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
     let version = tree.version();
     let source = version.frozen.last().filter(|source| source.attached().is_none())?;
@@ -43,7 +44,7 @@ pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
     (bytes < SMALL_BYTES).then_some(bytes)
 }
 
-/// A memtable being flushed.
+/// A flush under way.
 pub struct FlushJob {
     /// The tree.
     pub tree: Arc<TreeCore>,
@@ -54,19 +55,22 @@ pub struct FlushJob {
     raw_bytes: u64,
     leaf_target: u64,
     begun: Nanos,
-    /// It uses the space kept for a full disk.
+    /// Whether it may use the reserve of a full disk.
     pub reserved: bool,
 }
 
 /// Whether flushing a tree's frozen memtables leads to space being freed: one of them mostly
-/// deletes. Those that are older have to go first, whatever they hold.
+/// deletes. The older ones have to be flushed before it, whatever they hold.
 pub fn frees_space(frozen: &[Arc<MemSource>]) -> bool {
     frozen.iter().any(|source| source.frees_space())
 }
 
 impl FlushJob {
-    /// Takes up the oldest frozen memtable of `tree`; `None` if there is none, or one is being
-    /// flushed.
+    /// Begins to flush the oldest frozen memtable of `tree`. `None` if there is none, or a flush of
+    /// the tree is under way.
+    ///
+    /// # Errors
+    /// Errors of the trunk's job.
     pub fn begin(context: &JobContext, tree: &Arc<TreeCore>) -> Result<Option<Self>> {
         let version = {
             let mut install = tree.install.lock();
@@ -92,7 +96,7 @@ impl FlushJob {
         source: Arc<MemSource>,
     ) -> Result<Self> {
         let trunk = &at.trunk;
-        // After the freeze: a snapshot taken from now on sees all that is in the memtable.
+        // Taken after the freeze, so any later snapshot sees the whole memtable.
         let snapshots = context.reads.snapshots.list();
         let memtable = &source.memtable;
         let deletes = memtable.range_deletes().clone();
@@ -132,12 +136,12 @@ impl FlushJob {
         })
     }
 
-    /// Memory that the memtable takes.
+    /// Bytes of memory that the memtable takes.
     pub fn memtable_bytes(&self) -> u64 {
         self.source.memtable.bytes()
     }
 
-    /// Of that, what was gone through so far.
+    /// Bytes of that memory that the flush has gone through so far.
     pub fn drained_bytes(&self) -> u64 {
         let memtable = &self.source.memtable;
         let part = u128::from(memtable.bytes()) * u128::from(self.job.entries_in());
@@ -149,24 +153,24 @@ impl FlushJob {
         self.job.bytes_written()
     }
 
-    /// When it was begun.
+    /// When the flush began.
     pub fn begun(&self) -> Nanos {
         self.begun
     }
 
-    /// Goes on for a step; `true` when all is written.
+    /// Runs one step; `true` when all is written.
     pub fn step(&mut self) -> Result<bool> {
         self.job.step()
     }
 
-    /// Makes the runs part of the trunk, when all is written.
+    /// Makes the runs part of the trunk. REQUIRES: all is written.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let written = self.finish(context)?;
         make_durable(context, std::slice::from_ref(&written))?;
         written.install(context)
     }
 
-    /// Ends the writing. Nothing is durable yet.
+    /// Finishes the runs. Nothing is durable yet.
     pub fn finish(self, context: &JobContext) -> Result<Written> {
         let paid = self.job.bytes_written();
         let result = self.job.finish()?;
@@ -184,7 +188,7 @@ impl FlushJob {
     }
 }
 
-/// A memtable whose runs are written.
+/// A memtable whose runs are written and not part of the trunk yet.
 pub struct Written {
     /// The tree.
     pub tree: Arc<TreeCore>,
@@ -194,14 +198,14 @@ pub struct Written {
     keep_hidden: Option<SeqNo>,
     raw_bytes: u64,
     leaf_target: u64,
-    /// It uses the space kept for a full disk.
+    /// Whether it may use the reserve of a full disk.
     pub reserved: bool,
 }
 
-/// Makes durable what was written, and the log up to the last record that it holds a part of.
+/// Syncs the data of written runs, and the log up to the last record of their memtables.
 ///
 /// # Errors
-/// None of it may be installed; its runs are given back.
+/// None of the runs may be installed then, and all of them are discarded.
 pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
     let last = written.iter().map(|written| written.source.last_lsn()).max().unwrap_or(Lsn(0));
     let synced = context.reads.runs.space.sync().and_then(|()| context.log.wal.sync_to(last));
@@ -209,7 +213,7 @@ pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
 }
 
 impl Written {
-    /// Gives the runs back.
+    /// Returns the extents of the runs.
     pub fn discard(&self) {
         discard(&self.result.made);
     }
@@ -246,8 +250,8 @@ impl Written {
     }
 }
 
-/// Notes in the install state that a memtable is flushed; its large values are the tree's from now on, but
-/// for those `dropped`, which were overwritten before they ever reached a run.
+/// Notes in the install state that a memtable is flushed. Its large values belong to the tree from
+/// now on, except for those in `dropped`, which were overwritten before they reached a run.
 fn note_flush<'a>(
     context: &JobContext,
     tree: &TreeCore,
@@ -256,7 +260,7 @@ fn note_flush<'a>(
     dropped: &[Vec<Extent>],
 ) -> InstallEnd<'a> {
     let flushed = source.max_seq();
-    // Without a sync of its own the manifest learns how far the log was durable.
+    // Lets the manifest know how far the log is durable, without a sync of its own.
     let log = Edit::Log { start: Lsn(0), durable: context.log.wal.durable_lsn() };
     let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
     let mut orphans = Vec::new();
@@ -274,7 +278,7 @@ fn note_flush<'a>(
     InstallEnd { flushed: Some(source), edits, orphans }
 }
 
-/// A flush that failed is begun anew later, from the memtable.
+/// Ends a failed flush of a tree. A later flush begins again from the memtable.
 pub fn abandon(tree: &TreeCore) {
     tree.install.lock().flushing = false;
 }

@@ -1,13 +1,13 @@
-//! The one way in which the trunk of a tree changes: for flushes, merges, attached runs and moved runs
-//! alike.
+//! The install: the only way in which the trunk of a tree changes, for flushes, merges, attached
+//! runs and moved runs alike.
 //!
 //! ```text
 //!   edit latch -> install lock -> VersionBuilder -> edit appended -> version published     short
-//!   locks released -> edit durable -> dropped runs and values let go -> nodes planned anew
+//!   locks released -> edit durable -> dropped runs and values freed -> nodes planned anew
 //! ```
 //!
-//! Readers see the new version before the edit is durable; nothing that they could lose by a crash is
-//! let go before (rule 7).
+//! Readers see the new version before the edit is durable. Nothing that a crash could make needed
+//! again is freed before that (rule 7).
 
 use std::collections::HashSet;
 
@@ -22,25 +22,25 @@ use frondb_trunk::install::{Change, Made, VersionBuilder};
 
 use crate::context::JobContext;
 
-/// More than the edit of an install takes.
+/// Bytes; the edit of an install takes less.
 pub(crate) const EDIT_BYTES: u64 = 512 << 10;
 
-/// What an install leaves to do without locks.
+/// What remains to be done after an install, without locks: see [`settle`](Self::settle).
 pub struct Installed {
     ticket: Option<Ticket>,
     dead: Vec<Arc<Run>>,
-    /// Nodes to plan anew.
+    /// Nodes to plan again.
     pub touched: Vec<NodeId>,
     /// Bytes of the edit.
     pub edit_bytes: u64,
-    /// Large values that the new version does not refer to.
+    /// Extents of the large values that the new version does not refer to.
     orphans: Vec<Extent>,
     /// The version that was replaced, kept until the edit is durable.
     old: Option<Arc<Version>>,
 }
 
 impl Installed {
-    /// Of an install that changed nothing.
+    /// The result of an install that changed nothing.
     pub fn nothing() -> Self {
         Self {
             ticket: None,
@@ -52,15 +52,21 @@ impl Installed {
         }
     }
 
-    /// The same, with nodes to plan anew.
+    /// The same, with nodes to plan again.
     #[must_use]
     pub fn nothing_but(touched: Vec<NodeId>) -> Self {
         Self { touched, ..Self::nothing() }
     }
 
-    /// Waits until the edit is durable; then what it dropped may go (rule 7), which a superblock must
-    /// know: a manifest that lost the edit would name space that was used again. An edit that drops
-    /// nothing says what the log has too.
+    /// Waits until the edit is durable, then frees what the edit dropped (rule 7). Returns the
+    /// nodes to plan again.
+    ///
+    /// If the edit drops something, the superblock must know the edit: a manifest that lost it
+    /// would name space that was used again. An edit that drops nothing only repeats what the log
+    /// has.
+    ///
+    /// # Errors
+    /// Errors of the manifest; the trunk in memory is ahead of the manifest then.
     pub fn settle(self, context: &JobContext) -> Result<Vec<NodeId>> {
         let drops = !self.dead.is_empty() || !self.orphans.is_empty();
         match self.ticket {
@@ -78,24 +84,24 @@ impl Installed {
     }
 }
 
-/// What the end of an install adds to its edit.
+/// What a job adds to the edit of its install.
 #[derive(Default)]
 pub struct InstallEnd<'a> {
-    /// The memtable that is in the trunk now.
+    /// The memtable whose messages are in the trunk now.
     pub flushed: Option<&'a Arc<MemSource>>,
-    /// Edits beside those of the change itself.
+    /// Edits beside those of the change of the trunk.
     pub edits: Vec<Edit>,
-    /// Large values that nothing refers to from now on.
+    /// Extents of large values that nothing refers to from now on.
     pub orphans: Vec<Extent>,
 }
 
-/// Changes the trunk of a tree. `build` makes the change and says whether there is one; `end` sees the
-/// finished change before readers do, notes it in the install state, and adds what else the edit says.
-/// `None` if the tree was dropped or `build` found nothing to change: the caller gives back what it
-/// made.
+/// Changes the trunk of a tree. `build` makes the change and returns whether there is one. `end`
+/// gets the finished change before readers see it, notes it in the install state, and returns what
+/// else the edit must say. `made` are the runs that the job wrote. `None` if the tree was dropped
+/// or `build` found nothing to change; the caller discards its runs then.
 ///
 /// # Errors
-/// Those of `end`: nothing was changed. Of the manifest: the database is poisoned.
+/// Errors of `end`: nothing has changed. Errors of the manifest: the database is poisoned.
 pub fn install<'a>(
     context: &JobContext,
     tree: &TreeCore,
@@ -116,8 +122,8 @@ pub fn install<'a>(
     tree.note_values(&state);
     let dead = dead_runs(&mut state, &change, &old, made);
     let edits = edits_of(tree, &change, made, &dead, end.edits);
-    // It changes what readers see before it is durable: after an error nothing was changed but the
-    // counts of views, and no edit may follow this one.
+    // Readers see the change before the edit is durable. After an error only the counts of views
+    // have changed, and no other edit may follow.
     let (ticket, edit_bytes) = latch.append_final(&edits)?;
     let touched = change.touched();
     let old = tree.publish(change.trunk, end.flushed, !end.orphans.is_empty());
@@ -131,6 +137,7 @@ pub fn install<'a>(
     }))
 }
 
+/// The edits of a change of the trunk, after the given `edits`.
 fn edits_of(
     tree: &TreeCore,
     change: &Change,
@@ -147,7 +154,7 @@ fn edits_of(
     edits
 }
 
-/// Counts views and returns the runs that have none left.
+/// Updates the counts of views. Returns the runs that no node refers to any more.
 pub fn dead_runs(
     install: &mut InstallState,
     change: &Change,
@@ -173,13 +180,14 @@ pub fn dead_runs(
             }
         });
     }
-    // A run that no node took (all of it beyond a pivot of now) dies unborn.
+    // Discard new runs that no node took, because all of their keys lie beyond a pivot that has
+    // moved.
     let unborn = made.iter().filter(|made| !install.views.contains_key(&made.run.meta().id));
     dead.extend(unborn.map(|made| Arc::clone(&made.run)));
     dead
 }
 
-/// Runs that will not be installed give their extents back.
+/// Returns the extents of runs that will not be installed.
 pub fn discard(made: &[Made]) {
     for made in made {
         made.run.kill();

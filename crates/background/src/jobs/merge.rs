@@ -1,4 +1,5 @@
-//! Carrying out what the planner decided for a node.
+//! Carrying out the plan of a node: its runs are merged, rewritten or flushed, or the trunk changes
+//! its shape.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,11 +19,11 @@ use frondb_trunk::{CompactionHints, Node, Prepared, View, prepare};
 use crate::context::JobContext;
 use crate::jobs::install::{InstallEnd, Installed, discard, install};
 
-/// A node's runs being merged, rewritten or flushed.
+/// A job on the runs of a node. The node is claimed for it in the tree's install state.
 pub struct MergeJob {
     /// The tree.
     pub tree: Arc<TreeCore>,
-    /// What the planner decided.
+    /// The plan that it carries out.
     pub planned: Planned,
     pub(super) job: Job,
     claimed: HashSet<RunId>,
@@ -33,16 +34,20 @@ pub struct MergeJob {
     pub(super) reserved: bool,
 }
 
-/// What became of a plan.
+/// The result of beginning a plan.
 pub enum Begun {
-    /// There is a job to step.
+    /// A job to step.
     Job(Box<MergeJob>),
-    /// It was a change of the trunk alone, and is done.
+    /// The plan was a change of the trunk alone, and is installed.
     Done(Installed),
 }
 
 impl MergeJob {
-    /// Goes from a plan to a job. `None` if the node is gone or needs nothing any more.
+    /// Begins a plan. `None` if the node is gone, is claimed by another job, or needs nothing any
+    /// more.
+    ///
+    /// # Errors
+    /// Errors of reading runs, and of the install of a plan without a job.
     pub fn begin(
         context: &JobContext,
         tree: &Arc<TreeCore>,
@@ -64,7 +69,7 @@ impl MergeJob {
             let Some(planned) = plan_node(&summary, &planning) else { return Ok(None) };
             install.claimed.insert(node.id);
             if planned.plan == Plan::TruncatePrefix {
-                // What is flushed from now on asks again.
+                // Flushes from now on may request another truncation.
                 node.hints.truncate_prefix.store(0, Ordering::Relaxed);
             }
             if let Plan::Join(i) = planned.plan {
@@ -118,7 +123,10 @@ impl MergeJob {
         })
     }
 
-    /// Makes the result part of the trunk.
+    /// Makes the result part of the trunk. REQUIRES: all is written.
+    ///
+    /// # Errors
+    /// Errors of writing, of the sync of the data, and of the install.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
         let paid = job.bytes_written();
@@ -128,7 +136,7 @@ impl MergeJob {
             Some(key) => entries_below(&runs, key)?,
             None => HashMap::new(),
         };
-        // A trim writes nothing, and a reader may be waiting for it.
+        // A prefix truncation writes no data and needs no sync; a reader may be waiting for it.
         if !result.made.is_empty()
             && let Err(error) = context.reads.runs.space.sync()
         {
@@ -170,7 +178,8 @@ impl MergeJob {
     }
 }
 
-/// An inner node that was asked for tombstone compaction was flushed: its children take the request over.
+/// Passes the request for tombstone compaction of an inner node on to its children when the node
+/// was flushed.
 fn pass_hints_on(change: &Change, node: NodeId, made: &[Made]) {
     if let Some(node) = change.trunk.find(node)
         && node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0
@@ -179,8 +188,8 @@ fn pass_hints_on(change: &Change, node: NodeId, made: &[Made]) {
     }
 }
 
-/// Takes out the large values whose references a merge dropped. Returns the edits that say so, and their
-/// extents.
+/// Removes the large values whose references a merge dropped from the install state. Returns the
+/// edits that say so, and the extents of the values.
 fn drop_values(
     tree: TreeId,
     state: &mut InstallState,
@@ -202,8 +211,9 @@ fn entries_below(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
 
-/// The hints of a leaf that was trimmed: what readers and flushes said of it still holds, but whether
-/// it needs cleaning depends on what is left of the deletes. `held` says whether a snapshot was live.
+/// The compaction hints of a leaf after prefix truncation. What readers and flushes noted about it
+/// still holds, but whether it needs tombstone compaction depends on the deletes that are left.
+/// `held` tells whether a snapshot was live.
 fn hints_after_truncation(
     version: &Version,
     node: NodeId,
@@ -212,15 +222,16 @@ fn hints_after_truncation(
 ) -> CompactionHints {
     let Some(node) = version.trunk.find(node) else { return CompactionHints::default() };
     let deletes: u64 = node.runs.iter().map(View::deletes).sum();
-    // A stretch may end in the leaf and be short in it; one that a snapshot holds goes after it.
+    // A tombstone run may end in the leaf and be short in it. A run that a snapshot holds is
+    // truncated when the snapshot has ended.
     let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
     if in_vain {
-        // Of this leaf too: it stays if nothing could be cut.
+        // Note it in the current leaf too: it stays if nothing could be cut off.
         node.hints.truncated_in_vain.store(1, Ordering::Relaxed);
     }
     let hints = node.hints.copy();
     if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {
-        // Another stretch, which flushes cut short for the sake of this one.
+        // Another tombstone run is left; flushes cut it short for the sake of this one.
         hints.request_tombstone_compaction();
     } else if !in_vain {
         hints.compact_tombstones.store(0, Ordering::Relaxed);
@@ -228,7 +239,7 @@ fn hints_after_truncation(
     hints
 }
 
-/// Changes of the trunk without data: a level of inner nodes, two leaves joined.
+/// Changes the trunk without touching data: regroups the children of a node, or joins two leaves.
 fn reshape(
     context: &JobContext,
     tree: &TreeCore,

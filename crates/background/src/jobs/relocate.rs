@@ -1,9 +1,9 @@
-//! Moving runs down from the end of a data file that is mostly free, so that the file can be cut:
-//! space comes back after deletes with no command given.
+//! Moving runs away from the end of a data file that is mostly free, so that the file can be
+//! truncated. Space returns to the file system after deletes without a command.
 //!
-//! A run is copied as it is, under a new id, and takes the place of the old one in every view.
-//! Done when nothing else is to be done, one run at a time. Nodes that hold the run are claimed
-//! meanwhile, so that no job works on what is being copied.
+//! A run is copied unchanged under a new id and takes the place of the old run in every view. Idle
+//! maintenance does this, one run at a time. The nodes that refer to the run are claimed meanwhile,
+//! so that no job works on them.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +22,13 @@ use crate::jobs::install::{InstallEnd, discard, install};
 use crate::planning::replan;
 use crate::queue::Queue;
 
-/// Bytes copied at once.
+/// Bytes copied at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Moves one run out of the way of `tail`. Returns whether there was one that could be moved.
+/// Moves one run out of `tail`. Returns `false` if there is no run that can be moved.
+///
+/// # Errors
+/// Errors of reading and writing the data file, and of the install.
 pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<bool> {
     for tree in context.trees.all() {
         let Some((run, nodes)) = claim(&tree, tail) else { continue };
@@ -35,14 +38,15 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
             install.claimed.remove(node);
         }
         drop(install);
-        // What was to begin meanwhile found the nodes claimed.
+        // Plans that were begun meanwhile found their nodes claimed.
         replan(context, queue, &tree, &nodes);
         return moved;
     }
     Ok(false)
 }
 
-/// A run that lies in the way, with the nodes that hold it, claimed.
+/// Finds a run in `tail` and claims the nodes that refer to it. `None` if there is none, or a job
+/// works on one of its nodes.
 fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
     let mut install = tree.install.lock();
     if tree.is_dropped() {
@@ -72,6 +76,7 @@ fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
     Some((run, nodes))
 }
 
+/// Copies a run and installs the copy in its place.
 fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
     let space = &context.reads.runs.space;
     let Some(extents) = copy(space, run.meta(), tail)? else { return Ok(false) };
@@ -101,7 +106,7 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     }
 }
 
-/// Copies a run's bytes in front of the limit; `None` if there is no room.
+/// Copies the data of a run to extents below `tail`; `None` if there is no room.
 fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Option<Vec<Extent>>> {
     let mut copied = Vec::with_capacity(meta.extents.len());
     let mut buf = Buf::paged(PIECE_BYTES);
@@ -131,6 +136,7 @@ fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Option<Vec<Exte
     }
 }
 
+/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`.
 fn copy_extent(space: &Space, from: Extent, at: u64, to: Extent, buf: &mut Buf) -> Result<()> {
     let mut offset = 0;
     while offset < to.bytes() {

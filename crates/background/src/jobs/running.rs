@@ -1,4 +1,4 @@
-//! [`Running`]: a job between two of its steps, whatever its kind.
+//! [`Running`]: a flush or a merge between two of its steps.
 
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result};
@@ -8,16 +8,16 @@ use crate::jobs::flush::FlushJob;
 use crate::jobs::merge::MergeJob;
 use crate::priority::FLUSH;
 
-/// A job under way.
+/// A job under way. It belongs to one worker, or to the queue while it is parked.
 pub enum Running {
-    /// Of a memtable.
+    /// The flush of a memtable.
     Flush(Box<FlushJob>),
-    /// Of a node.
+    /// The merge of a node.
     Merge(Box<MergeJob>),
 }
 
 impl Running {
-    /// Smaller comes first.
+    /// The priority; a smaller number runs first ([`crate::priority`]).
     pub fn priority(&self) -> u8 {
         match self {
             Self::Flush(_) => FLUSH,
@@ -25,7 +25,7 @@ impl Running {
         }
     }
 
-    /// Whether writers are slowed while it waits.
+    /// Whether commits are slowed down while it waits.
     pub fn is_debt(&self) -> bool {
         match self {
             Self::Flush(_) => true,
@@ -41,7 +41,7 @@ impl Running {
         }
     }
 
-    /// Goes on for a step; `true` when all is written.
+    /// Runs one step; `true` when all is written.
     pub fn step(&mut self) -> Result<bool> {
         match self {
             Self::Flush(job) => job.step(),

@@ -1,4 +1,4 @@
-//! What comes next.
+//! The choice of the next task.
 
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, TreeId};
@@ -25,7 +25,7 @@ impl QueueState {
         Some(task)
     }
 
-    /// The smallest priority of what waits and may run.
+    /// The smallest priority number of the work that waits and may run.
     pub(super) fn waiting_priority(&self) -> Option<u8> {
         let flush = self.first_flush().map(|_| FLUSH);
         let parked = self.parked.iter().filter(|job| self.may_resume(job));
@@ -43,13 +43,13 @@ impl QueueState {
             return None;
         }
         if self.held {
-            // First what frees space; the chores take some.
+            // Work that frees space comes first; maintenance takes some.
             let priority = self.waiting_priority();
             return priority
                 .and_then(|priority| self.pick_priority(priority))
                 .or_else(|| self.pick_maintenance());
         }
-        // Short, and under full load something else is always waiting.
+        // Maintenance is short, and under full load other work always waits.
         if let Some(task) = self.pick_maintenance() {
             return Some(task);
         }
@@ -92,9 +92,9 @@ impl QueueState {
         self.take_plan(key)
     }
 
-    /// The tree whose oldest memtable may be flushed now.
+    /// A tree whose oldest frozen memtable may be flushed now.
     fn first_flush(&self) -> Option<TreeId> {
-        // What has its runs already takes no space either.
+        // A source that is attached runs takes no space to flush, either.
         let frees = |tree: &Arc<TreeCore>| {
             let version = tree.version();
             let has_runs = version.frozen.last().is_some_and(|source| source.attached().is_some());
@@ -106,10 +106,12 @@ impl QueueState {
             .map(|(id, _)| *id)
     }
 
+    /// The first plan of priority `from` or a larger number that may run now.
     fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
         let start = (from, TreeId::MIN, NodeId::MIN);
-        // Those under way go on, and end, whatever their priority. On a full disk none of them is parked that may
-        // not go on.
+        // Beyond the limit only tombstone compaction begins. Merges under way continue and end,
+        // whatever their priority. The limit does not hold on a full disk, where jobs that may not
+        // continue are not parked but ended.
         let is_enough = self.merges_max > 0 && self.busy_nodes.len() >= self.merges_max;
         if is_enough && !self.held {
             if from > TOMBSTONES {
@@ -133,12 +135,13 @@ impl QueueState {
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
     }
 
-    /// Takes the flush of a tree; if its memtable is small, with those of trees behind it.
+    /// Takes the flush of a tree. If its memtable is small, takes those of the trees behind it,
+    /// too.
     fn take_flush(&mut self, first: TreeId) -> Option<Task> {
         let mut group = Vec::new();
         let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));
         if self.held {
-            // What may run now is told for each.
+            // On a full disk each flush is checked on its own.
             bytes = None;
         }
         if let Some(sum) = &mut bytes {

@@ -1,4 +1,4 @@
-//! What the queue knows.
+//! [`QueueState`]: what is due and what is under way. The lock of the queue protects it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,48 +12,48 @@ use super::task::Due;
 use crate::jobs::Running;
 use crate::priority::{SCAN, TOMBSTONES};
 
-/// Over how many steps, about, the shares of the ranks are kept.
+/// Steps after which the counts of steps are halved, so that they say what ran lately.
 const SHARE_STEPS: u64 = 1024;
 
 #[derive(Default)]
 pub(super) struct QueueState {
     pub(super) flushes: BTreeMap<TreeId, Arc<TreeCore>>,
-    /// By priority, then tree and node.
+    /// Plans by priority, tree and node.
     pub(super) plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
     pub(super) priorities: HashMap<(TreeId, NodeId), u8>,
     pub(super) parked: Vec<Running>,
-    /// Nodes and trees that a job under way works on.
+    /// Nodes and trees that a running or parked job works on.
     pub(super) busy_nodes: HashSet<(TreeId, NodeId)>,
     pub(super) busy_flushes: BTreeSet<TreeId>,
-    /// Trees with a leaf that is being cleaned at once.
+    /// Trees with a tombstone compaction under way, once for each.
     pub(super) compacting: Vec<TreeId>,
     pub(super) running: usize,
     pub(super) maintenance: bool,
-    /// A worker is at the chores. Two at once would get in each other's way.
+    /// Whether a worker is at the maintenance. Two at once would get in each other's way.
     pub(super) in_maintenance: bool,
-    /// Steps made lately, and how many of them were of what scans paid for.
+    /// Recent steps, and those of amortised merges among them.
     pub(super) steps: u64,
     pub(super) scan_steps: u64,
-    /// Nothing was written for a while: idle work may run.
+    /// Whether work for an idle database may run.
     pub(super) idle: bool,
-    /// Who wait for deleted large values to be given back.
+    /// Threads that wait until deleted large values are freed.
     pub(super) values_wanted: usize,
-    /// The disk is full: only what frees space runs, until the next try.
+    /// The disk is full: until the next attempt, only work that frees space runs.
     pub(super) held: bool,
-    /// Not even that found space: nothing that writes runs until the next try.
+    /// Even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
-    /// Nodes that readers found expensive, to be planned anew.
+    /// Nodes that readers posted hints for, to be planned again.
     pub(super) hints: Vec<(Arc<TreeCore>, NodeId)>,
-    /// Plans that failed for want of space; planned again at the next try.
+    /// Nodes whose plans failed for want of space; they are planned again at the next attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
-    /// Merges that may be under way, parked ones included; 0 for any number.
+    /// Limit on merges under way, parked ones included; 0 means no limit.
     pub(super) merges_max: usize,
     pub(super) stopped: bool,
 }
 
 impl QueueState {
-    /// Whether a leaf of the tree is to be cleaned at once, or is being worked on for it, or may
-    /// be found to be when the flush that is due or under way has ended.
+    /// Whether a tombstone compaction of the tree is due or under way, or may become due: a flush
+    /// of the tree, or a hint for one of its nodes, may lead to one.
     pub(super) fn has_tombstone_compaction(&self, tree: TreeId) -> bool {
         let range = (TOMBSTONES, tree, NodeId::MIN)..=(TOMBSTONES, tree, NodeId::MAX);
         self.flushes.contains_key(&tree)
@@ -90,7 +90,7 @@ impl QueueState {
             jobs: (self.plans.len() + self.parked.len()) as u64
                 + flushes
                 + u64::from(self.maintenance),
-            // What a hint leads to is not known yet.
+            // A hint may lead to a job when it is planned.
             running: (self.running + self.hints.len()) as u64,
             maintenance: self.maintenance,
         }

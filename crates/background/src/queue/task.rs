@@ -1,4 +1,4 @@
-//! What the queue hands out and reports.
+//! [`Task`], [`Next`] and [`Due`]: what the queue hands out and reports.
 
 use frondb_core::sync::Arc;
 use frondb_trunk::plan::Planned;
@@ -7,51 +7,51 @@ use frondb_tree::TreeCore;
 
 use crate::jobs::Running;
 
-/// Something to do.
+/// A piece of work for a worker.
 pub enum Task {
     /// Flush the oldest frozen memtable of a tree.
     Flush(Arc<TreeCore>),
-    /// The same of several trees, whose oldest memtables are small: together.
+    /// Flush the oldest frozen memtables of several trees together, because they are small.
     FlushGroup(Vec<Arc<TreeCore>>),
-    /// Begin what was planned for a node.
+    /// Begin the plan of a node.
     Plan(Arc<TreeCore>, Planned),
-    /// Go on with a job.
+    /// Continue a parked job.
     Resume(Running),
-    /// Look after the space, the log and the manifest.
+    /// Maintain the log, the manifest and the free space.
     Maintenance,
 }
 
-/// What waiting for a task gave.
+/// The result of a wait for a task.
 pub enum Next {
-    /// A task to do.
+    /// A task to carry out.
     Task(Task),
-    /// Readers have posted hints: see [`Queue::take_hints`].
+    /// Readers have posted hints: see [`Queue::take_hints`](super::Queue::take_hints).
     Hints,
-    /// Nothing was due for as long as was to be waited.
+    /// No task came within the timeout.
     Nothing,
-    /// No more work is to be done.
+    /// The queue is stopped.
     Stopped,
 }
 
-/// What is due, in numbers.
+/// The work that is due, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Due {
-    /// Jobs that writers owe, begun or not.
+    /// Jobs that commits are slowed down for, begun or not.
     pub debt_jobs: u64,
-    /// Bytes those not begun will read.
+    /// Key and value bytes that those jobs will read; jobs that have begun do not count.
     pub debt_bytes: u64,
-    /// Jobs that give back deleted large values and that nobody owes.
+    /// Jobs that free deleted large values and that commits are not slowed down for.
     pub values_jobs: u64,
-    /// All jobs, idle work included.
+    /// All jobs, work for an idle database included.
     pub jobs: u64,
-    /// Jobs a worker is at.
+    /// Jobs that workers are stepping, and hints that are not planned yet.
     pub running: u64,
-    /// Whether the log, the manifest and the space are to be looked after.
+    /// Whether maintenance of the log, the manifest and the free space is due.
     pub maintenance: bool,
 }
 
 impl Due {
-    /// Whether writers owe nothing.
+    /// Whether no work is left that commits are slowed down for, and none is running.
     pub fn is_settled(&self) -> bool {
         self.debt_jobs == 0 && self.running == 0
     }
