@@ -2,14 +2,14 @@
 //! work, and maintains an idle database.
 //!
 //! ```text
-//!  commits --> admission, pacing <-- debt --+
-//!  readers --> hints -----> planning --> Queue --> worker --> jobs/ --> install --> manifest, versions
+//!  commits --> admission, pacing <-- debt -+
+//!  readers --> hints -> planning --> Queue --> worker --> jobs/ --> install --> manifest, versions
 //! ```
 //!
 //! | file | role |
 //! |---|---|
 //! | `background.rs` | the background work of an open database |
-//! | `queue.rs`, `queue/`, `priority.rs` | the work that is due or under way, and the choice of the next task |
+//! | `queue.rs`, `queue/`, `priority.rs` | the work that is due, and the choice of the next task |
 //! | `worker.rs`, `tasks.rs` | the loop of a worker thread, and how it carries out a task |
 //! | `failures.rs`, `full_disk.rs` | what follows a failed job; work on a full disk |
 //! | `idle.rs` | idle maintenance |
@@ -19,7 +19,7 @@
 //! | `admission.rs`, `pacing.rs` | write stalls: what a commit waits for |
 //! | `throttle.rs` | a rate limit on what jobs write |
 //! | `freezing.rs` | freezes memtables and waits until they are flushed |
-//! | `checkpoint.rs`, `period.rs`, `log_pins.rs` | how far back the log is needed, and checkpoints by time |
+//! | `checkpoint.rs`, `period.rs`, `log_pins.rs` | trimming the log; checkpoints by time |
 //! | `manifest_snapshot.rs` | replaces the manifest's edits by a snapshot |
 //! | `probe.rs` | probes for known-empty ranges |
 //! | `room.rs` | flushes and merges during recovery |

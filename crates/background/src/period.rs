@@ -5,7 +5,7 @@
 //! ```text
 //!   commit --> notes the time, if it is the first since the last checkpoint began
 //!   worker --> the period has passed since that time: everything that needs the log below its
-//!              current end moves, as for a long log (checkpoint.rs); then the log below it is trimmed
+//!              current end moves, as for a long log (checkpoint.rs); then the log is trimmed
 //! ```
 //!
 //! Invariant: between the end of a checkpoint and the next commit nothing is due, and no thread

@@ -50,7 +50,9 @@ pub struct Batch {
     pub(crate) sections: Vec<Section>,
     /// Values that get extents of their own; a message refers to its value by position (rule 17).
     pub(crate) large: Vec<Vec<u8>>,
+    /// The number of the open database that the trees belong to.
     pub(crate) engine: Option<u64>,
+    /// The first invalid key or value, which the commit reports.
     pub(crate) error: Option<Error>,
     /// Whether the batch has a put or an update.
     grows: bool,

@@ -1,8 +1,8 @@
 //! [`Edits`]: the manifest of an open database, and the latch under which edits are made.
 //!
 //! ```text
-//!   begin() --> EditLatch --> record / append --> change what is in memory --> drop      many at a time
-//!   snapshot() waits until no latch is held, and no latch is given out meanwhile          one at a time
+//!   begin() --> EditLatch --> record / append --> change memory --> drop            many at a time
+//!   snapshot() waits until no latch is held; no latch is given out meanwhile       one at a time
 //! ```
 //!
 //! An edit is made durable first and becomes visible afterwards, so a change that fails has changed

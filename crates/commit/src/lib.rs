@@ -8,9 +8,9 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `batch.rs`, `messages.rs` | messages that commit together, and inserting them into a memtable |
+//! | `batch.rs`, `messages.rs` | messages that commit together; inserting them into a memtable |
 //! | `large_values.rs` | writes large values to extents of their own, before the commit |
-//! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk as private runs |
+//! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk already |
 //! | `committer.rs`, `relog.rs`, `hook.rs` | the commit lock and what happens under it; hooks |
 //! | `calls.rs` | keeps a database from being closed under a call |
 //! | `log.rs`, `edits.rs`, `ids.rs` | the log, the manifest and the ids of an open database |

@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!  PendingParts::add   runs synced, then named by the manifest as pending
-//!  the commit          one log record; for each tree: active memtable frozen, the runs above it as one
-//!                      frozen source, a new active memtable above those; published with one store
-//!  flush               when the source is the oldest frozen one: log synced up to its record, then one
-//!                      edit makes the runs views of the trunk and ends `pending`
+//!  the commit          one log record; for each tree: active memtable frozen, the runs above it as
+//!                      one frozen source, a new active memtable above; published with one store
+//!  flush               when the source is the oldest frozen one: log synced up to its record, then
+//!                      one edit makes the runs views of the trunk and ends `pending`
 //! ```
 //!
 //! A flush of attached runs writes no data and ends at once, so the record of the commit pins the

@@ -9,7 +9,7 @@
 //!             runs written              data and log synced   edit appended    edit durable
 //! ```
 //!
-//! Memtables of a few rows ([`SMALL_BYTES`]) are flushed together: each step is done for all
+//! Memtables of a few rows (`SMALL_BYTES`) are flushed together: each step is done for all
 //! memtables of a group, so that a group costs the syncs of one flush.
 
 use frondb_core::clock::Nanos;

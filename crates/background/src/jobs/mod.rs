@@ -1,8 +1,10 @@
 //! The jobs: what they do step by step, and how they change a tree.
 //!
 //! ```text
-//!  flush.rs     a memtable becomes slices of nodes      merge.rs      the runs of a node become fewer
-//!  attach.rs    the runs of a commit become views       relocate.rs   a run moves forward in its file
+//!  flush.rs     a memtable becomes slices of nodes
+//!  attach.rs    the runs of a commit become views
+//!  merge.rs     the runs of a node become fewer
+//!  relocate.rs  a run moves forward in its file
 //!  install.rs   the change of the trunk that each of them ends with
 //!  running.rs   a flush or a merge between two steps
 //! ```
