@@ -19,8 +19,9 @@ use frondb_core::sync::Arc;
 use frondb_tree::TreeCore;
 
 use crate::background::Background;
-use crate::jobs::flush::{FlushJob, Written, abandon, make_durable};
+use crate::jobs::flush::{FlushJob, abandon};
 use crate::jobs::install::{EDIT_BYTES, Installed};
+use crate::jobs::written::{Written, make_durable};
 use crate::priority::FLUSH;
 
 /// Trees after which a group checks for work of a smaller priority number; their small runs are

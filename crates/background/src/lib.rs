@@ -2,7 +2,7 @@
 //! work, and maintains an idle database.
 //!
 //! ```text
-//!  commits --> admission, pacing <-- debt -+
+//!  commits -> admission, pacing <- debt -+
 //!  readers --> hints -> planning --> Queue --> worker --> jobs/ --> install --> manifest, versions
 //! ```
 //!

@@ -9,7 +9,9 @@
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
+mod holding;
 mod pick;
+mod progress;
 mod state;
 mod task;
 
@@ -22,7 +24,6 @@ use frondb_trunk::plan::Planned;
 use frondb_tree::{HintSink, TreeCore};
 
 use crate::jobs::Running;
-use crate::priority::SCAN;
 use state::QueueState;
 pub use task::{Due, Next, Task};
 
@@ -129,118 +130,6 @@ impl Queue {
                 }
             }
         }
-    }
-
-    /// Counts a step of a job with this priority. Returns whether the job should be parked.
-    pub fn stepped(&self, priority: u8) -> bool {
-        let mut state = self.state.lock();
-        state.count_step(priority);
-        if priority == SCAN && state.scan_is_short() {
-            return state.stopped;
-        }
-        state.stopped || state.waiting_priority().is_some_and(|waiting| waiting < priority)
-    }
-
-    /// Parks a job. Returns the job to its worker if it may not continue on the full disk; the
-    /// worker ends it then, as it ends those that [`hold`](Self::hold) returns.
-    pub fn park(&self, job: Running) -> Option<Running> {
-        let mut state = self.state.lock();
-        if !state.may_resume(&job) {
-            return Some(job);
-        }
-        state.running -= 1;
-        state.parked.push(job);
-        self.changed.notify_all();
-        None
-    }
-
-    /// Ends a flush of `tree` that made nothing durable. `more` says whether the tree has another
-    /// frozen memtable.
-    pub fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
-        self.state.lock().end_flush(tree, more);
-        self.changed.notify_all();
-    }
-
-    /// Ends a flush behind which the log may be shorter, and requests maintenance in the same step.
-    /// Otherwise a commit that waits for a shorter log could see a moment with nothing due, and go
-    /// on (rule 10).
-    pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {
-        let mut state = self.state.lock();
-        state.end_flush(tree, more);
-        state.maintenance = true;
-        self.changed.notify_all();
-    }
-
-    /// As [`end_flush_with_maintenance`](Self::end_flush_with_maintenance), for the flushes of a
-    /// group.
-    pub fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
-        let mut state = self.state.lock();
-        ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
-        state.maintenance = true;
-        self.changed.notify_all();
-    }
-
-    /// Ends the work on a node.
-    pub fn end_plan(&self, tree: TreeId, node: NodeId) {
-        let mut state = self.state.lock();
-        state.running -= 1;
-        state.busy_nodes.remove(&(tree, node));
-        if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
-            // If the work on another leaf of the tree ends first, threads in `wait_compacted`
-            // return a little early.
-            state.compacting.swap_remove(at);
-        }
-        self.changed.notify_all();
-    }
-
-    /// Ends maintenance.
-    pub fn end_maintenance(&self) {
-        let mut state = self.state.lock();
-        state.running -= 1;
-        state.in_maintenance = false;
-        self.changed.notify_all();
-    }
-
-    /// Holds work back because the disk is full: all that frees no space at the first call, and all
-    /// that writes if even the rest found none. Otherwise a flush that cannot succeed would be
-    /// tried without a pause.
-    ///
-    /// `note` is called with the queue locked and notes that the disk is full. If another job could
-    /// find space between the two, the disk would no longer count as full, and the work would stay
-    /// held back.
-    ///
-    /// Returns the parked jobs that may not continue; the caller ends them like running jobs.
-    pub fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
-        let mut state = self.state.lock();
-        note();
-        state.stuck = state.held;
-        state.held = true;
-        let parked = std::mem::take(&mut state.parked);
-        let (parked, waiting): (Vec<_>, Vec<_>) =
-            parked.into_iter().partition(Running::frees_space);
-        state.parked = parked;
-        state.running += waiting.len();
-        self.changed.notify_all();
-        waiting
-    }
-
-    /// Lets the work that was held back run again. `note` is called with the queue locked and notes
-    /// what is known of the disk now.
-    pub fn release(&self, note: impl FnOnce()) {
-        let mut state = self.state.lock();
-        note();
-        (state.held, state.stuck) = (false, false);
-        self.changed.notify_all();
-    }
-
-    /// Notes a node whose plan failed for want of space.
-    pub fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
-        self.state.lock().failed.push((Arc::clone(tree), node));
-    }
-
-    /// Takes the nodes whose plans failed for want of space since the last call.
-    pub fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
-        std::mem::take(&mut self.state.lock().failed)
     }
 
     /// Sets whether work for an idle database may run. Returns whether that is a change.

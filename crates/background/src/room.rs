@@ -14,9 +14,10 @@ use frondb_trunk::plan::{Planned, Summary, plan_node};
 use frondb_tree::{MemtableAccount, TreeCore};
 
 use crate::context::JobContext;
-use crate::jobs::flush::{FlushJob, GROUP_TREES, Written, abandon, make_durable};
+use crate::jobs::flush::{FlushJob, GROUP_TREES, abandon};
 use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::jobs::merge::{Begun, MergeJob};
+use crate::jobs::written::{Written, make_durable};
 use crate::jobs::{Running, attach};
 
 /// Keeps the memtables within the write buffer. Used by the recovering thread alone.

@@ -12,31 +12,28 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
-use frondb_core::{Error, ErrorKind, Lsn, Result, SeqNo, TreeId};
+use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_locks::SeqOracle;
-use frondb_records::{encode_batch_head, encode_commit_head, encode_section_head};
 use frondb_run::RunEnv;
-use frondb_space::Extent;
-use frondb_tree::{Health, MemtableAccount, TreeCore};
+use frondb_tree::{Health, MemtableAccount};
 
-use crate::attachment::{Attachment, parts_of};
 use crate::batch::{Batch, Durability};
-use crate::hook::{CommitHook, CommitInfo, Hook};
+use crate::commit::{Commit, CommitValues, Committed};
+use crate::hook::{CommitHook, Hook};
 use crate::large_values::{discard, write_values};
 use crate::log::Log;
-use crate::messages::{Messages, insert, sections_of};
-use crate::pending_parts::{check_trees, was_dropped};
+use crate::messages::{Messages, sections_of};
 
 /// Makes commits, one at a time. Any thread may use it.
 pub struct Committer {
     /// The number of the open database; a batch belongs to one of them.
     engine: u64,
-    log: Arc<Log>,
-    oracle: Arc<SeqOracle>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) oracle: Arc<SeqOracle>,
     runs: Arc<RunEnv>,
-    account: Arc<MemtableAccount>,
+    pub(crate) account: Arc<MemtableAccount>,
     health: Arc<Health>,
-    hook: Hook,
+    pub(crate) hook: Hook,
     relogs: AtomicU64,
     /// The commit lock.
     lock: Mutex<Scratch>,
@@ -44,55 +41,15 @@ pub struct Committer {
 
 /// Buffers that each commit uses again.
 #[derive(Default)]
-struct Scratch {
-    heads: Vec<u8>,
-    head_ends: Vec<usize>,
+pub(crate) struct Scratch {
+    pub(crate) heads: Vec<u8>,
+    pub(crate) head_ends: Vec<usize>,
 }
 
 /// The commit lock, while it is held.
 pub struct CommitLatch<'a> {
-    committer: &'a Committer,
-    scratch: MutexGuard<'a, Scratch>,
-}
-
-/// A commit that is in the memtables and visible, and may not be durable yet.
-pub struct Committed {
-    /// The end of its log record: it is durable when the log is durable up to there.
-    pub end: Lsn,
-    /// The trees that it has messages for.
-    pub trees: Vec<Arc<TreeCore>>,
-    /// The trees that it attached runs to; they are to be flushed.
-    pub attached: Vec<Arc<TreeCore>>,
-}
-
-/// The writes of a commit. One log record describes them.
-#[derive(Clone, Copy)]
-pub struct Commit<'a> {
-    /// The number of the transaction; 0 for a batch.
-    pub txn: u64,
-    /// Parts that are on disk and pending already.
-    pub attachments: &'a [Attachment],
-    /// Messages that go into memtables.
-    pub sections: &'a [Messages<'a>],
-}
-
-/// Extents of the large values that a commit's messages refer to, by tree.
-pub type CommitValues = Vec<(TreeId, Vec<Extent>)>;
-
-impl Commit<'_> {
-    /// The number of SeqNos that it takes.
-    #[must_use]
-    pub fn numbers(&self) -> u64 {
-        self.attachments.iter().map(|part| part.numbers).sum::<u64>()
-            + self.sections.iter().map(|section| section.count).sum::<u64>()
-    }
-
-    fn check_trees(&self) -> Result<()> {
-        if let Some(section) = self.sections.iter().find(|section| section.tree.is_dropped()) {
-            return Err(was_dropped(section.tree));
-        }
-        check_trees(self.attachments)
-    }
+    pub(crate) committer: &'a Committer,
+    pub(crate) scratch: MutexGuard<'a, Scratch>,
 }
 
 impl Committer {
@@ -188,144 +145,8 @@ impl Committer {
         self.relogs.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn log_of(&self) -> &Log {
-        &self.log
-    }
-
     pub(crate) fn add_relog(&self) {
         self.relogs.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl CommitLatch<'_> {
-    /// The committer that the lock belongs to.
-    pub(crate) fn committer(&self) -> &Committer {
-        self.committer
-    }
-
-    /// The first SeqNo that the next commit will get.
-    #[must_use]
-    pub fn next_seq(&self) -> SeqNo {
-        self.committer.oracle.last_reserved().next()
-    }
-
-    /// Checks that no tree of a commit was dropped.
-    ///
-    /// # Errors
-    /// `NotFound`, naming the tree.
-    pub fn check_trees(&self, commit: Commit<'_>) -> Result<()> {
-        commit.check_trees()
-    }
-
-    /// Appends the record of a commit and hands it to the kernel. Returns the first SeqNo, and
-    /// where the record begins and ends.
-    fn log(&mut self, commit: Commit<'_>) -> Result<(SeqNo, (Lsn, Lsn))> {
-        let Commit { txn, attachments, sections } = commit;
-        let first = self.next_seq();
-        if sections.is_empty() && attachments.is_empty() {
-            let end = self.committer.log.wal.end_lsn();
-            return Ok((first, (end, end)));
-        }
-        let lsns = self.append(sections, |heads| {
-            if attachments.is_empty() {
-                encode_batch_head(heads, first, sections.len());
-            } else {
-                encode_commit_head(heads, txn, first, &parts_of(attachments), sections.len());
-            }
-        })?;
-        Ok((first, lsns))
-    }
-
-    /// Appends a record that begins with what `head` writes and continues with the sections, and
-    /// hands it to the kernel. Returns where the record begins and ends.
-    ///
-    /// # Errors
-    /// As [`frondb_wal::Wal::append`].
-    pub fn append(
-        &mut self,
-        sections: &[Messages<'_>],
-        head: impl FnOnce(&mut Vec<u8>),
-    ) -> Result<(Lsn, Lsn)> {
-        let Scratch { heads, head_ends } = &mut *self.scratch;
-        heads.clear();
-        head_ends.clear();
-        head(heads);
-        for section in sections {
-            encode_section_head(heads, section.tree.id, section.count, section.bytes.len());
-            head_ends.push(heads.len());
-        }
-        let mut parts: Vec<&[u8]> = Vec::with_capacity(sections.len() * 2 + 1);
-        let mut from = 0;
-        for (section, &to) in sections.iter().zip(&*head_ends) {
-            parts.push(&heads[from..to]);
-            parts.push(section.bytes);
-            from = to;
-        }
-        parts.push(&heads[from..]);
-        let wal = &self.committer.log.wal;
-        let appended = wal.append(&parts)?;
-        wal.write_to(appended.end)?;
-        Ok((appended.start, appended.end))
-    }
-
-    /// Inserts a commit into its trees and publishes it. `first` is its first SeqNo, and its record
-    /// is in the log at `lsns`. Takes `values`, the extents of its large values.
-    ///
-    /// # Errors
-    /// `Internal` if a message cannot be decoded.
-    pub fn enter(
-        &mut self,
-        commit: Commit<'_>,
-        first: SeqNo,
-        lsns: (Lsn, Lsn),
-        values: &mut CommitValues,
-    ) -> Result<Committed> {
-        let Commit { txn, attachments, sections } = commit;
-        let last = SeqNo(first.get() + commit.numbers().saturating_sub(1));
-        let trees = sections.iter().map(|section| section.tree);
-        for tree in trees.chain(attachments.iter().map(|part| &part.tree)) {
-            tree.note_commit(last);
-        }
-        let mut seq = first;
-        for (attachment, part) in attachments.iter().zip(0..) {
-            let base = SeqNo(seq.get() - 1);
-            // Later commits to the tree follow this one in the log.
-            attachment.tree.finish_bulk_load();
-            attachment.tree.empty_ranges.clear();
-            let budget = &self.committer.account.budget;
-            attachment.tree.attach(attachment.source(budget, txn, part, base, lsns));
-            seq = SeqNo(seq.get() + attachment.numbers);
-        }
-        for section in sections {
-            let active = Arc::clone(&section.tree.version().active);
-            active.logged(lsns.0, lsns.1);
-            let empty_ranges = &section.tree.empty_ranges;
-            let watch = empty_ranges.is_watched().then_some(empty_ranges);
-            insert(&active.memtable, (section.bytes, section.count), &mut seq, watch)?;
-        }
-        for (id, extents) in values.drain(..) {
-            if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
-                section.tree.version().active.add_value(extents);
-            }
-        }
-        self.publish(txn, first, last, commit.numbers(), lsns.1);
-        Ok(Committed {
-            end: lsns.1,
-            trees: sections.iter().map(|section| Arc::clone(section.tree)).collect(),
-            attached: attachments.iter().map(|part| Arc::clone(&part.tree)).collect(),
-        })
-    }
-
-    /// Makes the messages of a commit visible and calls the commit hook.
-    fn publish(&self, txn: u64, first: SeqNo, last: SeqNo, numbers: u64, end: Lsn) {
-        let Committer { oracle, hook, log, .. } = self.committer;
-        if numbers > 0 {
-            let reserved = oracle.reserve(numbers);
-            debug_assert_eq!(reserved, first);
-            oracle.publish(first, last);
-            hook.call(&CommitInfo { transaction: txn, seq: last, end });
-        }
-        log.set_applied(end);
     }
 }
 

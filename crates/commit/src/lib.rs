@@ -11,7 +11,9 @@
 //! | `batch.rs`, `messages.rs` | messages that commit together; inserting them into a memtable |
 //! | `large_values.rs` | writes large values to extents of their own, before the commit |
 //! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk already |
-//! | `committer.rs`, `relog.rs`, `hook.rs` | the commit lock and what happens under it; hooks |
+//! | `commit.rs`, `committer.rs`, `under_lock.rs` | a commit, and what happens under the commit lock |
+//! | `relog.rs` | logging a memtable again |
+//! | `hook.rs` | the commit hook |
 //! | `calls.rs` | keeps a database from being closed under a call |
 //! | `log.rs`, `edits.rs`, `ids.rs` | the log, the manifest and the ids of an open database |
 //!
@@ -21,6 +23,7 @@
 mod attachment;
 mod batch;
 mod calls;
+mod commit;
 mod committer;
 mod edits;
 mod hook;
@@ -31,11 +34,13 @@ mod messages;
 mod pending;
 mod pending_parts;
 mod relog;
+mod under_lock;
 
 pub use attachment::{Attachment, parts_of};
 pub use batch::{Batch, Durability, Section};
 pub use calls::{CallGuard, Calls};
-pub use committer::{Commit, CommitLatch, CommitValues, Committed, Committer};
+pub use commit::{Commit, CommitValues, Committed};
+pub use committer::{CommitLatch, Committer};
 pub use edits::{EditLatch, Edits};
 pub use hook::{CommitHook, CommitInfo, guarded};
 pub use ids::{Ids, LargestIds};

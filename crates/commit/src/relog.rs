@@ -22,13 +22,13 @@ impl CommitLatch<'_> {
             return Ok(());
         }
         let (head, body) = encode_relog(tree.id, &active.memtable)?;
-        let log = self.committer().log_of();
+        let log = &self.committer.log;
         let durable = log.wal.durable_lsn();
         let appended = log.wal.append(&[&head, &body])?;
         log.wal.write_to(appended.end)?;
         active.logged_again(appended.start, appended.end, durable);
         log.set_applied(appended.end);
-        self.committer().add_relog();
+        self.committer.add_relog();
         Ok(())
     }
 }

@@ -15,18 +15,14 @@
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
-use frondb_core::{Lsn, Result, SeqNo};
+use frondb_core::{Result, SeqNo};
+use frondb_tree::{MemSource, TreeCore, Version};
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Change, Place, VersionBuilder};
-use frondb_trunk::job::{Job, JobInput, JobResult};
-
-use frondb_records::Edit;
-use frondb_space::Extent;
-use frondb_tree::tombstones::TombstoneRuns;
-use frondb_tree::{InstallState, MemSource, TreeCore, Version, extents_of, tombstones};
+use frondb_trunk::job::{Job, JobInput};
 
 use crate::context::JobContext;
-use crate::jobs::install::{InstallEnd, Installed, discard, install};
+use crate::jobs::install::Installed;
+use crate::jobs::written::{Written, make_durable};
 
 /// Bytes of memory; a smaller memtable may be flushed together with small ones of other trees.
 pub(crate) const SMALL_BYTES: u64 = 16 << 10;
@@ -186,96 +182,6 @@ impl FlushJob {
             reserved: self.reserved,
         })
     }
-}
-
-/// A memtable whose runs are written and not part of the trunk yet.
-pub struct Written {
-    /// The tree.
-    pub tree: Arc<TreeCore>,
-    source: Arc<MemSource>,
-    result: JobResult,
-    deletes: RangeDeletes,
-    keep_hidden: Option<SeqNo>,
-    raw_bytes: u64,
-    leaf_target: u64,
-    /// Whether it may use the reserve of a full disk.
-    pub reserved: bool,
-}
-
-/// Syncs the data of written runs, and the log up to the last record of their memtables.
-///
-/// # Errors
-/// None of the runs may be installed then, and all of them are discarded.
-pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
-    let last = written.iter().map(|written| written.source.last_lsn()).max().unwrap_or(Lsn(0));
-    let synced = context.reads.runs.space.sync().and_then(|()| context.log.wal.sync_to(last));
-    synced.inspect_err(|_| written.iter().for_each(Written::discard))
-}
-
-impl Written {
-    /// Returns the extents of the runs.
-    pub fn discard(&self) {
-        discard(&self.result.made);
-    }
-
-    /// Makes the runs part of the trunk. REQUIRES: [`make_durable`].
-    pub fn install(self, context: &JobContext) -> Result<Installed> {
-        let Self { tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
-        let appended: u64 = result
-            .made
-            .iter()
-            .filter(|made| made.place == Place::Append)
-            .map(|made| made.run.meta().raw_bytes)
-            .sum();
-
-        let made = &result.made;
-        let tombstone_runs = TombstoneRuns::find(&tree.version().trunk.root, &source.memtable);
-        let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| {
-            builder.flush(made, &deletes, keep_hidden, leaf_target);
-            true
-        };
-        let end = |change: &Change, state: &mut InstallState| {
-            tombstones::request_after_flush(&change.trunk.root, &tombstone_runs, made);
-            let dropped = extents_of(&result.dropped_refs)?;
-            Ok(note_flush(context, &tree, state, &source, &dropped))
-        };
-        let Some(installed) = install(context, &tree, made, build, end)? else {
-            tree.install.lock().flushing = false;
-            discard(made);
-            return Ok(Installed::nothing());
-        };
-        tree.note_flush(raw_bytes, appended);
-        context.counters.add_flush(&result.stats);
-        Ok(installed)
-    }
-}
-
-/// Notes in the install state that a memtable is flushed. Its large values belong to the tree from
-/// now on, except for those in `dropped`, which were overwritten before they reached a run.
-fn note_flush<'a>(
-    context: &JobContext,
-    tree: &TreeCore,
-    state: &mut InstallState,
-    source: &'a Arc<MemSource>,
-    dropped: &[Vec<Extent>],
-) -> InstallEnd<'a> {
-    let flushed = source.max_seq();
-    // Lets the manifest know how far the log is durable, without a sync of its own.
-    let log = Edit::Log { start: Lsn(0), durable: context.log.wal.durable_lsn() };
-    let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
-    let mut orphans = Vec::new();
-    for value in source.take_values() {
-        let Some(first) = value.first().copied() else { continue };
-        if dropped.iter().any(|extents| extents.first() == Some(&first)) {
-            orphans.extend(value);
-        } else {
-            edits.push(Edit::AddValue { tree: tree.id, extents: value.clone() });
-            state.values.insert(first, value);
-        }
-    }
-    state.flushed = state.flushed.max(flushed);
-    state.flushing = false;
-    InstallEnd { flushed: Some(source), edits, orphans }
 }
 
 /// Ends a failed flush of a tree. A later flush begins again from the memtable.

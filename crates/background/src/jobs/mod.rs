@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  flush.rs     a memtable becomes slices of nodes
+//!  written.rs   its runs are made durable and installed
 //!  attach.rs    the runs of a commit become views
 //!  merge.rs     the runs of a node become fewer
 //!  relocate.rs  a run moves forward in its file
@@ -15,5 +16,6 @@ pub mod install;
 pub mod merge;
 pub mod relocate;
 mod running;
+pub mod written;
 
 pub use running::Running;

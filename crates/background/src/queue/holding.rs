@@ -1,0 +1,52 @@
+//! Holding work back while the disk is full.
+
+use frondb_core::NodeId;
+use frondb_core::sync::Arc;
+use frondb_tree::TreeCore;
+
+use super::Queue;
+use crate::jobs::Running;
+
+impl Queue {
+    /// Holds work back because the disk is full: all that frees no space at the first call, and all
+    /// that writes if even the rest found none. Otherwise a flush that cannot succeed would be
+    /// tried without a pause.
+    ///
+    /// `note` is called with the queue locked and notes that the disk is full. If another job could
+    /// find space between the two, the disk would no longer count as full, and the work would stay
+    /// held back.
+    ///
+    /// Returns the parked jobs that may not continue; the caller ends them like running jobs.
+    pub fn hold(&self, note: impl FnOnce()) -> Vec<Running> {
+        let mut state = self.state.lock();
+        note();
+        state.stuck = state.held;
+        state.held = true;
+        let parked = std::mem::take(&mut state.parked);
+        let (parked, waiting): (Vec<_>, Vec<_>) =
+            parked.into_iter().partition(Running::frees_space);
+        state.parked = parked;
+        state.running += waiting.len();
+        self.changed.notify_all();
+        waiting
+    }
+
+    /// Lets the work that was held back run again. `note` is called with the queue locked and notes
+    /// what is known of the disk now.
+    pub fn release(&self, note: impl FnOnce()) {
+        let mut state = self.state.lock();
+        note();
+        (state.held, state.stuck) = (false, false);
+        self.changed.notify_all();
+    }
+
+    /// Notes a node whose plan failed for want of space.
+    pub fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
+        self.state.lock().failed.push((Arc::clone(tree), node));
+    }
+
+    /// Takes the nodes whose plans failed for want of space since the last call.
+    pub fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
+        std::mem::take(&mut self.state.lock().failed)
+    }
+}

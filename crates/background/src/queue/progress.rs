@@ -1,0 +1,81 @@
+//! What workers report about the tasks that they took.
+
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, TreeId};
+use frondb_tree::TreeCore;
+
+use super::Queue;
+use crate::jobs::Running;
+use crate::priority::SCAN;
+
+impl Queue {
+    /// Counts a step of a job with this priority. Returns whether the job should be parked.
+    pub fn stepped(&self, priority: u8) -> bool {
+        let mut state = self.state.lock();
+        state.count_step(priority);
+        if priority == SCAN && state.scan_is_short() {
+            return state.stopped;
+        }
+        state.stopped || state.waiting_priority().is_some_and(|waiting| waiting < priority)
+    }
+
+    /// Parks a job. Returns the job to its worker if it may not continue on the full disk; the
+    /// worker ends it then, as it ends those that [`hold`](Self::hold) returns.
+    pub fn park(&self, job: Running) -> Option<Running> {
+        let mut state = self.state.lock();
+        if !state.may_resume(&job) {
+            return Some(job);
+        }
+        state.running -= 1;
+        state.parked.push(job);
+        self.changed.notify_all();
+        None
+    }
+
+    /// Ends a flush of `tree` that made nothing durable. `more` says whether the tree has another
+    /// frozen memtable.
+    pub fn end_flush(&self, tree: &Arc<TreeCore>, more: bool) {
+        self.state.lock().end_flush(tree, more);
+        self.changed.notify_all();
+    }
+
+    /// Ends a flush behind which the log may be shorter, and requests maintenance in the same step.
+    /// Otherwise a commit that waits for a shorter log could see a moment with nothing due, and go
+    /// on (rule 10).
+    pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {
+        let mut state = self.state.lock();
+        state.end_flush(tree, more);
+        state.maintenance = true;
+        self.changed.notify_all();
+    }
+
+    /// As [`end_flush_with_maintenance`](Self::end_flush_with_maintenance), for the flushes of a
+    /// group.
+    pub fn end_flush_group(&self, ended: &[(Arc<TreeCore>, bool)]) {
+        let mut state = self.state.lock();
+        ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
+        state.maintenance = true;
+        self.changed.notify_all();
+    }
+
+    /// Ends the work on a node.
+    pub fn end_plan(&self, tree: TreeId, node: NodeId) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.busy_nodes.remove(&(tree, node));
+        if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
+            // If the work on another leaf of the tree ends first, threads in `wait_compacted`
+            // return a little early.
+            state.compacting.swap_remove(at);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Ends maintenance.
+    pub fn end_maintenance(&self) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.in_maintenance = false;
+        self.changed.notify_all();
+    }
+}

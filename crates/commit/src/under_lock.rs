@@ -1,0 +1,138 @@
+//! What a commit does under the commit lock: append its record, insert its messages, publish them.
+
+use frondb_core::sync::Arc;
+use frondb_core::{Lsn, Result, SeqNo};
+use frondb_records::{encode_batch_head, encode_commit_head, encode_section_head};
+
+use crate::attachment::parts_of;
+use crate::commit::{Commit, CommitValues, Committed};
+use crate::committer::{CommitLatch, Committer, Scratch};
+use crate::hook::CommitInfo;
+use crate::messages::{Messages, insert};
+
+impl CommitLatch<'_> {
+    /// The first SeqNo that the next commit will get.
+    #[must_use]
+    pub fn next_seq(&self) -> SeqNo {
+        self.committer.oracle.last_reserved().next()
+    }
+
+    /// Checks that no tree of a commit was dropped.
+    ///
+    /// # Errors
+    /// `NotFound`, naming the tree.
+    pub fn check_trees(&self, commit: Commit<'_>) -> Result<()> {
+        commit.check_trees()
+    }
+
+    /// Appends the record of a commit and hands it to the kernel. Returns the first SeqNo, and
+    /// where the record begins and ends.
+    pub(crate) fn log(&mut self, commit: Commit<'_>) -> Result<(SeqNo, (Lsn, Lsn))> {
+        let Commit { txn, attachments, sections } = commit;
+        let first = self.next_seq();
+        if sections.is_empty() && attachments.is_empty() {
+            let end = self.committer.log.wal.end_lsn();
+            return Ok((first, (end, end)));
+        }
+        let lsns = self.append(sections, |heads| {
+            if attachments.is_empty() {
+                encode_batch_head(heads, first, sections.len());
+            } else {
+                encode_commit_head(heads, txn, first, &parts_of(attachments), sections.len());
+            }
+        })?;
+        Ok((first, lsns))
+    }
+
+    /// Appends a record that begins with what `head` writes and continues with the sections, and
+    /// hands it to the kernel. Returns where the record begins and ends.
+    ///
+    /// # Errors
+    /// As [`frondb_wal::Wal::append`].
+    pub fn append(
+        &mut self,
+        sections: &[Messages<'_>],
+        head: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(Lsn, Lsn)> {
+        let Scratch { heads, head_ends } = &mut *self.scratch;
+        heads.clear();
+        head_ends.clear();
+        head(heads);
+        for section in sections {
+            encode_section_head(heads, section.tree.id, section.count, section.bytes.len());
+            head_ends.push(heads.len());
+        }
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(sections.len() * 2 + 1);
+        let mut from = 0;
+        for (section, &to) in sections.iter().zip(&*head_ends) {
+            parts.push(&heads[from..to]);
+            parts.push(section.bytes);
+            from = to;
+        }
+        parts.push(&heads[from..]);
+        let wal = &self.committer.log.wal;
+        let appended = wal.append(&parts)?;
+        wal.write_to(appended.end)?;
+        Ok((appended.start, appended.end))
+    }
+
+    /// Inserts a commit into its trees and publishes it. `first` is its first SeqNo, and its record
+    /// is in the log at `lsns`. Takes `values`, the extents of its large values.
+    ///
+    /// # Errors
+    /// `Internal` if a message cannot be decoded.
+    pub fn enter(
+        &mut self,
+        commit: Commit<'_>,
+        first: SeqNo,
+        lsns: (Lsn, Lsn),
+        values: &mut CommitValues,
+    ) -> Result<Committed> {
+        let Commit { txn, attachments, sections } = commit;
+        let last = SeqNo(first.get() + commit.numbers().saturating_sub(1));
+        let trees = sections.iter().map(|section| section.tree);
+        for tree in trees.chain(attachments.iter().map(|part| &part.tree)) {
+            tree.note_commit(last);
+        }
+        let mut seq = first;
+        for (attachment, part) in attachments.iter().zip(0..) {
+            let base = SeqNo(seq.get() - 1);
+            // Later commits to the tree follow this one in the log.
+            attachment.tree.finish_bulk_load();
+            attachment.tree.empty_ranges.clear();
+            let budget = &self.committer.account.budget;
+            attachment.tree.attach(attachment.source(budget, txn, part, base, lsns));
+            seq = SeqNo(seq.get() + attachment.numbers);
+        }
+        for section in sections {
+            let active = Arc::clone(&section.tree.version().active);
+            active.logged(lsns.0, lsns.1);
+            let empty_ranges = &section.tree.empty_ranges;
+            let watch = empty_ranges.is_watched().then_some(empty_ranges);
+            insert(&active.memtable, (section.bytes, section.count), &mut seq, watch)?;
+        }
+        for (id, extents) in values.drain(..) {
+            if let Some(section) = sections.iter().find(|section| section.tree.id == id) {
+                section.tree.version().active.add_value(extents);
+            }
+        }
+        self.publish(txn, first, last, commit.numbers(), lsns.1);
+        Ok(Committed {
+            end: lsns.1,
+            trees: sections.iter().map(|section| Arc::clone(section.tree)).collect(),
+            attached: attachments.iter().map(|part| Arc::clone(&part.tree)).collect(),
+        })
+    }
+
+    /// Makes the messages of a commit visible and calls the commit hook.
+    fn publish(&self, txn: u64, first: SeqNo, last: SeqNo, numbers: u64, end: Lsn) {
+        let Committer { oracle, hook, log, .. } = self.committer;
+        if numbers > 0 {
+            let reserved = oracle.reserve(numbers);
+            debug_assert_eq!(reserved, first);
+            oracle.publish(first, last);
+            hook.call(&CommitInfo { transaction: txn, seq: last, end });
+        }
+        log.set_applied(end);
+    }
+}
