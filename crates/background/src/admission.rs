@@ -111,6 +111,7 @@ impl Background {
         self.is_below(self.jobs.shares.now().write_buffer_bytes() * 3)
     }
 
+    /// Whether the memtables and the log are both smaller than `limit` bytes.
     fn is_below(&self, limit: u64) -> bool {
         self.account.unflushed_bytes() < limit && self.jobs.log.replay_bytes() < limit
     }
@@ -157,6 +158,7 @@ impl Background {
     }
 }
 
+/// `Cancelled` if the caller has cancelled the wait.
 fn check_cancelled(is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     if is_cancelled() {
         let message =

@@ -58,6 +58,7 @@ impl Background {
         self.plan_failed();
     }
 
+    /// Lets the log and the manifest use a part of the reserve.
     fn lend_reserve(&self) {
         if let Err(error) = self.jobs.reads.runs.space.lend_reserve(LEND_BYTES) {
             tracing::warn!(%error, "the reserve for a full disk cannot be used");

@@ -71,6 +71,7 @@ impl Background {
         frondb_core::mem::trim();
     }
 
+    /// Empties and truncates the ends of mostly free files, until commits come again.
     fn return_space(&self) -> Result<()> {
         while let Some(tail) = self.jobs.reads.runs.space.tail_move_wanted() {
             let goes_on = self.is_idle() || self.health().is_closed();

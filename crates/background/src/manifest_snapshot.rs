@@ -61,6 +61,7 @@ struct SnapshotState {
     ids: Edit,
 }
 
+/// What a snapshot says of one tree.
 struct TreeState {
     tree: Arc<TreeCore>,
     name: String,

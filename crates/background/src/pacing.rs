@@ -182,6 +182,7 @@ impl Pacing {
     }
 }
 
+/// Nanoseconds to wait for `bytes` at a debt in thousandths and a rate, if one is known.
 fn wait_nanos(bytes: u64, permille: u64, rate: Option<u64>) -> u64 {
     let rate = rate.unwrap_or(RATE_FIRST);
     let nanos = u128::from(bytes) * u128::from(permille) * 2_000_000 / u128::from(rate);

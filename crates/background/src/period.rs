@@ -47,6 +47,7 @@ struct Checkpoint {
 }
 
 impl Period {
+    /// A period of this length; zero means no checkpoints by time.
     pub(crate) fn new(length: Duration) -> Self {
         let length = AtomicU64::new(length.as_nanos() as u64);
         Self { length, first: AtomicU64::new(NONE), under_way: Mutex::default() }

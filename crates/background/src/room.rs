@@ -176,6 +176,7 @@ fn settle(context: &JobContext, installed: Installed) -> Result<()> {
     installed.settle(context).map(drop).inspect_err(|error| context.reads.health.poison(error))
 }
 
+/// Makes sure that the edit of an install finds space in the manifest.
 fn make_room_for_edit(context: &JobContext) -> Result<()> {
     if context.edits.manifest.has_reserve() || context.edits.manifest.make_room(EDIT_BYTES)? {
         return Ok(());

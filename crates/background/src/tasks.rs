@@ -48,6 +48,7 @@ impl Background {
         }
     }
 
+    /// Flushes the oldest frozen source of a tree: installs attached runs, or begins a job.
     fn begin_flush(&self, tree: &Arc<TreeCore>) {
         match self.make_room_for_edit().and_then(|()| attach::flush(&self.jobs, tree)) {
             Ok(None) => {}
@@ -73,6 +74,7 @@ impl Background {
         }
     }
 
+    /// Steps a job within the rate limit, until it is installed, parked or has failed.
     fn drive(&self, mut job: Running) {
         let mut written = job.bytes_written();
         loop {
@@ -103,6 +105,7 @@ impl Background {
         }
     }
 
+    /// Installs what a job wrote, and makes the work that follows due.
     fn install(&self, job: Running) {
         if let Err(error) = self.make_room_for_edit() {
             return self.give_up(job, &error);

@@ -213,6 +213,7 @@ impl Batch {
         section.count += 1;
     }
 
+    /// The section of a tree; adds one if there is none.
     fn section(&mut self, handle: &Tree) -> &mut Section {
         let tree = handle.id();
         let next = self.last + 1;
@@ -231,6 +232,7 @@ impl Batch {
         &mut self.sections[at]
     }
 
+    /// Whether a message may be added; remembers the error if not.
     fn check(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> bool {
         let result = self.check_lengths(key, value).and_then(|()| self.check_engine(tree));
         match result {
@@ -259,6 +261,7 @@ impl Batch {
         Ok(())
     }
 
+    /// Checks that the tree belongs to the same open database as the batch.
     fn check_engine(&mut self, tree: &Tree) -> Result<()> {
         match self.engine {
             Some(engine) if engine != tree.engine_id() => Err(Error::invalid(format!(
@@ -272,6 +275,7 @@ impl Batch {
         }
     }
 
+    /// Remembers the first error.
     fn fail(&mut self, error: Error) {
         self.error.get_or_insert(error);
     }

@@ -48,6 +48,7 @@ pub fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
     }
 }
 
+/// Writes the large values of each section, and builds the sections with references.
 fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result<()> {
     for section in &batch.sections {
         let mut bytes = Vec::with_capacity(section.bytes.len());

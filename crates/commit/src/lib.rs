@@ -11,7 +11,7 @@
 //! | `batch.rs`, `messages.rs` | messages that commit together; inserting them into a memtable |
 //! | `large_values.rs` | writes large values to extents of their own, before the commit |
 //! | `attachment.rs`, `pending.rs`, `pending_parts.rs` | parts of large commits, on disk already |
-//! | `commit.rs`, `committer.rs`, `under_lock.rs` | a commit, and what happens under the commit lock |
+//! | `commit.rs`, `committer.rs`, `under_lock.rs` | commits, and the work under the commit lock |
 //! | `relog.rs` | logging a memtable again |
 //! | `hook.rs` | the commit hook |
 //! | `calls.rs` | keeps a database from being closed under a call |

@@ -53,6 +53,7 @@ pub fn flush(context: &JobContext, tree: &Arc<TreeCore>) -> Result<Option<Instal
     installed.map(Some)
 }
 
+/// Makes the attached runs of `source` views of the trunk.
 fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Result<Installed> {
     let Some(attached) = source.attached() else { return Ok(Installed::nothing()) };
     // Rule 6. The data of the runs was synced before they became pending.

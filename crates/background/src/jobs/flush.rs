@@ -85,6 +85,7 @@ impl FlushJob {
         begun.map(Some)
     }
 
+    /// The job that writes the messages of `source` as slices of the nodes below the root.
     fn job(
         context: &JobContext,
         tree: &Arc<TreeCore>,

@@ -96,6 +96,7 @@ impl MergeJob {
         begun.map(Some)
     }
 
+    /// The job of a plan that writes data.
     fn job(
         context: &JobContext,
         tree: &Arc<TreeCore>,

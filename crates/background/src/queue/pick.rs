@@ -13,6 +13,7 @@ use crate::jobs::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_byte
 use crate::priority::{FLUSH, SCAN, TOMBSTONES};
 
 impl QueueState {
+    /// Takes the next task that may run now, and counts it as running.
     pub(super) fn next(&mut self) -> Option<Task> {
         if self.stopped {
             return None;
@@ -34,10 +35,12 @@ impl QueueState {
         [flush, parked, plan].into_iter().flatten().min()
     }
 
+    /// Whether a parked job may continue: on a full disk, only if it frees space.
     pub(super) fn may_resume(&self, job: &Running) -> bool {
         !self.held || job.frees_space()
     }
 
+    /// Chooses the next task, without counting it.
     fn pick(&mut self) -> Option<Task> {
         if self.stuck {
             return None;
@@ -69,6 +72,7 @@ impl QueueState {
         Some(Task::Maintenance)
     }
 
+    /// Chooses an amortised merge; a parked one first.
     fn pick_scan(&mut self) -> Option<Task> {
         if let Some(at) = self.parked.iter().position(|job| job.priority() == SCAN) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
@@ -77,6 +81,7 @@ impl QueueState {
         self.take_plan(key)
     }
 
+    /// Chooses work of this priority; parked jobs first, then flushes, then plans.
     fn pick_priority(&mut self, priority: u8) -> Option<Task> {
         let mut parked = self.parked.iter();
         if let Some(at) = parked.position(|job| job.priority() == priority && self.may_resume(job))
@@ -167,6 +172,7 @@ impl QueueState {
         Some(Task::FlushGroup(std::iter::once(first).chain(others).collect()))
     }
 
+    /// Takes a plan and claims its node in the queue.
     fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {
         let (tree, planned) = self.plans.remove(&key)?;
         self.priorities.remove(&(key.1, key.2));

@@ -63,6 +63,7 @@ impl QueueState {
             || self.hints.iter().any(|(of, _)| of.id == tree)
     }
 
+    /// Ends a flush; with `more`, the next flush of the tree is due.
     pub(super) fn end_flush(&mut self, tree: &Arc<TreeCore>, more: bool) {
         self.running -= 1;
         self.busy_flushes.remove(&tree.id);
@@ -71,6 +72,7 @@ impl QueueState {
         }
     }
 
+    /// The work that is due, in numbers.
     pub(super) fn due(&self) -> Due {
         let debts = self.plans.values().filter(|(_, planned)| planned.is_debt());
         let (mut debt_jobs, mut debt_bytes) = (0, 0);
@@ -96,6 +98,7 @@ impl QueueState {
         }
     }
 
+    /// Counts a step of a job with this priority.
     pub(super) fn count_step(&mut self, priority: u8) {
         self.steps += 1;
         self.scan_steps += u64::from(priority == SCAN);
@@ -105,6 +108,7 @@ impl QueueState {
         }
     }
 
+    /// Whether amortised merges got less than a quarter of the recent steps.
     pub(super) fn scan_is_short(&self) -> bool {
         self.scan_steps * 4 < self.steps
     }
