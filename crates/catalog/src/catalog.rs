@@ -1,8 +1,9 @@
-//! The trees of an open engine by name: create, open, list, rename, drop, each one durable edit.
+//! [`Catalog`]: creates, opens, lists, renames and drops the trees of an open database. Each change
+//! is one durable manifest edit.
 //!
-//! A change is made durable first and seen afterwards, so that one that fails has changed nothing.
-//! The gate is held meanwhile: a snapshot of the manifest is captured before both or after both,
-//! and can neither lose an edit nor keep one that was given up.
+//! A change becomes durable first and visible afterwards, so a failed change has no effect. The
+//! catalog holds the edit latch over both steps: a snapshot of the manifest is captured before both
+//! or after both, and neither loses an edit nor keeps one that failed.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +21,8 @@ use frondb_trunk::{Key, Node, Trunk};
 
 use crate::update_fns::UpdateFns;
 
-/// Names of trees. Its lock is taken first of all: a change of the catalog excludes others, not
-/// reads and writes.
+/// The trees of a database by name. Any thread may use it. Changes exclude each other, but not
+/// reads and writes of trees. LOCK order: the lock of the names comes before all others.
 pub struct Catalog {
     names: Mutex<BTreeMap<String, TreeId>>,
     trees: Arc<Trees>,
@@ -34,28 +35,28 @@ pub struct Catalog {
     update_fns: UpdateFns,
 }
 
-/// What a [`Catalog`] is made of.
+/// The handles that a [`Catalog`] uses.
 pub struct CatalogParts {
     /// The trees by id.
     pub trees: Arc<Trees>,
     /// The manifest.
     pub edits: Arc<Edits>,
-    /// Numbers of trees and nodes.
+    /// Source of tree and node ids.
     pub ids: Arc<Ids>,
-    /// What reads take.
+    /// The context of reads.
     pub reads: Arc<ReadContext>,
-    /// Makes the tables of locks.
+    /// Creates the lock table of each tree.
     pub locks: Arc<LockManager>,
-    /// Memory of memtables.
+    /// Accounts for the memory of memtables.
     pub account: Arc<MemtableAccount>,
-    /// The totals over all trees.
+    /// Totals over all trees.
     pub totals: Arc<TreeTotals>,
-    /// The functions that trees may name.
+    /// The update functions that trees may use.
     pub update_fns: UpdateFns,
 }
 
 impl Catalog {
-    /// A catalog without trees; recovery restores those that it finds.
+    /// An empty catalog; recovery adds the trees that it finds.
     #[must_use]
     pub fn new(parts: CatalogParts) -> Arc<Self> {
         let CatalogParts { trees, edits, ids, reads, locks, account, totals, update_fns } = parts;
@@ -63,13 +64,17 @@ impl Catalog {
         Arc::new(Self { names, trees, edits, ids, reads, locks, account, totals, update_fns })
     }
 
-    /// The totals over all trees.
+    /// Totals over all trees.
     #[must_use]
     pub fn totals(&self) -> TreeFigures {
         self.totals.read()
     }
 
-    /// Makes an empty tree.
+    /// Creates an empty tree; durable on return.
+    ///
+    /// # Errors
+    /// `Exists`; `Invalid` for a bad name or option, or an update function that is not registered;
+    /// `NoSpace`, `Poisoned`, `Closed`.
     pub fn create(&self, name: &str, options: TreeOptions) -> Result<Arc<TreeCore>> {
         check_name(name)?;
         options.check()?;
@@ -90,7 +95,11 @@ impl Catalog {
         Ok(tree)
     }
 
-    /// A tree that exists once `load` has committed it, and of which nothing is known until then.
+    /// A tree that comes into existence when the bulk load with id `load` commits. Until then the
+    /// catalog does not list it.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
     pub fn make_coming(&self, name: &str, options: TreeOptions, load: u64) -> Result<NewTree> {
         check_name(name)?;
         options.check()?;
@@ -103,7 +112,11 @@ impl Catalog {
         Ok(new)
     }
 
-    /// Runs `commit`, which makes `new` trees, while nobody else can take their names.
+    /// Runs `commit`, which creates the trees `new`, and keeps other threads from taking their
+    /// names meanwhile.
+    ///
+    /// # Errors
+    /// `Exists` if a name is taken; those of `commit`.
     pub fn commit_new<T>(&self, new: &[NewTree], commit: impl FnOnce() -> Result<T>) -> Result<T> {
         if new.is_empty() {
             return commit();
@@ -118,7 +131,7 @@ impl Catalog {
         Ok(committed)
     }
 
-    /// An empty tree, and the edit that makes it known.
+    /// An empty tree, and the edit that creates it in the manifest.
     fn make(&self, name: &str, options: TreeOptions) -> Result<NewTree> {
         let id = self.ids.next_tree();
         let root = self.ids.next_node();
@@ -129,10 +142,11 @@ impl Catalog {
         Ok(NewTree { tree, edit })
     }
 
-    /// A tree without a trunk yet, or with the one that recovery built.
+    /// A tree with the trunk that recovery built, or with a placeholder trunk if `restored` is
+    /// `None`.
     ///
-    /// A new tree needs its update function. One that was found opens without, and so does its
-    /// database: its figures, most of its rows and all other trees need none.
+    /// A new tree fails without its update function. A recovered tree opens without it, so that the
+    /// database opens too: statistics, most rows and all other trees do not need the function.
     fn tree_core(
         &self,
         id: TreeId,
@@ -179,7 +193,7 @@ impl Catalog {
         }))
     }
 
-    /// Lists a tree that recovery has found, under its name.
+    /// Adds a tree that recovery has found.
     ///
     /// # Errors
     /// `Internal` for a tree of a name that another has.
@@ -199,6 +213,9 @@ impl Catalog {
     }
 
     /// The tree of this name.
+    ///
+    /// # Errors
+    /// `NotFound`; `Closed`.
     pub fn open(&self, name: &str) -> Result<Arc<TreeCore>> {
         self.reads.health.check_open()?;
         let id = self.names.lock().get(name).copied();
@@ -211,7 +228,10 @@ impl Catalog {
         self.names.lock().keys().cloned().collect()
     }
 
-    /// Gives a tree another name.
+    /// Renames a tree; durable on return.
+    ///
+    /// # Errors
+    /// `NotFound`; `Exists`; `Invalid` for a bad name; `NoSpace`, `Poisoned`, `Closed`.
     pub fn rename(&self, from: &str, to: &str) -> Result<()> {
         check_name(to)?;
         let mut names = self.names.lock();
@@ -234,8 +254,11 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes a tree and all it holds, at once. `prepare` is called under the commit lock, before anything
-    /// has changed, and may refuse.
+    /// Drops a tree with all its data; durable on return. `prepare` runs under the commit lock
+    /// before anything changes, and prevents the drop by an error.
+    ///
+    /// # Errors
+    /// `NotFound`; those of `prepare`; `NoSpace`, `Poisoned`, `Closed`.
     pub fn remove(
         &self,
         committer: &Committer,
@@ -246,8 +269,8 @@ impl Catalog {
         self.reads.health.check()?;
         let id = *names.get(name).ok_or_else(|| not_found(name))?;
         let tree = self.trees.get(id).ok_or_else(|| not_found(name))?;
-        // No commit is between its check of the tree and its insert; no flush or merge appends an
-        // edit of a tree that is no more.
+        // The commit lock: no commit is between its check of the tree and its insert. The edit
+        // latch and the install lock: no flush or merge records an edit of a dropped tree.
         let (version, values) = committer.exclusive(|_| {
             prepare(&tree)?;
             let latch = self.edits.begin();
@@ -255,18 +278,19 @@ impl Catalog {
             latch.record(&[Edit::DropTree { tree: id }])?;
             self.edits.pending().drop_tree(id);
             tree.set_dropped();
-            // Cursors that are open on it go on, also those whose version was taken away.
+            // Keep open cursors usable, also those that have given up their version.
             self.reads.cursors.pin_last(&tree, self.reads.now());
             self.trees.remove(id);
             let values = std::mem::take(&mut install.values);
-            // Readers that have a version keep it; the tree itself lets go.
+            // Readers keep the version that they hold; the tree itself releases its version.
             let empty = Node::empty_leaf(self.ids.next_node(), Key::from([]), None);
             let old = tree.retire(Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;
         names.remove(name);
         for slot in version.sources() {
-            // Cursors may hold it for long, and no flush will come for it: writers must not wait.
+            // Cursors may hold the memtable for long and no flush will free it: stop charging it to
+            // the write buffer, or writers would wait for it.
             tree.pin_source(slot);
             version.hold.add(slot.take_values().into_iter().flatten());
             slot.runs().iter().for_each(|run| run.kill());

@@ -1,7 +1,8 @@
-//! Layer 8: the trees of an open database by name, and the update functions that they may have.
+//! Layer 8: the catalog, which finds the trees of an open database by name, and the registry of
+//! update functions that trees may use.
 //!
 //! ```text
-//!  create, rename, remove --> one edit, durable --> what is in memory
+//!  create, rename, remove --> one manifest edit, durable --> change in memory
 //! ```
 
 mod catalog;

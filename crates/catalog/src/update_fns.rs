@@ -1,4 +1,4 @@
-//! [`UpdateFns`]: the update functions that a program has registered.
+//! [`UpdateFns`]: the registry of update functions.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use frondb_core::message::{SharedUpdateFn, UpdateFn};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 
-/// Update functions by name and version, given before the log is replayed (rule 16).
+/// Update functions by name and version. The program registers them before it opens a database,
+/// because replaying the log may need them (rule 16).
 #[derive(Clone, Default)]
 pub struct UpdateFns(BTreeMap<(String, u32), SharedUpdateFn>);
 
 impl UpdateFns {
-    /// Registers a function under its name and version, beside other versions of it.
+    /// Registers a function under its name and version. Other versions stay registered.
     pub fn register(&mut self, function: SharedUpdateFn) {
         self.0.insert((function.name().to_owned(), function.version()), function);
     }
@@ -19,14 +20,15 @@ impl UpdateFns {
     /// The function of this name and version.
     ///
     /// # Errors
-    /// `Invalid` if it was not registered.
+    /// `Invalid` if the function is not registered.
     pub fn find(&self, name: &str, version: u32) -> Result<SharedUpdateFn> {
         let found = self.0.get(&(name.to_owned(), version));
         found.map(Arc::clone).ok_or_else(|| Error::invalid(self.missing(name, version)))
     }
 
-    /// The function, or one that stands in for it: it applies nothing and says why. So merges
-    /// leave its operands as they are, and only who must resolve one fails.
+    /// The function, or a stand-in for a function that is not registered. The stand-in never
+    /// combines operands, and its `apply` fails with the reason: merges keep the operands as they
+    /// are, and only a read that must resolve an operand fails.
     pub fn find_or_stand_in(&self, name: &str, version: u32) -> SharedUpdateFn {
         self.find(name, version).unwrap_or_else(|_| {
             Arc::new(StandIn { name: name.into(), version, why: self.missing(name, version) })

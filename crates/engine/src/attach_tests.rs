@@ -65,8 +65,8 @@ fn count(engine: &Engine, tree: &Tree) -> u64 {
     n
 }
 
-/// A reader that has taken its version before a commit sees nothing of what came after it, and so no
-/// later message without the commit's runs.
+/// A reader that has taken its version before a commit sees nothing of what came after it, and so
+/// no later message without the commit's runs.
 #[test]
 fn later_messages_go_above_the_runs() {
     let engine = open(&MemoryDevice::new());
@@ -92,8 +92,8 @@ fn later_messages_go_above_the_runs() {
     assert_eq!((count(&engine, &tree), engine.stats().attaches), (10, 2));
 }
 
-/// Rules 10 and 19: the log keeps a commit's record until the edit that attaches its runs is durable,
-/// whoever looks how far it is needed.
+/// Rules 10 and 19: the log keeps a commit's record until the edit that attaches its runs is
+/// durable, whoever looks how far it is needed.
 #[test]
 fn the_record_stays_while_the_runs_wait() {
     let keeps: [fn(&Background); 2] = [
@@ -140,8 +140,8 @@ fn the_record_is_durable_before_the_runs_are_attached() {
     assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 60));
 }
 
-/// Rule 22: under snapshot isolation what a large commit wrote since the snapshot is a conflict, where
-/// its runs wait above the trunk and where they are part of it.
+/// Rule 22: under snapshot isolation what a large commit wrote since the snapshot is a conflict,
+/// where its runs wait above the trunk and where they are part of it.
 #[test]
 fn rows_of_attached_runs_were_changed_since_the_snapshot() {
     let engine = Arc::new(open(&MemoryDevice::new()));
@@ -178,14 +178,16 @@ fn a_dropped_tree_takes_its_runs_along() {
     engine.block_flushes(&goes, true);
     commit(&engine, &[part(&goes, 3, &large), part(&stays, 3, &large)], Durability::Sync);
     // One that is not committed yet.
-    let env = &engine.txns;
-    let pending = part(&goes, 5, b"pending").write(env).unwrap();
-    env.parts.add(99, std::slice::from_ref(&pending)).unwrap();
+    let txns = &engine.txns;
+    let pending = part(&goes, 5, b"pending").write(txns).unwrap();
+    txns.parts.add(99, std::slice::from_ref(&pending)).unwrap();
     engine.drop_tree("goes").unwrap();
     let failed = engine.commit_private(&[part(&goes, 3, b"")], &Batch::new(), Durability::Sync);
     assert_eq!(failed.unwrap_err().kind(), ErrorKind::NotFound);
-    env.parts.abandon(99, &[pending]);
-    assert!(env.background.jobs.edits.pending().parts.values().all(|part| part.tree == stays.id()));
+    txns.parts.abandon(99, &[pending]);
+    assert!(
+        txns.background.jobs.edits.pending().parts.values().all(|part| part.tree == stays.id())
+    );
     assert_eq!(engine.leaked_bytes(), 0);
     drop(engine);
 
@@ -203,10 +205,10 @@ fn what_was_never_committed_is_free_after_a_restart() {
     let mut device = MemoryDevice::new();
     let engine = open(&device);
     let tree = create(&engine, "t");
-    let env = &engine.txns;
-    let attachment = part(&tree, 500, &[1; 500]).write(env).unwrap();
-    env.parts.add(env.ids.next_txn(), &[attachment]).unwrap();
-    let used = env.reads.runs.space.stats().used_bytes;
+    let txns = &engine.txns;
+    let attachment = part(&tree, 500, &[1; 500]).write(txns).unwrap();
+    txns.parts.add(txns.ids.next_txn(), &[attachment]).unwrap();
+    let used = txns.reads.runs.space.stats().used_bytes;
     assert!(used > 8_000, "{used}");
     drop(engine);
     for rotate in [false, true] {
@@ -250,8 +252,8 @@ fn an_estimate_counts_runs_above_the_trunk() {
     assert!((1600..2400).contains(&left), "{left}");
 }
 
-/// Rule 15: a long stretch of deletes does not stay in readers' way until the engine is idle, be it ever
-/// so small a part of the tree.
+/// Rule 15: a long stretch of deletes does not stay in readers' way until the engine is idle, be
+/// it ever so small a part of the tree.
 #[test]
 fn a_long_stretch_of_deletes_is_cleaned_away() {
     let engine = open(&MemoryDevice::new());

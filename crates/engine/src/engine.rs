@@ -1,4 +1,5 @@
-//! [`Engine`]: an open database, and what its users and its workers share.
+//! [`Engine`]: an open database. Opens it, starts its workers, forwards calls to its parts, and
+//! closes it.
 
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{JoinHandle, Priority, SharedExecutor};
@@ -41,7 +42,7 @@ pub struct TreeInfo {
 
 /// An open database. Every method may be called from any thread.
 ///
-/// A call that may write keeps the database from being closed under it: see [`frondb_commit::Calls`].
+/// [`close`](Self::close) waits for calls that may write: see [`frondb_commit::Calls`].
 pub struct Engine {
     pub(crate) txns: Arc<Transactions>,
     pub(crate) catalog: Arc<Catalog>,
@@ -53,27 +54,27 @@ pub struct Engine {
     pub(crate) memory: ProcessMemory,
     workers: Mutex<Vec<JoinHandle>>,
     recovery: Recovery,
-    /// The locks of the directory and of the log's; none once closed.
+    /// The locks of the database directory and of the log directory; empty once closed.
     locks: Mutex<Vec<DeviceLock>>,
-    /// How closing ended.
+    /// The result of closing.
     closed: Mutex<Result<()>>,
 }
 
 impl Engine {
-    /// Opens the database in `device`, or makes one if the options say so. Its log lives in
+    /// Opens the database in `device`, or creates one if the options allow it. The log is in
     /// `log_device`, or in a directory of `device`.
     ///
     /// # Errors
     /// `Busy` if another process (or this one) has it open; `NotFound`, `Exists` or `Invalid` as
-    /// the options say; `Invalid` if the log is not this database's; `Unsupported` if a newer
-    /// version wrote it; `Corruption`; `Io`. Nothing is made in a directory that holds something
-    /// else, or with invalid options.
+    /// the options say; `Invalid` if the log belongs to another database; `Unsupported` if a newer
+    /// version of FronDB wrote the database; `Corruption`; `Io`. With invalid options, or in a
+    /// directory that holds other files, the call creates nothing.
     ///
     /// # Read-only
-    /// With [`EngineOptions::read_only`] nothing below the devices is changed, not even by recovery, whose writes
-    /// go to memory and a temporary file ([`CopyOnWriteDevice`]). The directory's lock is shared with other
-    /// readers, and not taken where its file does not exist. There are no workers, and every call that would
-    /// write is `Invalid`.
+    /// With [`EngineOptions::read_only`] the files on the devices never change: the writes of
+    /// recovery go to memory and a temporary file ([`CopyOnWriteDevice`]). The open shares the
+    /// directory's lock with other readers, and takes no lock where the lock file does not exist.
+    /// There are no workers, and every call that would write fails with `Invalid`.
     pub fn open(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
@@ -84,12 +85,13 @@ impl Engine {
         Self::open_with(device, log_device, options, clock, executor, None)
     }
 
-    /// Opens what can be read of a damaged database, read-only, and says what was met. A byte of manifest or log
-    /// that a checksum of 64 bits proves is put right; where that does not help, manifest and log are cut there,
-    /// and missing parts of data files read as zeros, which no checksum fits. Nothing below is changed.
+    /// Opens the readable part of a damaged database, read-only, and reports the damage. Salvage
+    /// repairs a single byte of the manifest or the log if a 64-bit checksum proves the repair;
+    /// otherwise it cuts the manifest or the log there. Missing parts of data files read as
+    /// zeros, which match no checksum. The files on the devices do not change.
     ///
     /// # Errors
-    /// As [`open`](Self::open), where nothing is left to read.
+    /// As [`open`](Self::open), if nothing is left to read.
     pub fn salvage(
         device: SharedDevice,
         log_device: Option<SharedDevice>,
@@ -126,13 +128,14 @@ impl Engine {
             (device, log_device, options)
         };
         let lock = match &mut damage {
-            // The lock first: the files of a database that another process writes look damaged.
+            // Lock first: the files of a database that another process writes look damaged.
             Some(damage) => {
                 let lock = device.lock(LOCK_FILE)?;
                 damage.add(frondb_manifest::salvage(&device)?);
                 lock
             }
-            // A lock makes a file, which only a directory that may become a database gets.
+            // Check first: locking creates a file, and a directory that may not become a database
+            // must stay as it is.
             None => {
                 if !recovery::exists(&device, &options)? {
                     recovery::check_new_log(&device, log_device.as_ref())?;
@@ -145,7 +148,8 @@ impl Engine {
         Self::start(recovered, lock, device, options, executor)
     }
 
-    /// Begins the background work of what recovery has made.
+    /// Plans the work of the recovered trees, locks for prepared transactions and starts the
+    /// workers.
     fn start(
         recovered: Recovered,
         lock: DeviceLock,
@@ -185,11 +189,11 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Whether `device` has a database that [`open`](Self::open) would open; otherwise it would make
-    /// one. Changes nothing.
+    /// Whether `device` has a database. If not, [`open`](Self::open) with these options would
+    /// create one. Changes nothing.
     ///
     /// # Errors
-    /// As `open`, as far as can be told without opening.
+    /// Those of `open` that show without opening.
     pub fn is_there(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
         options.check()?;
         recovery::exists(device, options)
@@ -209,7 +213,7 @@ impl Engine {
         &self.txns.reads.health
     }
 
-    /// The options it was opened with.
+    /// The options that the database was opened with.
     #[must_use]
     pub fn options(&self) -> &EngineOptions {
         &self.options
@@ -217,13 +221,20 @@ impl Engine {
 
     // --- Trees ---
 
-    /// Makes an empty tree; durable when it returns.
+    /// Creates an empty tree; durable on return.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad name or option, or an update function that is not registered; `Exists`;
+    /// `NoSpace`, `Poisoned`, `Closed`.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let _call = self.begin_call()?;
         self.catalog.create(name, options).map(Tree::new)
     }
 
     /// The tree of this name.
+    ///
+    /// # Errors
+    /// `NotFound`; `Closed`.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
         self.catalog.open(name).map(Tree::new)
     }
@@ -234,13 +245,16 @@ impl Engine {
         self.catalog.list()
     }
 
-    /// Gives a tree another name; durable when it returns. Handles stay good.
+    /// Renames a tree; durable on return. Handles stay valid.
+    ///
+    /// # Errors
+    /// `NotFound`; `Exists`; `Invalid` for a bad name; `NoSpace`, `Poisoned`, `Closed`.
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
         let _call = self.begin_call()?;
         self.catalog.rename(from, to)
     }
 
-    /// Removes a tree; durable when it returns. Cursors that are open on it go on.
+    /// Drops a tree; durable on return. Open cursors on the tree stay usable.
     ///
     /// # Errors
     /// `NotFound`; `Busy` if a prepared transaction has written to it.
@@ -259,19 +273,20 @@ impl Engine {
 
     // --- Writing ---
 
-    /// How many bytes ([`Batch::memory_bytes`]) a batch may have: a quarter of the memory, and at
-    /// most 512 MiB.
+    /// The largest batch that [`write`](Self::write) accepts, in bytes of
+    /// [`Batch::memory_bytes`]: a quarter of the memory, and at most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
         self.background().jobs.shares.now().batch_bytes()
     }
 
-    /// Commits a batch: all of it or nothing. Returns when it is as durable as asked; later reads
-    /// see it.
+    /// Commits a batch atomically. Returns when the batch is as durable as `durability` asks; later
+    /// reads see it.
     ///
     /// # Errors
-    /// `Invalid` for what is wrong with the batch, or if it is too large; `NotFound` if a tree was
-    /// dropped; `NoSpace` (nothing was changed; may be repeated); `Poisoned`, `Closed`.
+    /// `Invalid` for a malformed or too large batch; `NotFound` if a tree was dropped; `NoSpace`
+    /// (nothing has changed; the caller may retry); `LockTimeout` or `Deadlock` if a transaction
+    /// holds locks on the keys (nothing has changed); `Poisoned`, `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
         let _call = self.begin_call()?;
         batch.check_bytes(self.batch_bytes_max())?;
@@ -285,7 +300,7 @@ impl Engine {
         txns.committer.make_durable(committed.end, durability)
     }
 
-    /// What [`Durability::Sync`] waits for now.
+    /// The current meaning of [`Durability::Sync`].
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
         self.background().jobs.log.wal.sync_mode()
@@ -294,8 +309,8 @@ impl Engine {
     /// Changes what [`Durability::Sync`] waits for, and makes everything committed so far durable.
     ///
     /// # Errors
-    /// `Invalid` for a bad interval: nothing is changed. `Poisoned`, `NoSpace`: the mode is changed
-    /// all the same. `Closed`.
+    /// `Invalid` for a bad interval: the mode stays as it was. `Poisoned`, `NoSpace`: the new
+    /// mode is in force all the same. `Closed`.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.begin_call()?;
         let result = self.background().jobs.log.wal.set_sync_mode(mode);
@@ -305,24 +320,33 @@ impl Engine {
         result
     }
 
-    /// Makes everything committed so far durable, also in modes that do not sync by themselves.
+    /// Makes everything committed so far durable, whatever the sync mode.
+    ///
+    /// # Errors
+    /// `Poisoned` if the disk failed; `Closed`.
     pub fn sync(&self) -> Result<()> {
         let _call = self.begin_call()?;
         self.background().jobs.log.wal.sync().inspect_err(|error| self.health().poison(error))
     }
 
-    /// Writes all memtables to runs and waits for it.
+    /// Flushes all memtables to runs and waits for the flushes.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned`, `Closed`.
     pub fn flush(&self) -> Result<()> {
         let _call = self.begin_call()?;
         self.background().flush()
     }
 
-    /// Flushes, writes a snapshot of the manifest and lets go of the log: the next open replays
-    /// nothing that was committed before this call.
+    /// Flushes, writes a snapshot of the manifest and frees the log: the next open replays nothing
+    /// that was committed before this call.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned`, `Closed`.
     pub fn checkpoint(&self) -> Result<()> {
         let _call = self.begin_call()?;
         self.background().flush()?;
-        // What is prepared is pending from now on, and needs no log (rule 19).
+        // Prepared transactions move to the manifest and no longer need the log (rule 19).
         let moved = self.txns.prepared.unpin(Lsn::MAX);
         let result = moved
             .and_then(|()| self.background().trim_log())
@@ -331,39 +355,49 @@ impl Engine {
         result.inspect_err(|error| self.health().poison_if_unknown(error))
     }
 
-    /// Tells `hook` of every commit from now on, in their order; `None` for nobody. It is called
-    /// while no other commit can happen, before the commit is durable: it must be quick, and must
+    /// Calls `hook` for every commit from now on, in commit order; `None` removes the hook. The
+    /// hook runs under the commit lock, before the commit is durable: it must be quick, and must
     /// not call the engine.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.txns.committer.set_hook(hook);
     }
 
-    /// Tells `hook` of every wait for a lock that begins from now on, and of those that get longer; `None`
-    /// for nobody. See [`WaitHook`].
+    /// Calls `hook` for every wait for a lock that begins or gets longer from now on; `None`
+    /// removes the hook. See [`WaitHook`].
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.txns.locks.set_wait_hook(hook.map(guarded));
     }
 
-    /// To be held by a call that may write. Calls do not nest.
+    /// The guard that a call that may write holds while it runs. Calls do not nest.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
         self.txns.calls.begin()
     }
 
     // --- Reading ---
 
-    /// The value of `key`, now or at a snapshot.
+    /// The value of `key`: the newest committed one, or the one at snapshot `at`.
+    ///
+    /// # Errors
+    /// `Invalid` for a tree or snapshot of another database; `NotFound` if the tree was dropped;
+    /// `Corruption`, `Io`, `Closed`.
     pub fn get(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<Option<Vec<u8>>> {
         let seq = self.check_read(tree, at)?;
         self.health().while_open(|| get::get(&self.txns.reads, tree.core(), key, seq))
     }
 
     /// Whether `key` has a value.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
     pub fn exists(&self, tree: &Tree, key: &[u8], at: Option<&Snapshot>) -> Result<bool> {
         let seq = self.check_read(tree, at)?;
         self.health().while_open(|| get::exists(&self.txns.reads, tree.core(), key, seq))
     }
 
-    /// The values of several keys as of one moment, in the order of the keys.
+    /// The values of several keys at one point in time, in the order of `keys`.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
     pub fn multi_get(
         &self,
         tree: &Tree,
@@ -374,7 +408,7 @@ impl Engine {
         self.health().while_open(|| get::multi_get(&self.txns.reads, tree.core(), keys, seq))
     }
 
-    /// A cursor over a tree, not positioned.
+    /// A cursor over a tree, not yet positioned.
     pub fn cursor(&self, tree: &Tree, options: CursorOptions) -> Result<Cursor> {
         self.check_read(tree, options.snapshot.as_ref())?;
         Ok(Cursor::new(Arc::clone(&self.txns.reads), Arc::clone(tree.core()), options))
@@ -385,11 +419,11 @@ impl Engine {
         self.txns.snapshot()
     }
 
-    /// About how much `[lo, hi)` holds, in O(height).
+    /// An estimate of the contents of `[lo, hi)`, in O(height).
     pub fn estimate(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
         self.check_read(tree, None)?;
         self.health().while_open(|| {
-            // In this order, as for every read.
+            // Take the version before the visible SeqNo, as every read does.
             let version = tree.core().version();
             estimate(&version, self.txns.reads.oracle.visible(), lo, hi)
         })
@@ -413,7 +447,8 @@ impl Engine {
         })
     }
 
-    /// How many messages `[lo, hi)` holds, about, obsolete ones too: by counts alone.
+    /// The approximate number of messages in `[lo, hi)`, obsolete ones included, from counters
+    /// alone.
     pub fn messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeMessages> {
         self.check_read(tree, None)?;
         if hi.is_some_and(|hi| hi <= lo) {
@@ -422,8 +457,8 @@ impl Engine {
         self.health().while_open(|| range_messages(&tree.core().version(), lo, hi))
     }
 
-    /// Up to `parts - 1` keys that cut a tree into parts of about as many messages, in
-    /// O(parts * height).
+    /// Up to `parts - 1` keys that cut a tree into parts with about the same number of messages
+    /// each, in O(parts * height).
     pub fn split_keys(&self, tree: &Tree, parts: usize) -> Result<Vec<Vec<u8>>> {
         self.check_read(tree, None)?;
         self.health().while_open(|| split_keys(&tree.core().version(), parts))
@@ -433,9 +468,9 @@ impl Engine {
         self.txns.reads.check_read(tree, at)
     }
 
-    // --- Looking after it ---
+    // --- Limits, statistics, checks ---
 
-    /// Changes how many bytes a second flushes and merges may write; 0 for no limit.
+    /// Changes the rate limit of flushes and merges, bytes written per second; 0 means no limit.
     ///
     /// # Errors
     /// `Closed`.
@@ -445,31 +480,31 @@ impl Engine {
         Ok(())
     }
 
-    /// How many bytes a second flushes and merges may write; 0 for no limit.
+    /// The rate limit of flushes and merges, bytes written per second; 0 means no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
         self.background().jobs.throttle.limit()
     }
 
-    /// All locks that transactions hold just now.
+    /// All locks that transactions hold now.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
         self.txns.locks.locks()
     }
 
-    /// All waits for locks just now.
+    /// All lock waits in progress.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
         self.txns.locks.waits()
     }
 
-    /// The last deadlock since it was opened.
+    /// The last deadlock since the database was opened.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
         self.txns.locks.last_deadlock()
     }
 
-    /// Figures of the whole engine.
+    /// Statistics of the whole database.
     #[must_use]
     pub fn stats(&self) -> EngineStats {
         let mut stats = EngineStats::default();
@@ -478,13 +513,14 @@ impl Engine {
         stats
     }
 
-    /// Figures of one tree.
+    /// Statistics of one tree.
     pub fn tree_stats(&self, tree: &Tree) -> Result<TreeStats> {
         self.check_read(tree, None)?;
         Ok(crate::maintenance::tree_stats(tree.core()))
     }
 
-    /// Reads everything of a tree and checks it; see `verify`.
+    /// Reads and checks all data of a tree; see [`verify_tree`]. `progress` gets the bytes done
+    /// and the total, and cancels the check by returning false.
     pub fn verify_tree(
         &self,
         tree: &Tree,
@@ -494,8 +530,8 @@ impl Engine {
         self.health().while_open(|| verify_tree(&self.txns.reads, tree.core(), progress))
     }
 
-    /// Reads all of a tree and gives the ranges that are damaged, by their first keys; they may overlap.
-    /// `progress` is given bytes done and to do.
+    /// Reads all data of a tree and returns its damaged ranges, sorted by first key; they may
+    /// overlap. `progress` gets the bytes done and the total.
     ///
     /// # Errors
     /// `Closed`; `NotFound` if the tree was dropped.
@@ -507,15 +543,18 @@ impl Engine {
         damaged_ranges(&self.txns.reads, tree, progress)
     }
 
-    /// Whether no flush or merge that writers owe is due or under way.
+    /// Whether no flush or merge that counts as debt is due or running.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.background().plan_hints_if_manual();
         self.background().queue.due().is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled), and until deleted large values are given back whose space is worth
-    /// the rewrite of the leaves that name them.
+    /// Waits until [`is_settled`](Self::is_settled), and until the space of deleted large values
+    /// is freed where it is worth rewriting the leaves that refer to them.
+    ///
+    /// # Errors
+    /// `NoSpace` while the disk stays full; `Poisoned`, `Closed`.
     pub fn wait_settled(&self) -> Result<()> {
         let call = self.begin_call()?;
         self.background().plan_values();
@@ -545,7 +584,7 @@ impl Engine {
                 }
                 continue;
             };
-            // Merges may be about to free what is missing, or have, and it is to be tried.
+            // Merges may free the missing space, or have freed it already: retry before failing.
             if tries == FULL_TRIES || self.background().is_manual() && tries > 0 {
                 return Err(full);
             }
@@ -556,8 +595,9 @@ impl Engine {
         }
     }
 
-    /// Does one piece of background work, if one is due; for engines without background threads.
-    /// `idle` lets in what is otherwise done only when nothing is written.
+    /// Runs one background task, if one is due; for engines without background threads. `idle`
+    /// also allows the tasks that otherwise run only while there are no writes. Returns whether a
+    /// task ran.
     pub fn run_one(&self, idle: bool) -> bool {
         let Ok(_call) = self.begin_call() else { return false };
         self.background().tick();
@@ -576,11 +616,11 @@ impl Engine {
         }
     }
 
-    /// Flushes what would take long to replay, stops the workers and closes. Every later call
-    /// fails with `Closed`, and the directory may be opened again, also if this fails. Closing again
-    /// tells how it ended.
+    /// Flushes memtables whose replay would take long, stops the workers and closes the database.
+    /// Every later call fails with `Closed`, and the directory may be opened again, also if this
+    /// call fails. A second call returns the result of the first.
     pub fn close(&self) -> Result<()> {
-        // Held to the end: who closes at the same time returns when it is done.
+        // Held to the end: a concurrent close returns only when the database is closed.
         let mut locks = self.locks.lock();
         if self.health().set_closed() {
             self.txns.calls.wait();
@@ -590,8 +630,8 @@ impl Engine {
         self.closed.lock().clone()
     }
 
-    /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: closed to
-    /// calls.
+    /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: no call is
+    /// in progress and none can begin.
     fn finish(&self) -> Result<()> {
         let background = self.background();
         if self.options.read_only {
@@ -600,13 +640,13 @@ impl Engine {
         }
         let healthy = self.health().check_unpoisoned();
         let flushed = healthy.and_then(|()| {
-            // Thousands of small trees stay in the log, which replays them as fast.
+            // Do not flush thousands of small trees: replaying them from the log is as fast.
             let few = background.jobs.trees.len() <= FEW_TREES;
             self.background().freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
             self.background().wait_flushed()
         });
         let flushed = match flushed {
-            // The log has what could not be flushed.
+            // Harmless: the log has the messages that could not be flushed.
             Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
             other => other,
         };
@@ -617,18 +657,19 @@ impl Engine {
         self.background().rotate_manifest(false)?;
         background.jobs.log.wal.settle()?;
         self.background().idle_maintenance();
-        // From now on what is missing was lost.
+        // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
         background.jobs.edits.manifest.settle()?;
         self.health().check_unpoisoned()
     }
 
-    /// What is prepared should not make the next open replay a long log.
+    /// Moves prepared transactions that pin much log to the manifest, so that the next open does
+    /// not replay a long log.
     fn unpin_prepared(&self) -> Result<()> {
         let jobs = &self.background().jobs;
         let long = jobs.shares.now().write_buffer_bytes() / 16;
         let limit = Lsn(jobs.log.wal.end_lsn().get().saturating_sub(long));
         match self.txns.prepared.unpin(limit) {
-            // The log has it.
+            // Harmless: the log still has the transaction.
             Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
             other => other,
         }
@@ -647,7 +688,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // What was committed is in the log. Closing properly is the caller's choice.
+        // Committed data is in the log, so an unclosed engine loses nothing: no flush here.
         self.health().set_closed();
         self.stop();
     }

@@ -1,6 +1,6 @@
-//! Rules that a history reaches by chance only, each held by a test that asks for the one step it is
-//! about: an edit that lets the log go, a snapshot of the manifest, an install, a choice of the
-//! scheduler.
+//! Rules that a history reaches by chance only, each held by a test that asks for the one step it
+//! is about: an edit that lets the log go, a snapshot of the manifest, an install, a choice of
+//! the scheduler.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -160,9 +160,9 @@ fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
 
 /// The largest ids and SeqNo given out.
 fn given_out(engine: &Engine) -> (u32, u64, u64, SeqNo) {
-    let env = &engine.txns;
-    let LargestIds { tree, run, node, .. } = env.ids.largest();
-    (tree, run, node, env.reads.oracle.last_reserved())
+    let txns = &engine.txns;
+    let LargestIds { tree, run, node, .. } = txns.ids.largest();
+    (tree, run, node, txns.reads.oracle.last_reserved())
 }
 
 /// Rules 7 and 8: ids and SeqNos are never given out again, although what had the largest is gone
@@ -237,8 +237,8 @@ fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
 }
 
 /// Rule 8: the SeqNo up to which a tree is flushed is exact, and stays so when the manifest is
-/// written anew after a reopening: a message is in runs or replayed, and never both. (An update that
-/// is folded into a value of a run would otherwise count twice.)
+/// written anew after a reopening: a message is in runs or replayed, and never both. (An update
+/// that is folded into a value of a run would otherwise count twice.)
 #[test]
 fn the_flushed_seqno_outlives_reopening() {
     let device = MemoryDevice::new();
@@ -302,9 +302,10 @@ fn let_much_go(engine: &Engine) {
     engine.checkpoint().unwrap();
 }
 
-/// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock reaches
-/// one that names it. Before every call of a history, what power loss at that moment would leave
-/// must name no extent that the running engine holds for free: another thread could write it now.
+/// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock
+/// reaches one that names it. Before every call of a history, what power loss at that moment
+/// would leave must name no extent that the running engine holds for free: another thread could
+/// write it now.
 #[test]
 fn nothing_is_free_that_recovery_would_read() {
     let device = MemoryDevice::new();
@@ -332,8 +333,8 @@ fn nothing_is_free_that_recovery_would_read() {
     assert!(used < 100_000, "{used} bytes are in use and nothing is left");
 }
 
-/// Rule 1: a run that several nodes hold views of is dead with the last of them, and not before; one
-/// that no node took is dead at once.
+/// Rule 1: a run that several nodes hold views of is dead with the last of them, and not before;
+/// one that no node took is dead at once.
 #[test]
 fn a_run_is_dead_with_its_last_view() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -421,8 +422,8 @@ fn a_long_job_makes_way_for_what_is_more_urgent() {
     assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
-/// Rule 10: between the end of a flush and the chores that let go of the log there is always something
-/// due, or the commits that wait for a shorter log would go on.
+/// Rule 10: between the end of a flush and the chores that let go of the log there is always
+/// something due, or the commits that wait for a shorter log would go on.
 #[test]
 fn the_chores_are_due_with_the_end_of_a_flush() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -440,16 +441,16 @@ fn the_chores_are_due_with_the_end_of_a_flush() {
 fn what_is_logged_again_replaces_no_older_memtable() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
-    let (tree, env) = (create(&engine, "t"), &engine.txns);
+    let (tree, txns) = (create(&engine, "t"), &engine.txns);
     put(&engine, &tree, "flushed", Durability::Sync);
     assert!(engine.background().freeze(tree.core()));
-    let mut flush = FlushJob::begin(&env.background.jobs, tree.core()).unwrap().unwrap();
+    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
-    let not_settled = flush.install(&env.background.jobs).unwrap();
+    let not_settled = flush.install(&txns.background.jobs).unwrap();
     put(&engine, &tree, "logged again", Durability::Sync);
     engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
-    assert_eq!(env.committer.relogs(), 1);
-    env.background.jobs.log.wal.sync().unwrap();
+    assert_eq!(txns.committer.relogs(), 1);
+    txns.background.jobs.log.wal.sync().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(not_settled);
 
@@ -480,8 +481,8 @@ impl UpdateFn for Append {
     }
 }
 
-/// Rule 10: what is logged again is all that the memtable holds, range deletes too, and it stands in
-/// the place of what was logged before, whether the log still has that or not.
+/// Rule 10: what is logged again is all that the memtable holds, range deletes too, and it stands
+/// in the place of what was logged before, whether the log still has that or not.
 #[test]
 fn what_is_logged_again_is_there_whole_and_once() {
     for trims in [false, true] {
@@ -489,7 +490,7 @@ fn what_is_logged_again_is_there_whole_and_once() {
         let engine = open_updating(&device).unwrap();
         let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
         let tree = engine.create_tree("t", options).unwrap();
-        let env = &engine.txns;
+        let txns = &engine.txns;
         for key in ["gone", "kept"] {
             put(&engine, &tree, key, Durability::Sync);
         }
@@ -500,7 +501,7 @@ fn what_is_logged_again_is_there_whole_and_once() {
         engine.write(&batch, Durability::Sync).unwrap();
         for _ in 0..2 {
             engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
-            env.background.jobs.log.wal.sync().unwrap();
+            txns.background.jobs.log.wal.sync().unwrap();
             if trims {
                 engine.background().trim_log().unwrap();
             }
@@ -517,8 +518,9 @@ fn what_is_logged_again_is_there_whole_and_once() {
     }
 }
 
-/// Rule 10: a memtable that was logged again may have lost the beginning of what was logged of it first, so
-/// a recovery with a smaller write buffer must not flush the rest before it comes to the new record.
+/// Rule 10: a memtable that was logged again may have lost the beginning of what was logged of it
+/// first, so a recovery with a smaller write buffer must not flush the rest before it comes to
+/// the new record.
 #[test]
 fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
     let device = MemoryDevice::new();
@@ -532,9 +534,9 @@ fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
         batch.put(&tree, format!("later {number}").as_bytes(), &[7; 4000]);
         engine.write(&batch, Durability::Sync).unwrap();
     }
-    let env = &engine.txns;
+    let txns = &engine.txns;
     engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
-    env.background.jobs.log.wal.sync().unwrap();
+    txns.background.jobs.log.wal.sync().unwrap();
     engine.background().trim_log().unwrap();
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(engine);
@@ -663,26 +665,26 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
-/// Rule 25: a job that waits does not go on while the disk is full. It is begun anew then, or it would
-/// keep what it has written, and its node from what frees space.
+/// Rule 25: a job that waits does not go on while the disk is full. It is begun anew then, or it
+/// would keep what it has written, and its node from what frees space.
 #[test]
 fn what_waits_when_the_disk_is_full_is_taken_back() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let tree = create(&engine, "t");
-    let (env, background) = (&engine.txns, engine.background());
+    let (txns, background) = (&engine.txns, engine.background());
     let work = &background.queue;
     put_rows(&engine, &tree, 0..300);
     engine.flush().unwrap();
     (0..250).for_each(|row| delete_row(&engine, &tree, row));
     assert!(engine.background().freeze(tree.core()));
-    let mut flush = FlushJob::begin(&env.background.jobs, tree.core()).unwrap().unwrap();
+    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
     while !flush.step().unwrap() {}
     let touched =
-        flush.install(&env.background.jobs).unwrap().settle(&env.background.jobs).unwrap();
-    replan(&env.background.jobs, work, tree.core(), &touched);
+        flush.install(&txns.background.jobs).unwrap().settle(&txns.background.jobs).unwrap();
+    replan(&txns.background.jobs, work, tree.core(), &touched);
     let merge = next_plan(work).expect("a merge is due");
     let Begun::Job(merge) =
-        MergeJob::begin(&env.background.jobs, tree.core(), merge).unwrap().unwrap()
+        MergeJob::begin(&txns.background.jobs, tree.core(), merge).unwrap().unwrap()
     else {
         panic!("a merge has something to do");
     };
@@ -741,8 +743,8 @@ fn the_reserve_is_lent_to_the_log_and_the_manifest() {
     });
 }
 
-/// Rule 25: a job that is set aside just when the disk is found full is not parked, or it would keep
-/// what it has written.
+/// Rule 25: a job that is set aside just when the disk is found full is not parked, or it would
+/// keep what it has written.
 #[test]
 fn no_job_is_parked_behind_a_full_disk() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -790,17 +792,17 @@ fn what_the_program_holds_beside_is_charged_up_to_a_share() {
 #[test]
 fn a_memtable_and_its_flush_charge_their_memory() {
     let engine = open(&MemoryDevice::new()).unwrap();
-    let (tree, env) = (create(&engine, "t"), &engine.txns);
-    let used = |part| env.reads.budget.used_by(part);
+    let (tree, txns) = (create(&engine, "t"), &engine.txns);
+    let used = |part| txns.reads.budget.used_by(part);
     let (memtable, work) = (used(Part::Memtable), used(Part::Work));
     put(&engine, &tree, "key", Durability::Sync);
     assert!(used(Part::Memtable) > memtable);
     assert!(engine.background().freeze(tree.core()));
-    let mut flush = FlushJob::begin(&env.background.jobs, tree.core()).unwrap().unwrap();
+    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
     assert!(used(Part::Work) > work);
     while !flush.step().unwrap() {}
-    let _ = flush.install(&env.background.jobs).unwrap().settle(&env.background.jobs).unwrap();
+    let _ = flush.install(&txns.background.jobs).unwrap().settle(&txns.background.jobs).unwrap();
     assert_eq!((used(Part::Memtable), used(Part::Work)), (memtable, work));
     let parts: u64 = Part::ALL.iter().map(|part| used(*part)).sum();
-    assert_eq!(parts, env.reads.budget.used());
+    assert_eq!(parts, txns.reads.budget.used());
 }

@@ -1,12 +1,13 @@
-//! Layer 5: what ties the parts together into one database.
+//! Layer 10: an open database, made of the parts that the layers below provide.
 //!
 //! ```text
-//!  Engine -> commit -> WAL, memtables        background: flush, merge, rewrite, checkpoint
-//!         -> reader, cursor -> versions      recovery: manifest, then WAL
+//!  Engine -> txn -> background, catalog -> commit, tree     calls of the user
+//!  open   -> recovery: manifest, then log -> parts          each part gets the handles it needs
 //! ```
 //!
-//! No part here owns the whole database: each takes the handles it needs from [`Env`].
-//! `docs/design/` has a page for each: wal-and-commit, recovery, background-work, cursors.
+//! [`Engine`] opens, closes and exposes the database; the crate also has recovery and statistics.
+//! No type below [`Engine`] holds the whole database. `docs/design/` describes the parts in
+//! wal-and-commit, recovery, background-work, cursors and transactions.
 
 mod damage;
 mod engine;

@@ -141,10 +141,10 @@ fn the_log_stays_as_young_as_the_period() {
         // `b` is written seldom, `c` once.
         let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
         setup.put(&trees[tree], second, 2000);
-        let env = &setup.engine.txns;
-        written.push((env.reads.now(), env.background.jobs.log.wal.end_lsn()));
+        let txns = &setup.engine.txns;
+        written.push((txns.reads.now(), txns.background.jobs.log.wal.end_lsn()));
         setup.pass(SECOND);
-        let (now, start) = (env.reads.now(), setup.engine.background().log_start());
+        let (now, start) = (txns.reads.now(), setup.engine.background().log_start());
         let oldest = written.iter().find(|(_, end)| *end > start).map_or(now, |(at, _)| *at);
         let allowed = PERIOD + SECOND;
         assert!(now.since(oldest) <= allowed, "{:?} at second {second}", now.since(oldest));

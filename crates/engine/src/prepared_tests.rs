@@ -85,8 +85,8 @@ const UNPINS: [(&str, Unpin); 5] = [
     ("an edit that lets the log go", |engine| engine.background().trim_log().unwrap()),
     ("a checkpoint", |engine| engine.checkpoint().unwrap()),
     ("a snapshot of the manifest behind a move", |engine| {
-        let env = &engine.txns;
-        prepared::move_to_manifest(&env.prepared, Lsn::MAX).unwrap();
+        let txns = &engine.txns;
+        prepared::move_to_manifest(&txns.prepared, Lsn::MAX).unwrap();
         assert!(engine.background().rotate_manifest(true).unwrap());
     }),
     ("a long log", |engine| {
@@ -200,9 +200,9 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
         prepare(&engine, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
         unpin(&engine);
         // Without the flush of the runs, which would make the log durable.
-        let env = &engine.txns;
+        let txns = &engine.txns;
         for xid in [&b"record"[..], b"runs"] {
-            prepared::commit(&env.prepared, xid, None).unwrap();
+            prepared::commit(&txns.prepared, xid, None).unwrap();
         }
         engine.drop_tree("gone").unwrap();
         // Before the engine goes, which would do the same.
@@ -217,8 +217,9 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
     }
 }
 
-/// Rule 23: a build is refused while anything that is prepared has written to its table, in the record
-/// or on disk, wherever that is kept and also after a restart; other tables can be built upon.
+/// Rule 23: a build is refused while anything that is prepared has written to its table, in the
+/// record or on disk, wherever that is kept and also after a restart; other tables can be built
+/// upon.
 #[test]
 fn a_build_waits_for_no_prepared_transaction() {
     let refused = |engine: &Engine| {
@@ -279,8 +280,8 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
         engine.write(&batch(&pins, &["first"]), Durability::Sync).unwrap();
         prepare(&engine, "x", &[part(&tree, &["l"])], &batch(&tree, &["k"])).unwrap();
-        let env = &engine.txns;
-        prepared::move_to_manifest(&env.prepared, Lsn::MAX).unwrap();
+        let txns = &engine.txns;
+        prepared::move_to_manifest(&txns.prepared, Lsn::MAX).unwrap();
         engine.roll_back_prepared(b"x").unwrap();
         if rotate {
             assert!(engine.background().rotate_manifest(true).unwrap());
@@ -298,9 +299,9 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
 fn what_an_earlier_try_had_pending_is_nothing() {
     type Then = fn(&Engine, Commit<'_>);
     let prepare: Then = |engine, commit| {
-        let env = &engine.txns;
-        let end = prepared::prepare(&env.prepared, b"x", commit, &mut Vec::new()).unwrap();
-        env.background.jobs.log.wal.sync_to(end).unwrap();
+        let txns = &engine.txns;
+        let end = prepared::prepare(&txns.prepared, b"x", commit, &mut Vec::new()).unwrap();
+        txns.background.jobs.log.wal.sync_to(end).unwrap();
     };
     let tries: [(&str, Then, bool); 3] = [
         (
@@ -318,15 +319,15 @@ fn what_an_earlier_try_had_pending_is_nothing() {
         let device = MemoryDevice::new();
         let engine = open(&device);
         let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
-        let env = &engine.txns;
-        let write = |keys: &[&str]| part(&tree, keys).write(env).unwrap();
+        let txns = &engine.txns;
+        let write = |keys: &[&str]| part(&tree, keys).write(txns).unwrap();
         let (a, b, c) = (write(&["a"]), write(&["b", "bb"]), write(&["c", "cc", "ccc"]));
-        env.parts.add(5, &[a, b]).unwrap();
+        txns.parts.add(5, &[a, b]).unwrap();
         let again = [c];
-        env.parts.add(5, &again).unwrap();
+        txns.parts.add(5, &again).unwrap();
         then(&engine, Commit { txn: 5, attachments: &again, sections: &[] });
         if moved {
-            env.prepared.unpin(Lsn::MAX).unwrap();
+            txns.prepared.unpin(Lsn::MAX).unwrap();
         }
         drop(engine);
 

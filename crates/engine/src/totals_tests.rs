@@ -32,9 +32,9 @@ fn open(device: &MemoryDevice) -> Arc<Engine> {
 
 /// Asserts that the sums are right, and returns how many trees and messages there are.
 fn check(engine: &Engine, what: &str) -> (u64, u64) {
-    let env = &engine.txns;
+    let txns = &engine.txns;
     let totals = TreeTotals::default();
-    for tree in env.background.jobs.trees.all() {
+    for tree in txns.background.jobs.trees.all() {
         totals.change(TreeFigures::default(), TreeFigures::of(&tree.version()));
     }
     let (found, expected) = (engine.catalog.totals(), totals.read());
@@ -45,7 +45,7 @@ fn check(engine: &Engine, what: &str) -> (u64, u64) {
     let told =
         TreeFigures { nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables };
     assert_eq!(told, expected, "the statistics after {what}");
-    assert_eq!(stats.trees, env.background.jobs.trees.len() as u64, "after {what}");
+    assert_eq!(stats.trees, txns.background.jobs.trees.len() as u64, "after {what}");
     (stats.trees, expected.entries)
 }
 

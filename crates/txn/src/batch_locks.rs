@@ -1,8 +1,9 @@
-//! Locks of plain batches: none while no transaction has locks on the trees they write, else those
-//! that a transaction would take.
+//! [`BatchLocks`]: locks of plain batches. A batch takes no locks while no transaction has locks on
+//! its trees; otherwise it takes the locks that a transaction would take.
 //!
-//! The look and the commit are one step for who takes a first lock on a tree: it waits for the
-//! batch that has looked and not committed yet ([`frondb_locks::Unlocked`]).
+//! The probe for locks and the commit of the batch are atomic for other transactions: a
+//! transaction that takes the first lock on a tree waits for batches that have probed the tree
+//! and not committed yet ([`frondb_locks::Unlocked`]).
 
 use frondb_core::Error;
 use frondb_core::Result;
@@ -14,20 +15,21 @@ use crate::options::LOCK_TIMEOUT;
 use frondb_commit::Batch;
 use frondb_records::{Op, decode_op};
 
-/// Held until a batch is committed.
+/// The locks of a batch, held until it is committed.
 pub struct BatchLocks<'a> {
-    /// Of trees without locks.
+    /// Guards of the trees on which no transaction has locks.
     _unlocked: Vec<Unlocked<'a>>,
-    /// Has what it locked of the others.
+    /// Holds the row and range locks in the other trees.
     _locker: Option<Locker>,
 }
 
 impl<'a> BatchLocks<'a> {
-    /// Locks what the batch writes, where somebody may have locks.
+    /// Locks the keys and ranges that the batch writes, if a transaction may have locks on its
+    /// trees.
     ///
     /// # Errors
-    /// `LockTimeout`, `Deadlock`: nothing was written, the batch may be written again.
-    pub fn take(env: &Transactions, batch: &'a Batch) -> Result<Self> {
+    /// `LockTimeout`, `Deadlock`: nothing has changed, the caller may retry the batch.
+    pub fn take(txns: &Transactions, batch: &'a Batch) -> Result<Self> {
         let mut unlocked = Vec::with_capacity(batch.sections().len());
         let mut locker: Option<Locker> = None;
         for section in batch.sections().iter().filter(|section| section.count > 0) {
@@ -35,10 +37,11 @@ impl<'a> BatchLocks<'a> {
             match tree.locks.begin_unlocked() {
                 Some(guard) if locker.is_none() => unlocked.push(guard),
                 _ => {
-                    // Not while others wait for a guard: they could be what this one waits for.
+                    // Release the guards first: this batch may wait for a transaction that waits
+                    // for one of them.
                     unlocked.clear();
-                    let id = || env.ids.next_txn();
-                    locker.get_or_insert_with(|| env.locks.locker(id()));
+                    let id = || txns.ids.next_txn();
+                    locker.get_or_insert_with(|| txns.locks.locker(id()));
                 }
             }
         }

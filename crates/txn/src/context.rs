@@ -1,4 +1,4 @@
-//! [`Transactions`]: what transactions take beside the trees that they use.
+//! [`Transactions`]: the handles that the transactions of a database share.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::prepared::{self, Prepared};
 use crate::registry::{Registry, TransactionInfo};
 use crate::spilling::Spilling;
 
-/// What the transactions of an open database share. Any thread may use it.
+/// The shared context of all transactions of an open database. Any thread may use it.
 pub struct Transactions {
     /// What reads take.
     pub reads: Arc<ReadContext>,
@@ -39,7 +39,7 @@ pub struct Transactions {
     pub(crate) pool: Pool,
 }
 
-/// What [`Transactions`] is made of: see the fields of the same names.
+/// The handles that [`Transactions`] uses: its fields of the same names.
 pub struct TransactionsParts {
     /// What reads take.
     pub reads: Arc<ReadContext>,
@@ -62,7 +62,7 @@ pub struct TransactionsParts {
 }
 
 impl Transactions {
-    /// No transaction yet.
+    /// A context without transactions.
     #[must_use]
     pub fn new(parts: TransactionsParts) -> Arc<Self> {
         let TransactionsParts {
@@ -101,7 +101,8 @@ impl Transactions {
         Ok(self.reads.snapshot())
     }
 
-    /// Waits until a commit is as durable as was asked. Closing made it durable.
+    /// Waits until the commit whose log record ends at `end` is as durable as `durability` asks.
+    /// Also succeeds after a close that made the commit durable.
     ///
     /// # Errors
     /// `Poisoned` if the disk failed: the commit may be lost. `Closed`.
@@ -118,8 +119,9 @@ impl Transactions {
         self.committer.make_durable(end, durability)
     }
 
-    /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:
-    /// they go on while the list is made. It takes time with their number, and keeps none of them waiting.
+    /// All active and prepared transactions, sorted by id. The list is not a consistent snapshot,
+    /// because transactions proceed while the call reads them. Takes O(transactions) and blocks
+    /// none of them.
     #[must_use]
     pub fn list(&self) -> Vec<TransactionInfo> {
         let now = self.reads.now();

@@ -1,15 +1,17 @@
-//! Layer 9: transactions: private writes, locks and snapshots over any number of trees, and what commits
-//! like one.
+//! Layer 9: transactions, which have private writes, locks and snapshots over any number of trees,
+//! and bulk loads, which commit like a transaction.
 //!
 //! | file | role |
 //! |---|---|
-//! | `context.rs` | what transactions share: [`Transactions`] |
+//! | `context.rs` | [`Transactions`], the handles that all transactions share |
 //! | `transaction/`, `options.rs` | a transaction: reads, writes, cursors, commit and rollback |
-//! | `prepared.rs`, `two_phase.rs` | transactions that wait for their coordinator |
-//! | `registry.rs`, `pool.rs`, `spilling.rs` | which there are; memory of ended ones; write sets on disk |
+//! | `prepared.rs`, `two_phase.rs` | prepared transactions, which wait for their coordinator |
+//! | `registry.rs` | the transaction registry: lists the live transactions |
+//! | `pool.rs` | the object pool, which reuses the memory of ended transactions |
+//! | `spilling.rs` | write sets on disk |
 //! | `batch_locks.rs` | locks of plain batches |
-//! | `quiesce.rs` | a snapshot behind all writers |
-//! | `bulk/` | unsorted data, sorted outside of the trees and attached with one commit |
+//! | `quiesce.rs` | a snapshot that waits for all writers |
+//! | `bulk/` | bulk load: sorts data outside of the trees and attaches it with one commit |
 
 mod batch_locks;
 mod bulk;

@@ -1,7 +1,7 @@
-//! [`Pool`]: what transactions that have ended leave for those to come.
+//! [`Pool`]: the object pool, which keeps the memory of ended transactions for new ones.
 //!
-//! A transaction of one row would spend a tenth of its time on getting memory and giving it back:
-//! for its locks, what wakes it, its messages, its list of trees.
+//! Without the pool, a transaction of one row spends a tenth of its time on allocating and freeing
+//! memory for its locks, its wakeup, its messages and its list of trees.
 //!
 //! Any thread may use it. LOCK order: a leaf.
 
@@ -12,20 +12,20 @@ use frondb_writeset::WriteSet;
 use crate::registry::Entry;
 use frondb_tree::TreeCore;
 
-/// More than this many transactions at a time make their own again.
+/// Most objects that the pool keeps.
 const POOL_MAX: usize = 64;
 
-/// Parts of a transaction, empty, with the memory that they have.
+/// A pooled object: the empty parts of a transaction, with their allocated memory.
 pub(crate) struct Spare {
-    /// To be renewed.
+    /// Has the id of its last transaction: to be renewed before use.
     pub locker: Locker,
     pub writes: WriteSet,
     pub trees: Vec<Arc<TreeCore>>,
-    /// On the registry, without a transaction.
+    /// In the registry, without a transaction.
     pub entry: Arc<Entry>,
 }
 
-/// The spare parts of an engine.
+/// The object pool of a database.
 #[derive(Default)]
 pub(crate) struct Pool {
     list: Mutex<Vec<Spare>>,
@@ -42,7 +42,7 @@ impl Pool {
             list.push(spare);
             return;
         }
-        // Freed without the lock.
+        // Release the lock before freeing the object.
         drop(list);
         drop(spare);
     }

@@ -1,4 +1,4 @@
-//! A snapshot behind all writers: what an index build begins with (rule 23).
+//! A snapshot that waits for all writers of some trees. An index build begins with it (rule 23).
 
 use std::time::Duration;
 
@@ -10,48 +10,51 @@ use crate::prepared;
 use frondb_tree::{Snapshot, Tree};
 
 impl Transactions {
-    /// A snapshot that sees all that transactions have written to `trees` before this call: it waits
-    /// until they have ended, prepared ones too, and keeps others from writing there for the moment it takes.
+    /// A snapshot that sees everything that transactions have written to `trees` before this
+    /// call. The call waits until those transactions, prepared ones included, have ended; it
+    /// blocks other writes to `trees` while it takes the snapshot.
     ///
-    /// Who builds an index creates its tree first, so that whoever writes from now on writes to it
-    /// too, and calls this then: no row is in neither.
+    /// An index build creates the index tree first, so that later writes go to the index too, and
+    /// calls this afterwards: every row is in the snapshot or is written to the index.
     ///
     /// # Errors
-    /// `Busy` if the time was up and a prepared transaction has written to one of them: its coordinator may never
-    /// decide it, so a timeout of zero asks for such; `LockTimeout`; `Deadlock` if there was one when the time was
-    /// up; `Invalid` for a tree of another database; `NotFound` if one was dropped; `Closed`.
+    /// `Busy` if a prepared transaction that has written to one of the trees is left at the
+    /// timeout: its coordinator may never decide it, so callers use a timeout of zero to check
+    /// for one; `LockTimeout`; `Deadlock` if a deadlock is left at the timeout; `Invalid` for a
+    /// tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
-        let env = self;
-        env.reads.health.check_open()?;
-        let id = env.ids.next_txn();
-        let mut locker = env.locks.locker(id);
-        let (begun, mut left) = (env.reads.now(), timeout);
-        while let Err(error) = keep_writers_out(env, &mut locker, trees, left) {
+        let txns = self;
+        txns.reads.health.check_open()?;
+        let id = txns.ids.next_txn();
+        let mut locker = txns.locks.locker(id);
+        let (begun, mut left) = (txns.reads.now(), timeout);
+        while let Err(error) = keep_writers_out(txns, &mut locker, trees, left) {
             if error.kind() != ErrorKind::Deadlock || left.is_zero() {
                 return Err(error);
             }
-            // A writer that is waited for wants one more row. It goes on when this lets go.
+            // A writer that holds locks wants one more row. It proceeds once these locks are
+            // released.
             locker.release_all();
-            left = timeout.saturating_sub(env.reads.now().since(begun));
+            left = timeout.saturating_sub(txns.reads.now().since(begun));
         }
         self.snapshot()
     }
 }
 
 fn keep_writers_out(
-    env: &Transactions,
+    txns: &Transactions,
     locker: &mut Locker,
     trees: &[Tree],
     timeout: Duration,
 ) -> Result<()> {
     for tree in trees {
-        tree.check(env.reads.engine)?;
+        tree.check(txns.reads.engine)?;
         let wait = LockWait::Upto(timeout);
         let locked = locker.lock_range(&tree.core().locks, b"", None, LockMode::Shared, wait);
-        // A prepared transaction keeps its locks until it is decided, so the wait is for it too: with a binary log
-        // every transaction is prepared for a moment. A deadlock is one of others, and there is time left.
+        // Wait for prepared transactions too, which keep their locks until they are decided: with a
+        // binary log every transaction is prepared for a moment. On a deadlock the caller retries.
         if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {
-            prepared::check_no_writer(&env.prepared, tree.core())?;
+            prepared::check_no_writer(&txns.prepared, tree.core())?;
         }
         locked.map_err(|error| error.context(format_args!("tree {:?}", tree.name())))?;
     }

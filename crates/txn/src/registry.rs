@@ -1,13 +1,13 @@
-//! [`Registry`]: which transactions there are, to be looked at: for the status and for people.
+//! [`Registry`]: the transaction registry. It lists the live transactions for status pages.
 //!
 //! ```text
-//!   Registry -- entry -- entry -- entry        one of each transaction, and of each spare
-//!              ^ written by its transaction, read by who lists them; no lock between them
+//!   Registry -- entry -- entry -- entry        one of each transaction, and of each pooled object
+//!              ^ written by its transaction, read by the listing thread; no lock between them
 //! ```
 //!
-//! A transaction that begins finds a entry among the spare parts ([`crate::pool`]), so a begin and an end
-//! take no lock for this. What a entry says is a few numbers, each right by itself: a transaction that goes
-//! on while it is read may show one that is older than another.
+//! A transaction that begins gets its entry from the object pool ([`crate::pool`]), so neither
+//! its begin nor its end takes the registry's lock. The numbers of an entry are separate atomics:
+//! each is correct by itself, but a listing may combine values of slightly different times.
 //!
 //! Any thread may list. LOCK order: a leaf.
 
@@ -20,40 +20,42 @@ use frondb_locks::Locker;
 
 use crate::options::Isolation;
 
-/// On a entry without a transaction.
+/// The id in an entry without a transaction.
 const NOBODY: u64 = 0;
 
-/// Entries from which on it is worth looking for those that nobody has any more.
+/// With fewer entries, do not search for unreferenced ones.
 const ENTRIES_MIN: usize = 128;
 
-/// A transaction that has not ended: it is active, or prepared.
+/// An active or prepared transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionInfo {
-    /// Its number, as [`Transaction::id`](crate::Transaction::id) and [`LockInfo`](crate::LockInfo)
-    /// have it.
+    /// The transaction id, as in [`Transaction::id`](crate::Transaction::id) and
+    /// [`LockInfo`](frondb_locks::LockInfo).
     pub transaction: u64,
-    /// What it sees of others; `None` for one that was found prepared when the database was opened.
+    /// The isolation level; `None` for a prepared transaction that recovery found.
     pub isolation: Option<Isolation>,
-    /// How long ago it began; of one that was found prepared: how long ago the database was opened.
+    /// Time since the begin; for a prepared transaction that recovery found, since the open.
     pub age: Duration,
-    /// Messages it has written and not undone: puts, deletes, updates, and one for each range delete. Of
-    /// one that was found prepared what was left of them, one for each key and range.
+    /// Messages written and not undone: puts, deletes, updates and range deletes. For a prepared
+    /// transaction that recovery found, one for each key and range that the log or the manifest
+    /// has.
     pub messages: u64,
-    /// Locks it holds: rows, gaps and ranges.
+    /// Locks held: rows, gaps and ranges.
     pub locks: u64,
-    /// For how long it has waited for a lock, if it waits.
+    /// How long the transaction has been waiting for a lock; `None` if it is not waiting.
     pub waited: Option<Duration>,
-    /// Its name if it is prepared.
+    /// The name of a prepared transaction.
     pub xid: Option<Vec<u8>>,
 }
 
-/// What is told of one transaction. Written by who has the transaction's state, or its locks.
+/// The registry's record of one transaction. Only the thread that holds the transaction's state, or
+/// its locks, writes the entry; any thread reads it.
 #[derive(Default)]
 pub(crate) struct Entry {
-    /// Whose it is. The last to be written at the begin, the first at the end.
+    /// The id of the transaction. Written last at the begin, and first at the end.
     transaction: AtomicU64,
     begun: AtomicU64,
-    /// Place of its isolation in [`LEVELS`].
+    /// Index of the isolation level in [`LEVELS`].
     isolation: AtomicU64,
     messages: AtomicU64,
     locks: AtomicU64,
@@ -67,8 +69,8 @@ const LEVELS: [Option<Isolation>; 5] = [
     Some(Isolation::Serializable),
 ];
 
-// Each store releases and each load acquires, so that who sees a number of the next transaction on a entry
-// sees the entry change hands, too.
+// Each store releases and each load acquires: a reader that sees a number of the entry's next
+// transaction also sees that the id has changed.
 impl Entry {
     pub(crate) fn begin(&self, transaction: u64, now: Nanos, isolation: Option<Isolation>) {
         let level = LEVELS.iter().position(|level| *level == isolation).unwrap_or(0);
@@ -98,7 +100,7 @@ impl Entry {
         self.locks.store(locks, Ordering::Release);
     }
 
-    /// What it says; `None` without a transaction.
+    /// The transaction of the entry; `None` if the entry has none or changes it during the read.
     pub(crate) fn read(&self, now: Nanos) -> Option<TransactionInfo> {
         let transaction = self.transaction.load(Ordering::Acquire);
         let begun = Nanos(self.begun.load(Ordering::Acquire));
@@ -112,13 +114,13 @@ impl Entry {
             waited: None,
             xid: None,
         };
-        // Numbers are not used twice: if it is still the same it was all the time.
+        // Ids are never reused: an unchanged id means the same transaction during all loads.
         let is_same = self.transaction.load(Ordering::Acquire) == transaction;
         (transaction != NOBODY && is_same).then_some(info)
     }
 }
 
-/// The entries of an engine.
+/// All entries of a database.
 #[derive(Default)]
 pub(crate) struct Registry {
     entries: Mutex<Entries>,
@@ -127,18 +129,18 @@ pub(crate) struct Registry {
 #[derive(Default)]
 struct Entries {
     all: Vec<Arc<Entry>>,
-    /// As many are looked through for those that nobody has.
-    look_at: usize,
+    /// Number of entries at which to search for unreferenced ones again.
+    sweep_at: usize,
 }
 
 impl Registry {
-    /// A new entry, on the list as long as somebody has it.
+    /// A new entry. The registry drops it some time after its last user has.
     pub(crate) fn entry(&self) -> Arc<Entry> {
         let entry = Arc::new(Entry::default());
         let mut entries = self.entries.lock();
-        if entries.all.len() >= entries.look_at.max(ENTRIES_MIN) {
+        if entries.all.len() >= entries.sweep_at.max(ENTRIES_MIN) {
             entries.all.retain(|entry| Arc::strong_count(entry) > 1);
-            entries.look_at = entries.all.len() * 2;
+            entries.sweep_at = entries.all.len() * 2;
         }
         entries.all.push(Arc::clone(&entry));
         entry
@@ -150,7 +152,7 @@ impl Registry {
     }
 }
 
-/// What stands for a prepared transaction until it is decided: its locks, and its entry.
+/// The locks and the registry entry of a prepared transaction, until it is decided.
 pub struct PreparedHold {
     pub(crate) _locker: Locker,
     pub(crate) entry: Arc<Entry>,
@@ -166,9 +168,9 @@ impl Drop for PreparedHold {
 mod tests {
     use super::*;
 
-    /// Spare parts beyond some are dropped, so their entries must not stay.
+    /// The pool drops objects above its limit, so the registry must drop their entries.
     #[test]
-    fn entries_that_nobody_has_do_not_gather() {
+    fn unreferenced_entries_do_not_accumulate() {
         let registry = Registry::default();
         let kept: Vec<Arc<Entry>> = (0..300).map(|_| registry.entry()).collect();
         for _ in 0..10_000 {
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_entry_speaks_of_one_transaction_only() {
+    fn an_entry_describes_one_transaction_only() {
         let entry = Entry::default();
         assert_eq!(entry.read(Nanos(9)), None);
         entry.begin(7, Nanos(2), Some(Isolation::Serializable));

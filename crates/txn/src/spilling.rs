@@ -1,26 +1,27 @@
-//! [`Spilling`]: where write sets go that are too large for the memory.
+//! [`Spilling`]: writes large write sets to disk before their transactions commit.
 
 use std::ops::Deref;
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_writeset::SpillEnv;
 
-/// What write sets take to spill, and how much of it there is. Any thread may use it.
+/// The context for spilling write sets, with the memory of all write sets. Any thread may use it.
 pub struct Spilling {
     env: SpillEnv,
-    /// Memory of all write sets, about, bytes.
+    /// Approximate memory of all write sets, bytes.
     bytes: AtomicU64,
     spills: AtomicU64,
 }
 
 impl Spilling {
-    /// Write sets spill by way of `env`.
+    /// A context that spills by means of `env`.
     #[must_use]
     pub fn new(env: SpillEnv) -> Self {
         Self { env, bytes: AtomicU64::new(0), spills: AtomicU64::new(0) }
     }
 
-    /// Brings the memory of a write set from `before` to `after`; the sum of all then.
+    /// Changes the memory of one write set from `before` to `after` bytes. Returns the new sum of
+    /// all.
     pub(crate) fn resize(&self, before: u64, after: u64) -> u64 {
         if after >= before {
             self.bytes.fetch_add(after - before, Ordering::Relaxed) + (after - before)
@@ -33,7 +34,7 @@ impl Spilling {
         self.spills.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Parts of large transactions written to disk before they commit, a count.
+    /// How many parts of large transactions were written to disk before the commit, a count.
     #[must_use]
     pub fn spills(&self) -> u64 {
         self.spills.load(Ordering::Relaxed)

@@ -151,30 +151,32 @@ pub struct Savepoint {
 pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 
 impl Transactions {
-    /// Begins a transaction, which keeps `open` as long as it lives. It costs next to nothing until it writes or locks.
+    /// Begins a transaction, which keeps `open` as long as it lives. It costs next to nothing
+    /// until it writes or locks.
     ///
     /// # Errors
-    /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`, `Poisoned`.
+    /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`,
+    /// `Poisoned`.
     pub fn begin(
         self: &Arc<Self>,
         options: TransactionOptions,
         open: KeepOpen,
     ) -> Result<Transaction> {
         options.check()?;
-        let env = self;
-        env.reads.health.check()?;
-        let id = env.ids.next_txn();
-        let Spare { locker, writes, trees, entry } = match env.pool.take() {
+        let txns = self;
+        txns.reads.health.check()?;
+        let id = txns.ids.next_txn();
+        let Spare { locker, writes, trees, entry } = match txns.pool.take() {
             Some(mut spare) => {
                 spare.locker.renew(id);
                 spare
             }
             None => {
                 let (writes, trees) = (WriteSet::new(), Vec::new());
-                Spare { locker: env.locks.locker(id), writes, trees, entry: env.registry.entry() }
+                Spare { locker: txns.locks.locker(id), writes, trees, entry: txns.registry.entry() }
             }
         };
-        entry.begin(id, env.reads.now(), Some(options.isolation));
+        entry.begin(id, txns.reads.now(), Some(options.isolation));
         let canceller = locker.canceller();
         let state = State {
             phase: Phase::Active,
@@ -219,16 +221,16 @@ impl Transaction {
         &self.core.options
     }
 
-    /// Makes the wait for a lock that is under way fail with `Cancelled`, or a commit that waits for
-    /// room: that one is as if it had not been tried. Without one the next wait, unless a statement begins
-    /// before ([`begin_statement`](Self::begin_statement)). From any thread.
+    /// Makes the wait for a lock that is under way fail with `Cancelled`, or a commit that waits
+    /// for room: that one is as if it had not been tried. Without one the next wait, unless a
+    /// statement begins before ([`begin_statement`](Self::begin_statement)). From any thread.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()
     }
 
-    /// Forgets a cancel that no wait has met, as [`begin_statement`](Self::begin_statement) does: for a
-    /// commit that is a statement of its own.
+    /// Forgets a cancel that no wait has met, as [`begin_statement`](Self::begin_statement) does:
+    /// for a commit that is a statement of its own.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -238,8 +240,8 @@ impl Transaction {
     }
 
     /// Begins a statement: at read committed, all plain reads until the next call of this see one
-    /// state. Without it each call is a statement. A cancel that no wait has met is forgotten: it was
-    /// meant for the statement before.
+    /// state. Without it each call is a statement. A cancel that no wait has met is forgotten: it
+    /// was meant for the statement before.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -253,8 +255,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Ends a statement: at read committed, the state that its reads saw is kept for it no longer. What
-    /// comes before the next statement sees the newest.
+    /// Ends a statement: at read committed, the state that its reads saw is kept for it no
+    /// longer. What comes before the next statement sees the newest.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -275,8 +277,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes what the prepare and the commit to come wait for. A prepared transaction takes it too,
-    /// for its commit by this handle.
+    /// Changes what the prepare and the commit to come wait for. A prepared transaction takes it
+    /// too, for its commit by this handle.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -319,12 +321,12 @@ impl Transaction {
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.txns.calls.begin()?;
         let State { writes, overlay, trees, entry, .. } = &mut *state;
-        let env = &self.core.txns;
+        let txns = &self.core.txns;
         let spill_of = |id| spill_of(trees, id);
         if let Some(overlay) = overlay {
-            overlay.writes.roll_back_to(savepoint.id, &env.spill, &spill_of)?;
+            overlay.writes.roll_back_to(savepoint.id, &txns.spill, &spill_of)?;
         }
-        let undone = writes.roll_back_to(savepoint.id, &env.spill, &spill_of);
+        let undone = writes.roll_back_to(savepoint.id, &txns.spill, &spill_of);
         entry.set_messages(writes.written());
         undone?;
         self.core.rollbacks.fetch_add(1, Ordering::Release);
@@ -459,14 +461,14 @@ impl Core {
         self.ended.store(true, Ordering::Release);
         state.entry.end();
         self.end_overlay(state);
-        let env = &self.txns;
-        if env.reads.health.check_unpoisoned().is_ok() {
-            state.writes.discard(&env.spill);
+        let txns = &self.txns;
+        if txns.reads.health.check_unpoisoned().is_ok() {
+            state.writes.discard(&txns.spill);
         } else {
             // The log may have its record, for all that anybody knows: the runs stay as they are.
             state.writes.hand_over();
         }
-        state.charge.clear(env);
+        state.charge.clear(txns);
         state.locker.release_all();
         state.snapshot = None;
         state.statement = None;
@@ -475,21 +477,21 @@ impl Core {
 }
 
 impl Charge {
-    fn clear(&mut self, env: &Transactions) {
+    fn clear(&mut self, txns: &Transactions) {
         if let Some(reservation) = self.reservation.take() {
-            env.spill.resize(reservation.bytes(), 0);
+            txns.spill.resize(reservation.bytes(), 0);
         }
         self.pending = 0;
     }
 
     /// Brings it up to `bytes`; the sum of all write sets then.
-    fn set(&mut self, env: &Transactions, bytes: u64) -> u64 {
+    fn set(&mut self, txns: &Transactions, bytes: u64) -> u64 {
         self.pending = 0;
         let reservation =
-            self.reservation.get_or_insert_with(|| env.reads.budget.reserve(Part::Other, 0));
+            self.reservation.get_or_insert_with(|| txns.reads.budget.reserve(Part::Other, 0));
         let before = reservation.bytes();
         reservation.resize(bytes);
-        env.spill.resize(before, bytes)
+        txns.spill.resize(before, bytes)
     }
 }
 
@@ -517,13 +519,13 @@ impl Drop for Transaction {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        let env = &self.txns;
+        let txns = &self.txns;
         let state = self.state.get_mut();
         // It has ended, or is prepared and has handed over what it had.
         state.trees.clear();
-        let locker = std::mem::replace(&mut state.locker, env.locks.locker(0));
+        let locker = std::mem::replace(&mut state.locker, txns.locks.locker(0));
         let (writes, trees) = (std::mem::take(&mut state.writes), std::mem::take(&mut state.trees));
-        env.pool.give(Spare { locker, writes, trees, entry: Arc::clone(&state.entry) });
+        txns.pool.give(Spare { locker, writes, trees, entry: Arc::clone(&state.entry) });
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a coordinator of transactions asks an engine: which are prepared, commit this one, roll that one
-//! back. Sits above [`crate::prepared`]; thread-safe.
+//! The calls of a two-phase commit coordinator: list, commit and roll back prepared transactions.
+//! The work is in [`crate::prepared`]. Any thread may call them.
 
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_locks::{LockMode, LockWait};
@@ -11,24 +11,29 @@ use crate::prepared::{self, Written};
 use crate::registry::PreparedHold;
 
 impl Transactions {
-    /// Names of the transactions that are prepared, those found at the open included, sorted.
+    /// Names of the prepared transactions, sorted; includes those that recovery found.
     #[must_use]
     pub fn list_prepared(&self) -> Vec<Box<[u8]>> {
         prepared::list(&self.prepared)
     }
 
-    /// Commits a prepared transaction. Returns when it is as durable as asked; later reads see it.
+    /// Commits a prepared transaction. Returns when the commit is as durable as `durability` asks;
+    /// later reads see it.
     ///
     /// # Errors
-    /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, and the call may
-    /// be repeated; `Poisoned`, `Closed`.
+    /// `NotFound` if no transaction of this name is prepared; `NoSpace`: the transaction is still
+    /// prepared, and the caller may retry; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
         let end = self.commit_prepared_in_order(xid, None)?;
         self.wait_durable(end, durability)
     }
 
-    /// All of it but the wait for the disk, if it is the transaction `of` where that is given; what to
-    /// wait for.
+    /// [`commit_prepared`](Self::commit_prepared) without the wait for the disk. Returns the log
+    /// position to wait for. With `of`, fails unless the transaction of this name has the id
+    /// `of`.
+    ///
+    /// # Errors
+    /// As [`commit_prepared`](Self::commit_prepared).
     pub fn commit_prepared_in_order(&self, xid: &[u8], of: Option<u64>) -> Result<Lsn> {
         let _call = self.calls.begin()?;
         let (txn, committed) = prepared::commit(&self.prepared, xid, of)?;
@@ -37,7 +42,7 @@ impl Transactions {
         Ok(committed.end)
     }
 
-    /// Rolls a prepared transaction back; durable when it returns.
+    /// Rolls back a prepared transaction; durable on return.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -45,7 +50,11 @@ impl Transactions {
         self.roll_back_prepared_of(xid, None)
     }
 
-    /// The same, if it is the transaction `of` where that is given.
+    /// [`roll_back_prepared`](Self::roll_back_prepared); with `of`, fails unless the transaction
+    /// of this name has the id `of`.
+    ///
+    /// # Errors
+    /// As [`commit_prepared`](Self::commit_prepared).
     pub fn roll_back_prepared_of(&self, xid: &[u8], of: Option<u64>) -> Result<()> {
         let _call = self.calls.begin()?;
         let txn = prepared::roll_back(&self.prepared, xid, of)?;
@@ -55,16 +64,20 @@ impl Transactions {
     }
 }
 
-/// Locks what the prepared transactions that recovery found have written (rule 19). Nobody else has
-/// locks yet, and theirs did not conflict, so there is nothing to wait for; should two have written
-/// the same key, one of them has the lock, for a database that does not open helps nobody.
-pub fn lock_again(env: &Transactions) -> Result<()> {
-    for xid in prepared::list(&env.prepared) {
-        let txn = prepared::number(&env.prepared, &xid)?;
-        let mut locker = env.locks.locker(txn);
-        let entry = env.registry.entry();
-        entry.begin(txn, env.reads.now(), None);
-        prepared::for_each_write(&env.prepared, &xid, &mut |tree, written| {
+/// Takes the write locks of the prepared transactions that recovery found again (rule 19). Never
+/// waits: no other transaction has locks yet, and prepared transactions did not conflict. If two of
+/// them have written the same key all the same, the first gets the lock and the other goes without,
+/// because a database that refuses to open is worse.
+///
+/// # Errors
+/// Those of reading what a prepared transaction has written.
+pub fn lock_again(txns: &Transactions) -> Result<()> {
+    for xid in prepared::list(&txns.prepared) {
+        let txn = prepared::number(&txns.prepared, &xid)?;
+        let mut locker = txns.locks.locker(txn);
+        let entry = txns.registry.entry();
+        entry.begin(txn, txns.reads.now(), None);
+        prepared::for_each_write(&txns.prepared, &xid, &mut |tree, written| {
             entry.add_message();
             let locks = &tree.locks;
             let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
@@ -81,7 +94,7 @@ pub fn lock_again(env: &Transactions) -> Result<()> {
             }
         })?;
         entry.set_locks(locker.lock_count());
-        env.prepared.holds().insert(txn, PreparedHold { _locker: locker, entry });
+        txns.prepared.holds().insert(txn, PreparedHold { _locker: locker, entry });
     }
     Ok(())
 }

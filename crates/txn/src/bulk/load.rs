@@ -71,8 +71,8 @@ pub struct BulkOptions {
     pub memory_bytes: u64,
     /// What [`BulkLoad::finish`] waits for. Default `Sync`.
     pub durability: Durability,
-    /// How long [`BulkLoad::finish`] tries to lock the trees that transactions hold locks of. Default a
-    /// minute.
+    /// How long [`BulkLoad::finish`] tries to lock the trees that transactions hold locks of.
+    /// Default a minute.
     pub lock_timeout: Duration,
 }
 
@@ -134,8 +134,8 @@ pub(super) struct LoadShared {
     pub(super) cancelled: AtomicBool,
     /// Buffers written as spools.
     pub(super) spilled: AtomicU64,
-    /// Last number given to a spool, or to a buffer when it is merged: the larger one counts where two
-    /// have a key.
+    /// Last number given to a spool, or to a buffer when it is merged: the larger one counts
+    /// where two have a key.
     pub(super) numbers: AtomicU64,
     pub(super) gathered: Mutex<Gathered>,
     pub(super) new_trees: Mutex<Vec<NewTree>>,
@@ -184,10 +184,10 @@ impl Transactions {
         catalog: Arc<Catalog>,
         open: KeepOpen,
     ) -> Result<BulkLoad> {
-        let env = self;
-        env.reads.health.check()?;
-        env.reads.health.check_writable()?;
-        let default = env.background.jobs.shares.now().bulk_bytes();
+        let txns = self;
+        txns.reads.health.check()?;
+        txns.reads.health.check_writable()?;
+        let default = txns.background.jobs.shares.now().bulk_bytes();
         let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
         let shared = LoadShared {
             txns: Arc::clone(self),
@@ -214,10 +214,10 @@ impl BulkWriter {
     /// `Invalid` for a key or value that is too long or a tree of another database; `NotFound` if
     /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
     pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        let env = &self.shared.txns;
-        env.reads.health.check_open()?;
+        let txns = &self.shared.txns;
+        txns.reads.health.check_open()?;
         if tree.core().bulk_load() != self.shared.id {
-            tree.check(env.reads.engine)?;
+            tree.check(txns.reads.engine)?;
         }
         self.shared.check_cancelled()?;
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
@@ -391,8 +391,8 @@ impl LoadShared {
         SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Locks all trees, in tries that are short: whoever wants a new lock meanwhile waits for the try.
-    /// It is the victim of deadlocks, for it loses nothing, but in its last try.
+    /// Locks all trees, in tries that are short: whoever wants a new lock meanwhile waits for the
+    /// try. It is the victim of deadlocks, for it loses nothing, but in its last try.
     fn lock_trees(
         &self,
         locker: &mut Locker,
@@ -400,8 +400,8 @@ impl LoadShared {
         report: &BulkReport,
         go_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let env = &self.txns;
-        let (begun, mut waited) = (env.reads.now(), Duration::ZERO);
+        let txns = &self.txns;
+        let (begun, mut waited) = (txns.reads.now(), Duration::ZERO);
         loop {
             self.check_cancelled()?;
             go_on()?;
@@ -419,13 +419,13 @@ impl LoadShared {
                 _ => return Err(error),
             }
             locker.release_all();
-            waited = waited.max(env.reads.now().since(begun));
+            waited = waited.max(txns.reads.now().since(begun));
         }
     }
 
     pub(super) fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
-        let env = Arc::clone(&self.txns.reads.runs);
-        SpoolWriter::new(env, tree.options.trunk.run_codec, raw_bytes)
+        let runs = Arc::clone(&self.txns.reads.runs);
+        SpoolWriter::new(runs, tree.options.trunk.run_codec, raw_bytes)
     }
 }
 
@@ -448,8 +448,9 @@ impl BulkLoad {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// A key that was given twice, if any was: in the first of the trees, in the order in which they were
-    /// made, that has one, the least. Of a load that is finished; of one that failed with `Exists`, any.
+    /// A key that was given twice, if any was: in the first of the trees, in the order in which
+    /// they were made, that has one, the least. Of a load that is finished; of one that failed
+    /// with `Exists`, any.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
@@ -460,10 +461,10 @@ impl BulkLoad {
     /// false.
     ///
     /// # Errors
-    /// `Invalid` if a writer is still there, or the load was finished; `Cancelled`; `Exists` if
-    /// a key was given twice and must not be; `NotFound` if a tree was dropped; `LockTimeout` or
-    /// `Deadlock` if transactions kept the trees locked until the time was up; `NoSpace`, `Io`, `Poisoned`, `Closed`. Nothing is loaded
-    /// then.
+    /// `Invalid` if a writer is still there, or the load was finished; `Cancelled`; `Exists` if a
+    /// key was given twice and must not be; `NotFound` if a tree was dropped; `LockTimeout` or
+    /// `Deadlock` if transactions kept the trees locked until the time was up; `NoSpace`, `Io`,
+    /// `Poisoned`, `Closed`. Nothing is loaded then.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = {
@@ -493,10 +494,10 @@ impl BulkLoad {
                 shared.txns.wait_durable(end, shared.options.durability).map(|()| report)
             }
             Err(error) => {
-                let env = &shared.txns;
+                let txns = &shared.txns;
                 // Where nobody knows what the log has, the commit may come back.
-                if env.reads.health.check_unpoisoned().is_ok() {
-                    env.parts.release(&parts);
+                if txns.reads.health.check_unpoisoned().is_ok() {
+                    txns.parts.release(&parts);
                 }
                 Err(error)
             }
@@ -524,9 +525,9 @@ impl GatheredTree {
 }
 
 impl LoadShared {
-    /// One commit attaches all parts. The trees are locked as a whole meanwhile, for what is written
-    /// meets locks of transactions. `go_on` is asked between tries.
-    /// Returns what to wait for; after an error nothing has changed.
+    /// One commit attaches all parts. The trees are locked as a whole meanwhile, for what is
+    /// written meets locks of transactions. `go_on` is asked between tries. Returns what to wait
+    /// for; after an error nothing has changed.
     fn commit(
         &self,
         parts: &[Attachment],
@@ -537,21 +538,21 @@ impl LoadShared {
         if parts.is_empty() {
             return Ok(None);
         }
-        let env = &self.txns;
-        let txn = env.ids.next_txn();
-        let mut locker = env.locks.locker(txn);
+        let txns = &self.txns;
+        let txn = txns.ids.next_txn();
+        let mut locker = txns.locks.locker(txn);
         self.lock_trees(&mut locker, parts, report, go_on)?;
         let _call = self.txns.calls.begin()?;
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
-        env.background.admit(load, &|| self.check_cancelled().is_err())?;
+        txns.background.admit(load, &|| self.check_cancelled().is_err())?;
         let committed = self.catalog.commit_new(new, || {
-            env.parts.add_with(txn, parts, new)?;
+            txns.parts.add_with(txn, parts, new)?;
             let commit = Commit { txn, attachments: parts, sections: &[] };
-            env.background
-                .lending_space(false, || env.committer.commit(commit, &mut Vec::new()))
-                .inspect_err(|_| env.parts.forget(txn, parts))
+            txns.background
+                .lending_space(false, || txns.committer.commit(commit, &mut Vec::new()))
+                .inspect_err(|_| txns.parts.forget(txn, parts))
         })?;
-        env.background.committed(&committed, 0, 0);
+        txns.background.committed(&committed, 0, 0);
         Ok(Some(committed.end))
     }
 }

@@ -4,9 +4,9 @@
 //!  spools  1 2 3 4 5 6 ... --passes--> 1 2-5 6 ... --and buffers--> base runs, one a leaf
 //! ```
 //!
-//! More spools than [`FAN_IN_MAX`] are merged in passes. Sources are numbered in the order in which
-//! a writer filled them: of a key the largest number stays. Dropped at any time it leaves nothing but
-//! what was committed.
+//! More spools than [`FAN_IN_MAX`] are merged in passes. Sources are numbered in the order in
+//! which a writer filled them: of a key the largest number stays. Dropped at any time it leaves
+//! nothing but what was committed.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -146,9 +146,9 @@ impl<'a> Merging<'a> {
             sources.push((number, Box::new(SortBuffer::source(buffer, number))));
         }
         let bytes = of_spools + of_buffers;
-        let env = &self.shared.txns;
+        let txns = &self.shared.txns;
         let mut context =
-            tree.plan_context(&tree.version().trunk, env.background.jobs.plan_limits());
+            tree.plan_context(&tree.version().trunk, txns.background.jobs.plan_limits());
         context.tree_raw_bytes += bytes;
         let piece_bytes = context.leaf_target();
         let target = Target { lo: Key::from([]), hi: None, place: Place::Base, piece_bytes };
@@ -246,9 +246,9 @@ impl<'a> Merging<'a> {
 impl Drop for Merging<'_> {
     fn drop(&mut self) {
         // Of a load that failed. What was committed was taken out.
-        let env = &self.shared.txns;
-        self.trees.iter().for_each(|tree| tree.give_back(&env.reads.runs.space));
-        env.parts.release(&self.parts);
+        let txns = &self.shared.txns;
+        self.trees.iter().for_each(|tree| tree.give_back(&txns.reads.runs.space));
+        txns.parts.release(&self.parts);
     }
 }
 
@@ -270,8 +270,8 @@ impl GatheredTree {
     }
 }
 
-/// The neighbours to merge first where there are more than `fan_in` spools: no more than it takes to
-/// have `fan_in` left, and the smallest.
+/// The neighbours to merge first where there are more than `fan_in` spools: no more than it takes
+/// to have `fan_in` left, and the smallest.
 fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
     let n = (sizes.len() - fan_in + 1).min(fan_in);
     let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());

@@ -108,9 +108,9 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Rolls the transaction back unless another thread is in a call of it, or of one of its cursors.
-    /// Returns false then, and nothing has changed; so it never waits for a lock's wait to end. One that
-    /// has ended, or is prepared, stays as it is.
+    /// Rolls the transaction back unless another thread is in a call of it, or of one of its
+    /// cursors. Returns false then, and nothing has changed; so it never waits for a lock's wait
+    /// to end. One that has ended, or is prepared, stays as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         if self.core.ended.load(Ordering::Acquire) {
@@ -190,28 +190,27 @@ impl Core {
     fn prepare(&self, state: &mut State, xid: &[u8]) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let txns = &self.txns;
-        let env = txns;
-        let writes = Writes::seal(env, state)?;
+        let writes = Writes::seal(txns, state)?;
         let (messages, bytes) = (state.writes.count(), state.writes.bytes());
         let frees_space = state.writes.frees_space();
         let load = Load { bytes, messages, frees_space, unpaced: false };
         txns.background.admit(load, &|| state.locker.take_cancel())?;
-        env.parts.add(self.id, &writes.attachments)?;
+        txns.parts.add(self.id, &writes.attachments)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Who decides it may be somebody else, and has the locks go: they are there before it is.
-        let mut locks = env.prepared.holds();
-        let end = prepared::prepare(&env.prepared, xid, commit, &mut values)
-            .inspect_err(|_| env.parts.forget(self.id, &attachments))?;
-        let locker = std::mem::replace(&mut state.locker, env.locks.locker(self.id));
-        let entry = std::mem::replace(&mut state.entry, env.registry.entry());
+        let mut locks = txns.prepared.holds();
+        let end = prepared::prepare(&txns.prepared, xid, commit, &mut values)
+            .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
+        let locker = std::mem::replace(&mut state.locker, txns.locks.locker(self.id));
+        let entry = std::mem::replace(&mut state.entry, txns.registry.entry());
         locks.insert(self.id, PreparedHold { _locker: locker, entry });
         drop(locks);
         state.writes.hand_over();
         self.end_overlay(state);
         // The set of prepared transactions has what it wrote, and it reads no more.
-        state.charge.clear(env);
+        state.charge.clear(txns);
         state.snapshot = None;
         state.statement = None;
         state.phase = Phase::Prepared(xid.into());
@@ -230,10 +229,10 @@ struct Writes {
 
 impl Writes {
     /// Writes what has to be on disk before the commit.
-    fn seal(env: &Transactions, state: &mut State) -> Result<Self> {
+    fn seal(txns: &Transactions, state: &mut State) -> Result<Self> {
         let State { writes, trees, .. } = state;
         if writes.has_spilled() {
-            writes.seal(&env.spill, &|id| spill_of(trees, id))?;
+            writes.seal(&txns.spill, &|id| spill_of(trees, id))?;
         }
         let mut attachments = Vec::new();
         for sealed in writes.sealed() {
@@ -251,11 +250,11 @@ impl Writes {
         let values = writes.values();
         if !values.is_empty() {
             // Durable before a record names them (rule 17).
-            env.reads
+            txns.reads
                 .runs
                 .space
                 .sync()
-                .inspect_err(|error| env.reads.health.poison_if_unknown(error))?;
+                .inspect_err(|error| txns.reads.health.poison_if_unknown(error))?;
         }
         Ok(Self { attachments, values })
     }

@@ -1,5 +1,5 @@
-//! The overlay of a transaction: what its plain reads see in place of what their snapshot has, below its own
-//! writes. It is never committed, and locking reads do not see it.
+//! The overlay of a transaction: what its plain reads see in place of what their snapshot has,
+//! below its own writes. It is never committed, and locking reads do not see it.
 //!
 //! ```text
 //!  own writes    what the transaction has written
@@ -7,13 +7,13 @@
 //!  snapshot      committed data as of the first read; at read committed, of the statement
 //! ```
 //!
-//! Why: a write meets the newest row, not the snapshot's. Whoever keeps other trees that are derived from the
-//! row (indexes) writes the difference from the newest row to its own, which says nothing of the
-//! difference from the snapshot's row. That one goes here. [`outdated`](Transaction::outdated) tells of which
-//! rows there is one (decision 0036).
+//! Why: a write meets the newest row, not the snapshot's. Whoever keeps other trees that are
+//! derived from the row (indexes) writes the difference from the newest row to its own, which
+//! says nothing of the difference from the snapshot's row. That one goes here.
+//! [`outdated`](Transaction::outdated) tells of which rows there is one (decision 0036).
 //!
-//! An overlay belongs to one snapshot: it ends with it, or with the transaction. Savepoints hold for it as they do
-//! for writes. It takes no locks: nobody else will ever see it.
+//! An overlay belongs to one snapshot: it ends with it, or with the transaction. Savepoints hold
+//! for it as they do for writes. It takes no locks: nobody else will ever see it.
 
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, MessageKind, Result, SeqNo};
@@ -32,12 +32,13 @@ pub(super) struct Overlay {
 }
 
 impl Transaction {
-    /// Whether `key` was committed after the snapshot that plain reads of this transaction read at, and what its
-    /// value is there: the outer `None` means that the newest commit is what they see. That is also
-    /// the answer where there is no snapshot (yet), where the overlay has the key, and under
-    /// [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation), where a write of such a key is a
-    /// `Conflict`. Own writes do not count. For a key that the transaction has locked: else the answer may be
-    /// old when it comes. Costs next to nothing while nobody has committed to the tree since the snapshot.
+    /// Whether `key` was committed after the snapshot that plain reads of this transaction read
+    /// at, and what its value is there: the outer `None` means that the newest commit is what
+    /// they see. That is also the answer where there is no snapshot (yet), where the overlay has
+    /// the key, and under [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation),
+    /// where a write of such a key is a `Conflict`. Own writes do not count. For a key that the
+    /// transaction has locked: else the answer may be old when it comes. Costs next to nothing
+    /// while nobody has committed to the tree since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -48,8 +49,8 @@ impl Transaction {
         if self.core.options.snapshot_isolation {
             return Ok(None);
         }
-        let env = &self.core.txns;
-        if !env.reads.health.while_open(|| changed_since(&env.reads, tree.core(), key, at))? {
+        let txns = &self.core.txns;
+        if !txns.reads.health.while_open(|| changed_since(&txns.reads, tree.core(), key, at))? {
             return Ok(None);
         }
         let mut lookup = Lookup::new();
@@ -57,26 +58,26 @@ impl Transaction {
         if !lookup.wants_more() {
             return Ok(None);
         }
-        env.reads
+        txns.reads
             .health
-            .while_open(|| get_under(&env.reads, tree.core(), key, Some(at), lookup))
+            .while_open(|| get_under(&txns.reads, tree.core(), key, Some(at), lookup))
             .map(Some)
     }
 
-    /// From now on plain reads see this value of `key` in place of the snapshot's, unless the transaction writes
-    /// the key itself. Neither locked nor committed.
+    /// From now on plain reads see this value of `key` in place of the snapshot's, unless the
+    /// transaction writes the key itself. Neither locked nor committed.
     ///
     /// # Errors
-    /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or value that is
-    /// too long or a tree of another database; `NotFound` if the tree was dropped; `NoSpace` if a large
-    /// transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
+    /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or
+    /// value that is too long or a tree of another database; `NotFound` if the tree was dropped;
+    /// `NoSpace` if a large transaction cannot go to disk (nothing has changed); `Io`, `Closed`.
     pub fn overlay_put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_overlay(tree, key, value)?;
         self.core.put(&mut state, tree, key, value, Target::Overlay)
     }
 
-    /// From now on plain reads see no value of `key`, unless the transaction writes it itself. Neither locked nor
-    /// committed.
+    /// From now on plain reads see no value of `key`, unless the transaction writes it itself.
+    /// Neither locked nor committed.
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
@@ -156,9 +157,9 @@ impl Core {
         tree: &Tree,
         at: SeqNo,
     ) -> Result<Option<OwnWrites>> {
-        let env = &self.txns.spill;
+        let spill = &self.txns.spill;
         let writes = state.overlay_at(Some(at)).and_then(|overlay| overlay.find(tree.id()));
-        writes.map(|writes| writes.own(env)).transpose()
+        writes.map(|writes| writes.own(spill)).transpose()
     }
 }
 

@@ -133,11 +133,11 @@ impl Core {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
-        let env = &self.txns;
-        let changed = env
+        let txns = &self.txns;
+        let changed = txns
             .reads
             .health
-            .while_open(|| changed_since(&env.reads, tree.core(), key, snapshot))?;
+            .while_open(|| changed_since(&txns.reads, tree.core(), key, snapshot))?;
         if changed { Err(conflict(tree)) } else { Ok(()) }
     }
 
@@ -156,9 +156,9 @@ impl Core {
             return Ok(());
         }
         let snapshot = self.snapshot(state)?;
-        let env = &self.txns;
-        let changed = || range_changed_since(&env.reads, tree.core(), lo, hi, snapshot);
-        if env.reads.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
+        let txns = &self.txns;
+        let changed = || range_changed_since(&txns.reads, tree.core(), lo, hi, snapshot);
+        if txns.reads.health.while_open(changed)? { Err(conflict(tree)) } else { Ok(()) }
     }
 
     pub(super) fn put(
@@ -215,9 +215,9 @@ impl Core {
 
     /// Brings the memory charge up to date, and spills if all write sets together have too much.
     fn make_room(&self, state: &mut State) -> Result<()> {
-        let env = &self.txns;
-        let limit = env.background.jobs.shares.now().write_set_bytes();
-        let mut sum = state.charge.set(env, state.memory_bytes());
+        let txns = &self.txns;
+        let limit = txns.background.jobs.shares.now().write_set_bytes();
+        let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;
             // What is spilled is copied and sorted first.
@@ -227,10 +227,10 @@ impl Core {
                 Some(overlay) if overlay.memory_bytes() > writes.memory_bytes() => overlay,
                 _ => writes,
             };
-            let _sorting = env.reads.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
-            writes.spill_largest(&env.spill, &|id| spill_of(trees, id))?;
-            env.spill.add_spill();
-            sum = state.charge.set(env, state.memory_bytes());
+            let _sorting = txns.reads.budget.reserve(Part::Work, writes.bytes() * 3 / 2);
+            writes.spill_largest(&txns.spill, &|id| spill_of(trees, id))?;
+            txns.spill.add_spill();
+            sum = state.charge.set(txns, state.memory_bytes());
         }
         Ok(())
     }
