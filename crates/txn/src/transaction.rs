@@ -5,15 +5,14 @@
 //!  reads.rs    gets: own writes over committed data, with or without locks
 //!  writes.rs   puts and deletes: lock, check, note in the write set
 //!  cursor.rs   ordered reading, plain and locking
-//!  overlay.rs  what plain reads see in place of the snapshot's
+//!  overlay.rs  corrections that plain reads see in place of the snapshot's rows
 //!  end.rs      commit and rollback
 //! ```
 //!
 //! What each isolation level sees and locks is in docs/design/transactions.md.
 //!
-//! A transaction's state is under a mutex of its own, which is held while a lock is waited for
-//! and while the commit is under way: calls of several threads take turns. Cancelling goes past
-//! it.
+//! A mutex protects the state of each transaction. A call holds it while it waits for a lock and
+//! while it commits, so calls from several threads take turns. A cancellation does not need it.
 
 mod cursor;
 mod end;
@@ -41,13 +40,13 @@ use crate::registry::Entry;
 use frondb_commit::Durability;
 use frondb_tree::{Snapshot, Tree, TreeCore};
 
-/// A transaction. Any thread may use it; calls take turns. Dropping one that has not ended rolls it
-/// back.
+/// A transaction. Any thread may use it; calls take turns. Dropping an active transaction rolls it
+/// back; a prepared one stays prepared.
 pub struct Transaction {
     core: Arc<Core>,
 }
 
-/// What a transaction and its cursors share.
+/// The state that a transaction and its cursors share.
 pub(crate) struct Core {
     txns: Arc<Transactions>,
     _open: KeepOpen,
@@ -55,54 +54,56 @@ pub(crate) struct Core {
     id: u64,
     canceller: Canceller,
     state: Mutex<State>,
-    /// It has ended or is prepared; for cursors, which do not ask the state at each step.
+    /// The transaction has ended or is prepared. Cursors read this flag and not the state at each
+    /// step.
     ended: AtomicBool,
-    /// It was prepared: somebody else may give back the large values that its cursors have found.
+    /// The transaction was prepared: another thread may free the large values that its cursors have
+    /// found.
     was_prepared: AtomicBool,
-    /// How often was rolled back to a savepoint.
+    /// Number of rollbacks to savepoints.
     rollbacks: AtomicU64,
 }
 
-/// How far a transaction is.
+/// The phase of a transaction.
 #[derive(Clone, Debug)]
 enum Phase {
     Active,
-    /// Prepared under this name: only to be committed or rolled back.
+    /// Prepared under this name. Only a commit or a rollback may follow.
     Prepared(Box<[u8]>),
     Committed,
     RolledBack,
-    /// Rolled back by the engine, and why.
+    /// Rolled back by the engine, with the reason.
     Failed(Error),
 }
 
 struct State {
     phase: Phase,
     writes: WriteSet,
-    /// What plain reads see in place of what their snapshot has.
+    /// Corrections of the snapshot for plain reads.
     overlay: Option<Box<Overlay>>,
-    /// Every tree it has written to.
+    /// All trees that the transaction has written to.
     trees: Vec<Arc<TreeCore>>,
     locker: Locker,
-    /// What a repeatable read reads at, once something was read.
+    /// The snapshot of repeatable reads, taken at the first read.
     snapshot: Option<Snapshot>,
-    /// What the present statement reads at, if one was begun.
+    /// The snapshot of the current statement at read committed, if a statement was begun.
     statement: Option<Snapshot>,
-    /// What the last single read locked, if it may be given up.
+    /// The row that the last single read has locked, if its lock may be released.
     looked_at: LookedAt,
     charge: Charge,
-    /// How long each lock is waited for from now on.
+    /// The current lock timeout.
     lock_timeout: Duration,
-    /// What the commit waits for.
+    /// The durability that the commit waits for.
     durability: Durability,
-    /// What others are told of it.
+    /// The transaction's entry in the registry.
     entry: Arc<Entry>,
 }
 
-/// What a write set takes of the memory budget, brought up to date from time to time.
+/// The charge of a write set on the memory budget, updated from time to time.
 #[derive(Default)]
 struct Charge {
     reservation: Option<Reservation>,
-    /// Bytes written since.
+    /// Bytes written since the last update.
     pending: u64,
 }
 
@@ -114,14 +115,14 @@ impl State {
         }
     }
 
-    /// Gives up the lock of a row that was looked at and is not wanted.
+    /// Releases the lock of a row that was read and is not wanted.
     fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
         self.locker.unlock_row(&tree.core().locks, key);
         self.entry.set_locks(self.locker.lock_count());
     }
 }
 
-/// A row that a single read has locked, and that nothing was locked since.
+/// The row that a single read has locked, while it is the last lock of the transaction.
 #[derive(Default)]
 struct LookedAt {
     tree: Option<TreeId>,
@@ -147,12 +148,12 @@ pub struct Savepoint {
     id: SavepointId,
 }
 
-/// What a transaction keeps open while it lives.
+/// A handle that a transaction holds while it lives, to keep the database open.
 pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 
 impl Transactions {
-    /// Begins a transaction, which keeps `open` as long as it lives. It costs next to nothing
-    /// until it writes or locks.
+    /// Begins a transaction, which holds `open` as long as it lives. A transaction costs next to
+    /// nothing until it writes or locks.
     ///
     /// # Errors
     /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`,
@@ -208,29 +209,30 @@ impl Transactions {
 }
 
 impl Transaction {
-    /// Its number: ascending in the order in which transactions begin.
+    /// The transaction id. Ids ascend in the order in which transactions begin.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.core.id
     }
 
-    /// The options it was begun with; [`set_lock_timeout`](Self::set_lock_timeout) and
-    /// [`set_durability`](Self::set_durability) do not show in them.
+    /// The options of the begin. [`set_lock_timeout`](Self::set_lock_timeout) and
+    /// [`set_durability`](Self::set_durability) do not change them.
     #[must_use]
     pub fn options(&self) -> &TransactionOptions {
         &self.core.options
     }
 
-    /// Makes the wait for a lock that is under way fail with `Cancelled`, or a commit that waits
-    /// for room: that one is as if it had not been tried. Without one the next wait, unless a
-    /// statement begins before ([`begin_statement`](Self::begin_statement)). From any thread.
+    /// A handle to cancel waits from any thread. It makes the current wait for a lock fail with
+    /// `Cancelled`, or a commit that waits for space, which then has changed nothing. Without a
+    /// current wait the cancellation stays pending and ends the next wait, unless a statement
+    /// begins first ([`begin_statement`](Self::begin_statement)).
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()
     }
 
-    /// Forgets a cancel that no wait has met, as [`begin_statement`](Self::begin_statement) does:
-    /// for a commit that is a statement of its own.
+    /// Consumes a pending cancellation, if any, as [`begin_statement`](Self::begin_statement)
+    /// does; for a commit that is a statement of its own.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -239,9 +241,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Begins a statement: at read committed, all plain reads until the next call of this see one
-    /// state. Without it each call is a statement. A cancel that no wait has met is forgotten: it
-    /// was meant for the statement before.
+    /// Begins a statement: at read committed, all plain reads of a statement use one snapshot.
+    /// Without this call every read is a statement of its own. Consumes a pending cancellation,
+    /// which was meant for the statement before.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -255,8 +257,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Ends a statement: at read committed, the state that its reads saw is kept for it no
-    /// longer. What comes before the next statement sees the newest.
+    /// Ends a statement: at read committed, releases its snapshot. Reads before the next
+    /// statement see the newest committed state.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -268,7 +270,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes how long each lock is waited for, from the next call on.
+    /// Changes the timeout of each wait for a lock, from the next call on.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or is prepared; `Closed`.
@@ -277,8 +279,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Changes what the prepare and the commit to come wait for. A prepared transaction takes it
-    /// too, for its commit by this handle.
+    /// Changes the durability that a later prepare and the commit wait for. Also valid for a
+    /// prepared transaction, for a commit by this handle.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -289,7 +291,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Takes the snapshot of a repeatable read now and not at the first read.
+    /// Takes the snapshot of repeatable reads now instead of at the first read.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -298,7 +300,7 @@ impl Transaction {
         self.core.snapshot(&mut state).map(|_| ())
     }
 
-    /// Sets a savepoint: [`roll_back_to`](Self::roll_back_to) it undoes what was written after.
+    /// Sets a savepoint. [`roll_back_to`](Self::roll_back_to) undoes the writes after it.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -310,12 +312,13 @@ impl Transaction {
         Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
     }
 
-    /// Undoes all writes since the savepoint was set. It stays set; those set after it are gone.
-    /// Locks stay.
+    /// Undoes all writes since the savepoint was set. The savepoint stays set, and later
+    /// savepoints are removed. Locks stay.
     ///
     /// # Errors
-    /// `NotFound` if it is not set any more; `Invalid` for one of another transaction; what
-    /// writing a part of a large transaction anew returns (the call may then be repeated).
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
+    /// transaction; the errors of rewriting a spilled part of a large transaction (the caller may
+    /// retry).
     pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
@@ -333,7 +336,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets the savepoint and those set after it, and keeps what was written.
+    /// Removes the savepoint and those set after it, and keeps all writes.
     ///
     /// # Errors
     /// As [`roll_back_to`](Self::roll_back_to).
@@ -346,7 +349,7 @@ impl Transaction {
         state.writes.release(savepoint.id)
     }
 
-    /// Forgets the savepoint alone: those set after it stay.
+    /// Removes this savepoint only; later savepoints stay.
     ///
     /// # Errors
     /// As [`roll_back_to`](Self::roll_back_to).
@@ -384,7 +387,7 @@ impl Core {
         }
     }
 
-    /// The state, for work on `tree`.
+    /// The state, after a check that the transaction may use `tree`.
     fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, State>> {
         let state = self.active()?;
         tree.check(self.txns.reads.engine)?;
@@ -398,7 +401,7 @@ impl Core {
         Err(Error::invalid("the savepoint belongs to another transaction"))
     }
 
-    /// The snapshot of a repeatable read.
+    /// The SeqNo of the snapshot of repeatable reads; takes the snapshot at the first call.
     fn snapshot(&self, state: &mut State) -> Result<SeqNo> {
         if let Some(snapshot) = &state.snapshot {
             return Ok(snapshot.seq());
@@ -409,7 +412,7 @@ impl Core {
         Ok(seq)
     }
 
-    /// What a plain read reads at; `None` for the newest.
+    /// The SeqNo at which a plain read reads; `None` for the newest committed state.
     fn read_at(&self, state: &mut State) -> Result<Option<SeqNo>> {
         if self.options.isolation.reads_newest() {
             return Ok(state.statement.as_ref().map(Snapshot::seq));
@@ -417,7 +420,7 @@ impl Core {
         self.snapshot(state).map(Some)
     }
 
-    /// The same to keep.
+    /// As [`read_at`](Self::read_at), as a snapshot to hold.
     fn read_snapshot(&self, state: &mut State) -> Result<Option<Snapshot>> {
         if self.options.isolation.reads_newest() {
             return Ok(state.statement.clone());
@@ -439,11 +442,11 @@ impl Core {
         self.locked(state, tree, locked)
     }
 
-    /// What every lock ends with: the victim of a deadlock is rolled back at once, so that the
-    /// others go on.
+    /// Ends every lock request. Rolls back the victim of a deadlock at once, so that the other
+    /// transactions proceed.
     fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
         state.entry.set_locks(state.locker.lock_count());
-        // Whatever this was for needs the row, perhaps.
+        // The caller of this lock may need the row, so its lock must stay.
         state.looked_at.tree = None;
         let error = match locked {
             Ok(acquired) => return Ok(acquired),
@@ -455,7 +458,7 @@ impl Core {
         Err(error)
     }
 
-    /// Forgets what was not committed and lets go of everything.
+    /// Discards uncommitted writes and releases locks, snapshots and memory.
     fn end(&self, state: &mut State, phase: Phase) {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
@@ -465,7 +468,7 @@ impl Core {
         if txns.reads.health.check_unpoisoned().is_ok() {
             state.writes.discard(&txns.spill);
         } else {
-            // The log may have its record, for all that anybody knows: the runs stay as they are.
+            // The log may have the commit record, so recovery may need the runs: keep them.
             state.writes.hand_over();
         }
         state.charge.clear(txns);
@@ -484,7 +487,7 @@ impl Charge {
         self.pending = 0;
     }
 
-    /// Brings it up to `bytes`; the sum of all write sets then.
+    /// Changes the charge to `bytes`. Returns the new sum of all write sets, bytes.
     fn set(&mut self, txns: &Transactions, bytes: u64) -> u64 {
         self.pending = 0;
         let reservation =
@@ -495,7 +498,7 @@ impl Charge {
     }
 }
 
-/// How private runs of a tree are written.
+/// The parameters for writing private runs of a tree.
 fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::TreeSpill> {
     let tree = trees.iter().find(|tree| tree.id == id);
     let tree = tree.ok_or_else(|| Error::internal("a write set has a tree without a handle"))?;
@@ -521,7 +524,7 @@ impl Drop for Core {
     fn drop(&mut self) {
         let txns = &self.txns;
         let state = self.state.get_mut();
-        // It has ended, or is prepared and has handed over what it had.
+        // The transaction has ended, or is prepared and has handed over its writes and locks.
         state.trees.clear();
         let locker = std::mem::replace(&mut state.locker, txns.locks.locker(0));
         let (writes, trees) = (std::mem::take(&mut state.writes), std::mem::take(&mut state.trees));

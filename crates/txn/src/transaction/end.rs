@@ -1,4 +1,4 @@
-//! The end of a transaction: commit, rollback, and the first phase of two.
+//! The end of a transaction: commit, rollback, and prepare (the first phase of two-phase commit).
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -15,21 +15,22 @@ use frondb_commit::Durability;
 use frondb_commit::{Commit, Messages};
 use frondb_tree::TreeCore;
 
-/// A commit, or a prepare, that has happened. What is left is the wait for the disk.
+/// A commit or prepare that is in the log but may not be durable yet.
 #[must_use = "without a wait it may not be durable"]
 pub struct Committing {
     txns: Arc<Transactions>,
     _open: KeepOpen,
-    /// Where its record ends; `None` if there was nothing to log.
+    /// The end of the log record; `None` if there was nothing to log.
     end: Option<Lsn>,
     durability: Durability,
 }
 
 impl Committing {
-    /// Waits until it is as durable as the transaction asks.
+    /// Waits until the commit or prepare is as durable as the transaction's options ask.
     ///
     /// # Errors
-    /// `Poisoned` if the disk failed: it may be lost; close and reopen.
+    /// `Poisoned` if the disk failed: the commit may be lost; close and reopen the database.
+    /// `Closed`.
     pub fn wait(self) -> Result<()> {
         match self.end {
             None => Ok(()),
@@ -39,12 +40,13 @@ impl Committing {
 }
 
 impl Transaction {
-    /// Commits: all writes take effect together, and are as durable as it asks when this
-    /// returns. Locks are free for others before the wait for the disk.
+    /// Commits all writes atomically. On return they are as durable as the options ask. The
+    /// transaction releases its locks before it waits for the disk.
     ///
     /// # Errors
-    /// `NoSpace` or `NotFound` (a tree was dropped): nothing has changed, and the transaction goes
-    /// on, for another try or a rollback; `Poisoned`, `Io`, `Closed`; `Invalid` if it has ended.
+    /// `NoSpace`, `NotFound` (a tree was dropped) or `Cancelled`: nothing has changed, and the
+    /// transaction stays active for a retry or a rollback; `Poisoned`, `Io`, `Closed`; `Invalid`
+    /// if it has ended.
     pub fn commit(&self) -> Result<()> {
         match self.core.commit()? {
             (None, _) => Ok(()),
@@ -52,8 +54,8 @@ impl Transaction {
         }
     }
 
-    /// The first half of [`commit`](Self::commit): everything but the wait for the disk. Who
-    /// calls it for several transactions one after the other decides their order.
+    /// The first half of [`commit`](Self::commit): everything except the wait for the disk. A
+    /// caller that commits several transactions one after the other determines their order.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -62,18 +64,18 @@ impl Transaction {
         Ok(self.core.committing(end, durability))
     }
 
-    /// Prepares under a name of 1 to 256 bytes: from now on the transaction can be committed, or
-    /// rolled back, whatever happens, also after a restart. It keeps its write locks, and takes no
-    /// more reads or writes. Durable, as it asks, when this returns.
+    /// Prepares the transaction under the name `xid`, 1 to 256 bytes. From then on it can be
+    /// committed or rolled back, also after a crash. It keeps its write locks, and accepts no
+    /// more reads or writes. On return the prepare is as durable as the options ask.
     ///
     /// # Errors
-    /// `Exists` if one of this name is prepared; `Invalid` for the name, or if it has ended. Else
-    /// as [`commit`](Self::commit).
+    /// `Exists` if a transaction of this name is prepared; `Invalid` for a bad name, or if the
+    /// transaction has ended; those of [`commit`](Self::commit).
     pub fn prepare(&self, xid: &[u8]) -> Result<()> {
         self.prepare_in_order(xid)?.wait()
     }
 
-    /// The first half of [`prepare`](Self::prepare): everything but the wait for the disk.
+    /// The first half of [`prepare`](Self::prepare): everything except the wait for the disk.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -83,12 +85,12 @@ impl Transaction {
         Ok(self.core.committing(Some(end), state.durability))
     }
 
-    /// Undoes everything the transaction wrote and lets go of its locks.
+    /// Undoes all writes of the transaction and releases its locks. Also acknowledges the end of a
+    /// transaction that the engine has rolled back after a deadlock.
     ///
     /// # Errors
-    /// `Invalid` if it was committed or rolled back by a call before. One that the engine rolled
-    /// back after a deadlock may be rolled back: that says that its end was noticed. Of a prepared
-    /// one those of [`Engine::roll_back_prepared`].
+    /// `Invalid` if an earlier call has committed the transaction or rolled it back; for a prepared
+    /// transaction those of [`Transactions::roll_back_prepared`].
     pub fn rollback(&self) -> Result<()> {
         if let Some(xid) = self.core.prepared_xid() {
             self.core.txns.roll_back_prepared_of(&xid, Some(self.core.id))?;
@@ -97,7 +99,7 @@ impl Transaction {
             return Ok(());
         }
         let mut state = match self.core.active() {
-            // Nothing of it is anywhere but here.
+            // Only this handle has the writes of an active transaction.
             Err(error) if error.kind() == ErrorKind::Closed => self.core.state.lock(),
             Err(error) => return self.core.notice_failure(error),
             Ok(state) => state,
@@ -108,9 +110,9 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Rolls the transaction back unless another thread is in a call of it, or of one of its
-    /// cursors. Returns false then, and nothing has changed; so it never waits for a lock's wait
-    /// to end. One that has ended, or is prepared, stays as it is.
+    /// Rolls back the transaction unless another thread is in a call of it or of one of its
+    /// cursors. In that case returns false and changes nothing, so this call never waits for a
+    /// lock wait of another thread. An ended or prepared transaction stays as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         if self.core.ended.load(Ordering::Acquire) {
@@ -132,8 +134,8 @@ impl Core {
         }
     }
 
-    /// Commits, but for the wait for the disk. Returns where the record ends, if there is one, and
-    /// what to wait for.
+    /// Commits without the wait for the disk. Returns the end of the log record, if there is one,
+    /// and the durability to wait for.
     fn commit(&self) -> Result<(Option<Lsn>, Durability)> {
         let end = match self.active() {
             Ok(mut state) => {
@@ -165,7 +167,7 @@ impl Core {
         Err(error)
     }
 
-    /// Logs what the transaction wrote and makes it visible. Returns where its record ends.
+    /// Logs the writes of the transaction and makes them visible. Returns the end of the record.
     fn log(&self, state: &mut State) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let txns = &self.txns;
@@ -199,7 +201,7 @@ impl Core {
         let sections = sections_of(state.writes.trees(), &state.trees);
         let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
-        // Who decides it may be somebody else, and has the locks go: they are there before it is.
+        // Another thread may resolve the transaction and release its locks: register them first.
         let mut locks = txns.prepared.holds();
         let end = prepared::prepare(&txns.prepared, xid, commit, &mut values)
             .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
@@ -209,7 +211,8 @@ impl Core {
         drop(locks);
         state.writes.hand_over();
         self.end_overlay(state);
-        // The set of prepared transactions has what it wrote, and it reads no more.
+        // The set of prepared transactions owns the writes now, and this transaction no longer
+        // reads.
         state.charge.clear(txns);
         state.snapshot = None;
         state.statement = None;
@@ -220,7 +223,7 @@ impl Core {
     }
 }
 
-/// What of a write set goes to a commit besides the messages in memory.
+/// The parts of a write set that a commit takes in addition to the messages in memory.
 struct Writes {
     attachments: Vec<Attachment>,
     /// Extents of the large values of messages in memory.
@@ -228,7 +231,7 @@ struct Writes {
 }
 
 impl Writes {
-    /// Writes what has to be on disk before the commit.
+    /// Writes the data that must be on disk before the commit.
     fn seal(txns: &Transactions, state: &mut State) -> Result<Self> {
         let State { writes, trees, .. } = state;
         if writes.has_spilled() {
@@ -249,7 +252,7 @@ impl Writes {
         }
         let values = writes.values();
         if !values.is_empty() {
-            // Durable before a record names them (rule 17).
+            // Make the values durable before a record refers to them (rule 17).
             txns.reads
                 .runs
                 .space

@@ -1,5 +1,5 @@
-//! The overlay of a transaction: what its plain reads see in place of what their snapshot has,
-//! below its own writes. It is never committed, and locking reads do not see it.
+//! The overlay of a transaction: corrections that its plain reads see in place of the snapshot's
+//! rows, below its own writes. The overlay is never committed, and locking reads do not see it.
 //!
 //! ```text
 //!  own writes    what the transaction has written
@@ -7,13 +7,15 @@
 //!  snapshot      committed data as of the first read; at read committed, of the statement
 //! ```
 //!
-//! Why: a write meets the newest row, not the snapshot's. Whoever keeps other trees that are
-//! derived from the row (indexes) writes the difference from the newest row to its own, which
-//! says nothing of the difference from the snapshot's row. That one goes here.
-//! [`outdated`](Transaction::outdated) tells of which rows there is one (decision 0036).
+//! Why: a write replaces the newest row, not the snapshot's row. A program that keeps derived
+//! trees (indexes) writes to them the difference between the newest row and its own row. Plain
+//! reads of an index also need the difference between the snapshot's row and the newest row, and
+//! that one goes to the overlay. [`outdated`](Transaction::outdated) says for which rows it
+//! exists (decision 0036).
 //!
-//! An overlay belongs to one snapshot: it ends with it, or with the transaction. Savepoints hold
-//! for it as they do for writes. It takes no locks: nobody else will ever see it.
+//! An overlay belongs to one snapshot and ends with it, or with the transaction. Rolling back to a
+//! savepoint undoes corrections as it undoes writes. The overlay needs no locks, because no other
+//! transaction ever sees it.
 
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, MessageKind, Result, SeqNo};
@@ -32,13 +34,13 @@ pub(super) struct Overlay {
 }
 
 impl Transaction {
-    /// Whether `key` was committed after the snapshot that plain reads of this transaction read
-    /// at, and what its value is there: the outer `None` means that the newest commit is what
-    /// they see. That is also the answer where there is no snapshot (yet), where the overlay has
+    /// Returns the value of `key` at the snapshot of plain reads if another transaction has
+    /// committed the key after the snapshot. The outer `None` means that plain reads see the
+    /// newest commit. The result is also `None` if there is no snapshot (yet), if the overlay has
     /// the key, and under [`snapshot_isolation`](super::TransactionOptions::snapshot_isolation),
-    /// where a write of such a key is a `Conflict`. Own writes do not count. For a key that the
-    /// transaction has locked: else the answer may be old when it comes. Costs next to nothing
-    /// while nobody has committed to the tree since the snapshot.
+    /// where a write of such a key fails with `Conflict`. Ignores own writes. The transaction
+    /// should hold a lock on the key: otherwise the result may be outdated on return. Costs next
+    /// to nothing if there was no commit to the tree since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -64,8 +66,8 @@ impl Transaction {
             .map(Some)
     }
 
-    /// From now on plain reads see this value of `key` in place of the snapshot's, unless the
-    /// transaction writes the key itself. Neither locked nor committed.
+    /// Makes plain reads see this value of `key` in place of the snapshot's, unless the
+    /// transaction writes the key itself. Neither locks nor commits the key.
     ///
     /// # Errors
     /// `Invalid` if plain reads have no snapshot yet, if the transaction has ended, for a key or
@@ -76,8 +78,8 @@ impl Transaction {
         self.core.put(&mut state, tree, key, value, Target::Overlay)
     }
 
-    /// From now on plain reads see no value of `key`, unless the transaction writes it itself.
-    /// Neither locked nor committed.
+    /// Makes plain reads see no value of `key`, unless the transaction writes the key itself.
+    /// Neither locks nor commits the key.
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
@@ -90,16 +92,16 @@ impl Transaction {
     }
 }
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Target {
-    /// To what the transaction commits.
+    /// The write set, which the transaction commits.
     Commit,
     Overlay,
 }
 
 impl Core {
-    /// The snapshot that plain reads read at, if it was taken.
+    /// The snapshot of plain reads, if it was taken.
     fn snapshot_taken(&self, state: &State) -> Option<SeqNo> {
         let snapshot = match self.options.isolation {
             Isolation::Serializable => None,
@@ -130,11 +132,11 @@ impl Core {
     /// The overlay ends with its snapshot.
     pub(super) fn end_overlay(&self, state: &mut State) {
         let Some(mut overlay) = state.overlay.take() else { return };
-        // Its runs and large values are in no record, whatever became of the log.
+        // No log record refers to the overlay's runs and large values, so discarding them is safe.
         overlay.writes.discard(&self.txns.spill);
     }
 
-    /// Feeds what the overlay of the snapshot `at` has of `key`.
+    /// Feeds the messages that the overlay of the snapshot `at` has for `key`.
     pub(super) fn look_into_overlay(
         &self,
         state: &mut State,
@@ -150,7 +152,7 @@ impl Core {
         }
     }
 
-    /// What the overlay of the snapshot `at` has of a tree, for a cursor.
+    /// The messages that the overlay of the snapshot `at` has for a tree, for a cursor.
     pub(super) fn overlay_of(
         &self,
         state: &mut State,
@@ -169,13 +171,13 @@ impl State {
         (Some(overlay.at) == at).then_some(&mut overlay.writes)
     }
 
-    /// Bytes of memory of what was written, about.
+    /// Approximate memory of the write set and the overlay, bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         let overlay = self.overlay.as_ref().map_or(0, |overlay| overlay.writes.memory_bytes());
         self.writes.memory_bytes() + overlay
     }
 
-    /// Remembers a tree that is written to.
+    /// Adds a tree to those that the transaction has written to.
     pub(super) fn remember(&mut self, tree: &Tree) {
         let is_last = self.trees.last().is_some_and(|last| Arc::ptr_eq(last, tree.core()));
         if !is_last && !self.trees.iter().any(|known| Arc::ptr_eq(known, tree.core())) {

@@ -9,7 +9,8 @@ use crate::options::{Isolation, Wait};
 use frondb_tree::{Tree, get};
 
 impl Transaction {
-    /// The value of `key`, own writes included. At serializable it locks the key, in shared mode.
+    /// The value of `key`, own writes included. At serializable the call locks the key in shared
+    /// mode.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -24,18 +25,20 @@ impl Transaction {
         self.core.get(&mut state, tree, key, at)
     }
 
-    /// The newest value of `key`, whatever the snapshot, after it was locked in exclusive mode;
-    /// also if there is none. Nobody else can lock or write it until the transaction ends.
+    /// Locks `key` in exclusive mode, whether it has a value or not, and returns its newest value
+    /// regardless of the snapshot. No other transaction can lock or write the key until this one
+    /// ends.
     ///
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back; `Busy`
-    /// for a locked row unless it is waited for; `Cancelled`.
+    /// for a locked row if `wait` is not [`Wait::Timeout`]; `Cancelled`.
     pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
         self.get_locked(tree, key, LockMode::Exclusive, wait)
     }
 
-    /// The newest value of `key`, whatever the snapshot, after it was locked in shared mode:
-    /// others can lock it in that mode too, and nobody can write it until the transaction ends.
+    /// Locks `key` in shared mode and returns its newest value regardless of the snapshot. Other
+    /// transactions can also lock the key in shared mode, and none can write it until this one
+    /// ends.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -43,8 +46,8 @@ impl Transaction {
         self.get_locked(tree, key, LockMode::Shared, wait)
     }
 
-    /// Locks all keys with `lo <= key < hi`, there or not, until the transaction ends; without `hi`
-    /// all from `lo` on.
+    /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
+    /// `hi` all keys from `lo` on.
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
@@ -84,9 +87,9 @@ impl Transaction {
         self.core.get(&mut state, tree, key, None)
     }
 
-    /// Gives up the lock of a key that the last locking get has locked: for a caller that looked and does
-    /// not want it. Only at read committed and below, only if the transaction had no lock on it before,
-    /// and only if it has locked or written nothing since; else nothing happens.
+    /// Releases the lock that the last locking get has taken on `key`, for a caller that does not
+    /// want the row. Does nothing above read committed, if the transaction had a lock on the key
+    /// before the get, or if it has locked or written anything since.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -100,7 +103,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The values of several keys, in their order; of one moment unless each is locked.
+    /// The values of several keys, in the order of `keys`; at one point in time unless each key
+    /// is locked.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -137,7 +141,7 @@ impl Transaction {
 }
 
 impl Core {
-    /// The value of `key` in own writes over what `at` sees.
+    /// The value of `key` in own writes, or else at the snapshot `at`.
     pub(super) fn get(
         &self,
         state: &mut State,
@@ -152,7 +156,7 @@ impl Core {
             .while_open(|| get::get_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
-    /// Whether `key` has a value in own writes over what `at` sees.
+    /// Whether `key` has a value in own writes, or else at the snapshot `at`.
     pub(super) fn exists(
         &self,
         state: &mut State,
@@ -167,7 +171,7 @@ impl Core {
             .while_open(|| get::exists_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
-    /// What lies above committed data: own writes, and for a read at a snapshot the overlay.
+    /// The layers above committed data: own writes, and for a read at a snapshot the overlay.
     fn own_lookup(
         &self,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! Writes of a transaction: lock, check, note in the write set.
+//! Writes of a transaction: lock the key, check for conflicts, add the message to the write set.
 
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
@@ -13,17 +13,17 @@ use frondb_commit::write_value;
 use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, range_changed_since};
 
-/// Bytes written after which the memory is looked at again.
+/// Bytes written between two updates of the memory charge.
 const LOOK_BYTES: u64 = 16 << 10;
 
-/// A write set with less in memory than this leaves spilling to others.
+/// A write set with fewer bytes in memory does not spill; larger ones do.
 const SPILL_BYTES_MIN: u64 = 64 << 10;
 
-/// What a message takes beyond its key and value, about.
+/// Approximate overhead of a message in memory, bytes.
 const MESSAGE_BYTES: u64 = 16;
 
 impl Transaction {
-    /// Sets the value of `key`, after locking it. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+    /// Locks `key` and sets its value. Keys have 0 to 32 KiB, values 0 to 64 MiB.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended, for a key or value that is too long or a tree of
@@ -37,10 +37,11 @@ impl Transaction {
     }
 
     /// Sets the value of a `key` that has none. The check comes after the lock (rule 21), so that
-    /// nobody can come in between.
+    /// no other transaction can insert the key in between.
     ///
     /// # Errors
-    /// `Exists` if the key has a value; it stays locked. Else as [`put`](Self::put), and of a get.
+    /// `Exists` if the key has a value: the key stays locked. Those of [`put`](Self::put) and
+    /// [`get`](Self::get).
     pub fn insert(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
@@ -51,7 +52,7 @@ impl Transaction {
         self.core.put(&mut state, tree, key, value, Target::Commit)
     }
 
-    /// Removes `key`, whether it exists or not, after locking it.
+    /// Locks `key` and deletes it, whether it exists or not.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -62,8 +63,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Applies the tree's update function to `key` with this operand, without reading it, after
-    /// locking it.
+    /// Locks `key` and applies the tree's update function to it with this operand, without
+    /// reading the key.
     ///
     /// # Errors
     /// As [`put`](Self::put); `Invalid` if the tree has no update function, or was opened
@@ -82,8 +83,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes all keys with `lo <= key < hi`, after locking the range; without `hi` all from `lo`
-    /// on. An empty range removes nothing.
+    /// Locks the range `lo <= key < hi` and deletes all keys in it; without `hi` all keys from
+    /// `lo` on. An empty range deletes nothing.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -100,7 +101,7 @@ impl Transaction {
 }
 
 impl Core {
-    /// Checks a write and makes room for it.
+    /// Checks a write and makes room for it in memory.
     pub(super) fn begin_write(
         &self,
         tree: &Tree,
@@ -111,7 +112,7 @@ impl Core {
         self.txns.reads.health.check_writable()?;
         check_lengths(key, value)?;
         if self.options.snapshot_isolation {
-            // Before the lock: what is committed while it is waited for is a conflict.
+            // Take the snapshot before the lock: a commit during the lock wait is a conflict.
             self.snapshot(&mut state)?;
         }
         if state.charge.pending >= LOOK_BYTES {
@@ -127,7 +128,7 @@ impl Core {
         self.check_unchanged(state, tree, key)
     }
 
-    /// Under snapshot isolation: fails if `key`, which is locked, was changed since the snapshot.
+    /// Under snapshot isolation: fails if the locked `key` was changed since the snapshot.
     pub(super) fn check_unchanged(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<()> {
         if !self.options.snapshot_isolation {
             return Ok(());
@@ -174,7 +175,7 @@ impl Core {
             self.write_to(state, tree, target, |writes| writes.write(put, key, value));
             return Ok(());
         }
-        // A large value goes to the disk now; the commit makes it durable.
+        // Write a large value to disk now; the commit makes it durable.
         let _call = self.txns.calls.begin()?;
         let space = &self.txns.reads.runs.space;
         let mut extents = Vec::new();
@@ -213,14 +214,14 @@ impl Core {
         }
     }
 
-    /// Brings the memory charge up to date, and spills if all write sets together have too much.
+    /// Updates the memory charge, and spills if all write sets together exceed their limit.
     fn make_room(&self, state: &mut State) -> Result<()> {
         let txns = &self.txns;
         let limit = txns.background.jobs.shares.now().write_set_bytes();
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;
-            // What is spilled is copied and sorted first.
+            // Spilling copies and sorts the messages first.
             let State { writes, overlay, trees, .. } = &mut *state;
             let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);
             let writes = match overlay {
