@@ -1,18 +1,20 @@
-//! [`Damage`]: what an open met that goes on where another would fail.
+//! [`Damage`]: the damage that a salvage found in a database.
 
 use frondb_block::frame::repair::Findings;
 use frondb_core::{Error, Result};
 
-/// What an open met that goes on where another would fail: [`Engine::salvage`](crate::Engine::salvage).
+/// The damage that [`Engine::salvage`](crate::Engine::salvage) found and tolerated.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Damage {
-    /// Damage that was put right, each with its place: one byte, after which a checksum of 64 bits fits.
+    /// Repaired damage, each with its place: one byte, after whose repair a 64-bit checksum
+    /// matches.
     pub repaired: Vec<Error>,
-    /// Where the manifest or the log was cut, each with its place: what is behind is lost, so the trees are as of an
-    /// earlier moment, and nobody knows which of their rows have changed since.
+    /// The places where the manifest or the log was cut. Everything after such a place is lost:
+    /// the trees are in an earlier state, and it is unknown which of their rows have changed
+    /// since.
     pub lost: Vec<Error>,
-    /// Trees that cannot be put together, by name.
+    /// Trees that cannot be opened: name and reason.
     pub trees: Vec<(String, Error)>,
 }
 
@@ -23,7 +25,7 @@ impl Damage {
     }
 }
 
-/// What went well; `None` if it did not and a salvage goes on without.
+/// The value of `result`. During a salvage, records an error in `damage` and returns `None`.
 pub(crate) fn tolerate<T>(
     damage: &mut Option<&mut Damage>,
     result: Result<T>,

@@ -1,4 +1,4 @@
-//! The files that an open database owns, with their sizes: for status pages.
+//! Lists the files of an open database with their sizes, for status pages.
 
 use frondb_core::{ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
@@ -6,17 +6,17 @@ use frondb_device::{OpenOptions, SharedDevice};
 use crate::engine::Engine;
 use crate::layout::LOCK_FILE;
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[non_exhaustive]
 pub enum FileKind {
     /// Runs of all trees and large values.
     Data,
-    /// A segment of the log, in use or kept for later.
+    /// A log segment, in use or kept for reuse.
     Log,
-    /// Which runs there are: the manifest and its superblocks.
+    /// The manifest, which lists all trees and runs, and its superblocks.
     Manifest,
-    /// A lock or the mark of an owner: a few bytes.
+    /// A lock file or an owner mark of a few bytes.
     Mark,
 }
 
@@ -24,18 +24,18 @@ pub enum FileKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileInfo {
-    /// Its path.
+    /// The path.
     pub path: String,
-    /// What it is for.
+    /// The purpose.
     pub kind: FileKind,
-    /// Its length, bytes.
+    /// The length, bytes.
     pub bytes: u64,
-    /// Bytes that it takes on the device: less where it has holes.
+    /// Bytes allocated on the device: fewer than `bytes` if the file has holes.
     pub allocated_bytes: u64,
 }
 
 impl FileKind {
-    /// `None` for what is not the database's.
+    /// The kind of a file, by its name; `None` for files that do not belong to the database.
     fn of(name: &str) -> Option<Self> {
         let is_data = name.starts_with("data-") && name.ends_with(".fdb");
         let is_manifest = name.starts_with("MANIFEST-") || name.starts_with("SUPER");
@@ -50,7 +50,7 @@ impl FileKind {
 }
 
 impl Engine {
-    /// The files that the database owns, by kind and path.
+    /// The files of the database, sorted by kind and path.
     ///
     /// # Errors
     /// Those of the device; `Closed`.
@@ -71,7 +71,7 @@ fn add(device: &SharedDevice, files: &mut Vec<FileInfo>) -> Result<()> {
     for name in device.list("")? {
         let Some(kind) = FileKind::of(&name) else { continue };
         let file = match device.open(&name, OpenOptions::READ) {
-            // A segment of the log, or a manifest, that has just been let go of.
+            // A log segment or manifest file that was removed after the directory was listed.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             other => other?,
         };

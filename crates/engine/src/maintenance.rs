@@ -1,4 +1,4 @@
-//! Figures of an open engine.
+//! Collects the statistics of an open database from its parts.
 
 use frondb_background::Background;
 use frondb_core::budget::Part;
@@ -9,7 +9,7 @@ use frondb_catalog::Catalog;
 use frondb_tree::{TreeCore, Version};
 use frondb_txn::Transactions;
 
-/// Figures of one tree.
+/// Statistics of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
     let version = tree.version();
     let totals = version.trunk.root.totals;
@@ -28,7 +28,7 @@ pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
     }
 }
 
-/// Figures of the runs of commits that are not part of the trunk yet.
+/// Statistics of committed runs that are not part of the trunk yet.
 #[derive(Default)]
 struct Above {
     entries: u64,
@@ -49,7 +49,7 @@ fn above(version: &Version) -> Above {
     sum
 }
 
-/// Figures of the parts, in a time that does not grow with the trees.
+/// Statistics of all parts except background work. The time does not depend on the number of trees.
 pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut EngineStats) {
     let jobs = &txns.background.jobs;
     stats.trees = jobs.trees.len() as u64;

@@ -1,4 +1,5 @@
-//! [`ManifestState`]: what the edits of a manifest make, from nothing.
+//! [`ManifestState`]: the state that recovery builds by applying all edits of the manifest in
+//! order.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +15,7 @@ pub(crate) fn damaged(message: String) -> Error {
     Error::corruption("MANIFEST", 0, "manifest record", message)
 }
 
-/// What the manifest says.
+/// The contents of the manifest.
 #[derive(Default)]
 pub(crate) struct ManifestState {
     pub(crate) trees: BTreeMap<TreeId, TreeState>,
@@ -25,7 +26,7 @@ pub(crate) struct ManifestState {
     pub(crate) seq: SeqNo,
 }
 
-/// What the manifest says of a tree.
+/// The contents of the manifest for one tree.
 pub(crate) struct TreeState {
     pub(crate) name: String,
     pub(crate) options: TreeOptions,
@@ -37,12 +38,15 @@ pub(crate) struct TreeState {
 }
 
 impl ManifestState {
-    /// The last tree that was made.
+    /// The largest tree id that the manifest has ever had.
     pub(crate) fn last_tree(&self) -> u32 {
         self.ids.tree
     }
 
     /// Applies one edit.
+    ///
+    /// # Errors
+    /// `Corruption` if the edit contradicts earlier ones.
     pub(crate) fn apply(&mut self, edit: Edit) -> Result<()> {
         match edit {
             Edit::CreateTree { tree, name, options, root } => {
@@ -117,7 +121,7 @@ impl ManifestState {
                 self.log_start = self.log_start.max(start);
                 self.log_durable = self.log_durable.max(durable);
             }
-            // Of a tree that is no more, if a transaction met its end: nobody asks for it.
+            // May name a dropped tree; harmless.
             Edit::Pending(part) => {
                 let last = part.runs.iter().map(|run| run.id.get()).max();
                 self.ids.run = self.ids.run.max(last.unwrap_or(0));

@@ -1,5 +1,5 @@
-//! How the memory is changed while the engine is open; how it is shared out says
-//! [`frondb_tree::Memory`].
+//! Changes and reports the memory budget of an open database. [`frondb_tree::Memory`] says how the
+//! parts share the budget.
 
 use frondb_core::Result;
 use frondb_core::budget::Part;
@@ -9,12 +9,12 @@ use frondb_core::sync::atomic::Ordering;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Changes how much memory the engine may use. The cache has given back what is too much, and
-    /// memtables that are too large are being flushed, when it returns.
+    /// Changes the memory budget, bytes. On return the cache has shrunk to its new share, and
+    /// flushes of memtables above theirs have begun.
     ///
     /// # Errors
-    /// `Invalid` for less than 16 MiB, and for less than twice a write buffer of a fixed size: nothing
-    /// is changed. `Closed`, `Poisoned`.
+    /// `Invalid` for less than 16 MiB, and for less than twice a write buffer of a fixed size:
+    /// nothing has changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.begin_call()?;
         let background = self.background();
@@ -34,14 +34,14 @@ impl Engine {
         if background.is_manual() {
             background.run_pending();
         }
-        // Blocks that the cache gave up are idle now, not the system's yet.
+        // The allocator keeps the memory of evicted blocks idle: return it to the system.
         frondb_core::mem::trim();
         self.txns.reads.health.check_unpoisoned()
     }
 
-    /// Says how much memory the program holds for the engine's sake, as a server does for its connections. It is
-    /// charged as the engine's own, up to an eighth of the memory (a sixteenth of less than 64 MiB): the cache
-    /// makes room.
+    /// Sets how many bytes the program holds because of the database, such as a server's memory
+    /// for its connections. The budget is charged with them, up to an eighth of the budget (a
+    /// sixteenth of a budget below 64 MiB), and the cache shrinks accordingly.
     ///
     /// # Errors
     /// `Closed`.
@@ -53,7 +53,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What each part has charged, and the most it ever had: name, bytes, bytes.
+    /// The name, the current charge and the peak charge of each part; both in bytes.
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
         let budget = &self.txns.reads.budget;
@@ -61,7 +61,7 @@ impl Engine {
         Part::ALL.map(of).to_vec()
     }
 
-    /// How much memory the engine may use.
+    /// The memory budget, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.txns.reads.budget.total()

@@ -1,4 +1,4 @@
-//! Options of an open engine.
+//! [`EngineOptions`]: the options of an open, with their ranges.
 
 use std::time::Duration;
 
@@ -8,41 +8,42 @@ use frondb_wal::{SyncMode, WalOptions};
 
 use frondb_tree::{Memory, MemoryRules};
 
-/// Options of an open engine.
+/// The options of an open.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// The one memory budget, bytes: cache, memtables, filters, indexes and work buffers.
+    /// The memory budget of all parts, bytes: cache, memtables, filters, indexes and work buffers.
     /// At least 16 MiB; without background threads 4 MiB.
     pub memory_bytes: u64,
-    /// Memtable bytes at which the largest is frozen and flushed; 0 for a quarter of the memory, of little
-    /// memory less (rule 4); else 16 KiB to half of the memory.
+    /// Bytes of all memtables at which the largest is frozen and flushed: 16 KiB to half of the
+    /// memory. 0 means a quarter of the memory, or less if there is little memory (rule 4).
     pub write_buffer_bytes: u64,
-    /// Make a new database if the directory has none.
+    /// Create a new database if the directory has none.
     pub create: bool,
     /// Fail if the directory has a database already.
     pub create_new: bool,
     /// Open without writing a byte: see [`Engine::open`](crate::Engine::open).
     pub read_only: bool,
-    /// What [`Durability::Sync`] waits for, until it is changed.
+    /// What [`Durability::Sync`](crate::Durability::Sync) waits for at first.
     pub sync: SyncMode,
-    /// A file of the log is closed before it grows beyond so many bytes: 64 KiB to 1 GiB; 0 for a
-    /// quarter of the write buffer, at most 100 MiB.
+    /// Largest size of a log segment, bytes: 64 KiB to 1 GiB. 0 means a quarter of the write
+    /// buffer, at most 100 MiB.
     pub wal_segment_bytes: u64,
     /// Compress log records with lz4 where it pays.
     pub wal_compression: bool,
-    /// Threads for flushes and merges; 0 runs all of it inside the calls that need it, for
+    /// Threads for flushes and merges. 0 means that calls do background work themselves, for
     /// deterministic tests.
     pub background_threads: usize,
-    /// Bypass the operating system's cache for data files where the file system can.
+    /// Bypass the operating system's cache for data files if the file system supports it.
     pub direct_io: bool,
-    /// Disk space kept for deletes and one merge on a full disk (rule 25), bytes; at most 256 MiB.
+    /// Disk space reserved for deletes and one merge on a full disk (rule 25), bytes; at most 256
+    /// MiB.
     pub reserve_bytes: u64,
-    /// How long a record of the log may be the only place of its messages, about; zero for as long as
-    /// the log is short enough. At most a year.
+    /// Approximate limit for how long a message may be in the log only, before it is flushed; at
+    /// most a year. Zero means no limit while the log is short enough.
     pub checkpoint_period: Duration,
-    /// Bytes a second that flushes and merges may write; 0 for no limit.
+    /// Rate limit of flushes and merges, bytes written per second; 0 means no limit.
     pub background_bytes_per_second: u64,
-    /// Update functions that trees may name.
+    /// The update functions that trees may use.
     pub update_fns: UpdateFns,
 }
 
@@ -68,9 +69,10 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// Smallest budget accepted, bytes: the smallest that the whole process keeps to.
+    /// Smallest memory budget, bytes: the smallest that the whole process keeps to.
     pub const MEMORY_BYTES_MIN: u64 = MemoryRules::BYTES_MIN;
-    /// The same without background threads, for tests: there the parts keep to it.
+    /// Smallest memory budget without background threads, bytes; for tests. The parts keep to it,
+    /// not the whole process.
     pub const MEMORY_BYTES_MIN_WITHOUT_THREADS: u64 = MemoryRules::BYTES_MIN_WITHOUT_THREADS;
     /// Largest reserve accepted, bytes.
     pub const RESERVE_BYTES_MAX: u64 = 256 << 20;
@@ -112,7 +114,7 @@ impl EngineOptions {
         self.sync.check()
     }
 
-    /// How the log is written.
+    /// The options of the log.
     pub(crate) fn wal(&self) -> WalOptions {
         let segment_bytes = match self.wal_segment_bytes {
             0 => (self.memory().write_buffer_bytes() / 4)
@@ -129,12 +131,12 @@ impl EngineOptions {
         }
     }
 
-    /// How the memory is shared out when it is opened.
+    /// How the parts share the memory at the open.
     pub(crate) fn memory(&self) -> Memory {
         self.memory_rules().of(self.memory_bytes)
     }
 
-    /// What the options say of memory, but for how much there is.
+    /// The rules for sharing any amount of memory.
     pub(crate) fn memory_rules(&self) -> MemoryRules {
         MemoryRules {
             write_buffer: self.write_buffer_bytes,

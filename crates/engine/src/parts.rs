@@ -1,4 +1,4 @@
-//! [`Parts`]: the parts of a database as an open puts them together, each with the handles that it takes.
+//! [`Parts`]: constructs the parts of a database at an open, each with the handles that it needs.
 
 use frondb_background::{Background, JobContext, Queue};
 use frondb_catalog::{Catalog, CatalogParts};
@@ -20,12 +20,12 @@ use frondb_writeset::SpillEnv;
 
 use crate::options::EngineOptions;
 
-/// What recovery has found of a database, before there are trees.
+/// The results of recovery's first reading, before the trees exist.
 pub(crate) struct Found {
     pub(crate) wal: Wal,
-    /// Where the log begins that is needed.
+    /// Start of the part of the log that is still needed.
     pub(crate) log_from: Lsn,
-    /// How far the manifest knows the log to be durable.
+    /// End of the part of the log that is durable according to the manifest.
     pub(crate) log_known: Lsn,
     pub(crate) manifest: Manifest,
     pub(crate) pending: PendingState,
@@ -34,7 +34,7 @@ pub(crate) struct Found {
     pub(crate) last: SeqNo,
 }
 
-/// The parts of a database that recovery fills with trees.
+/// The parts of a database, to which recovery adds the trees.
 pub(crate) struct Parts {
     pub(crate) jobs: Arc<JobContext>,
     pub(crate) queue: Arc<Queue>,
@@ -46,7 +46,7 @@ pub(crate) struct Parts {
     pub(crate) account: Arc<MemtableAccount>,
 }
 
-/// Tells databases that are open in this process apart.
+/// Ids that distinguish the databases open in this process.
 static ENGINES: ProcessCounter = ProcessCounter::new(1);
 
 impl Parts {
@@ -116,7 +116,7 @@ impl Parts {
         Self { jobs, queue, committer, pending, prepared, locks, catalog, account }
     }
 
-    /// The transactions of the database, and below them its background work.
+    /// Constructs the transaction context of the database, and the background work below it.
     pub(crate) fn transactions(&self, options: &EngineOptions) -> Arc<Transactions> {
         let jobs = &self.jobs;
         let background = Background::new(

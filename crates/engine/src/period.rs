@@ -1,4 +1,4 @@
-//! The checkpoint period of an open engine; what it does is in [`frondb_background`].
+//! The checkpoint period of an open database; [`frondb_background`] implements it.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use frondb_core::Result;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Changes how long a record of the log may be the only place of its messages, about; zero for as
-    /// long as the log is short enough.
+    /// Changes the checkpoint period: the approximate limit for how long a message may be in the
+    /// log only, before it is flushed. Zero means no limit while the log is short enough.
     ///
     /// # Errors
     /// `Invalid` for more than a year; `Closed`.
@@ -20,7 +20,7 @@ impl Engine {
         Ok(())
     }
 
-    /// How long a record of the log may be the only place of its messages; zero for no limit.
+    /// The checkpoint period; zero means no limit.
     #[must_use]
     pub fn checkpoint_period(&self) -> Duration {
         self.background().period()

@@ -1,9 +1,9 @@
-//! Commits and prepares of private runs without a transaction in front: for tests, which drive what
-//! lies below write sets with it. Not part of the product.
+//! Commits and prepares private runs without a transaction, for tests of the code below write sets.
+//! Not part of the product.
 //!
-//! Messages of a part are numbered as they stand and cut into runs by age. Each keeps its number, so
-//! runs hold several messages of a key where there are several; with `base`, all are puts of
-//! different keys in order, and the runs are cut by key.
+//! The messages of a part are numbered in their order and cut into runs by age. Each message
+//! keeps its number, so a run may hold several messages of a key. With `base`, the messages are
+//! puts of different keys in key order, and the runs are cut by key.
 
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::Arc;
@@ -28,32 +28,32 @@ pub enum PrivateMessage {
     DeleteRange(Vec<u8>, Option<Vec<u8>>),
 }
 
-/// What a commit writes to one tree by private runs.
+/// The private runs that a commit adds to one tree.
 #[derive(Clone, Debug)]
 pub struct PrivatePart {
     /// The tree.
     pub tree: Tree,
-    /// In their order.
+    /// The messages, oldest first.
     pub messages: Vec<PrivateMessage>,
-    /// Into how many runs they are cut.
+    /// The number of runs.
     pub runs: usize,
-    /// Whether these are written as a base.
+    /// Whether the runs are base runs.
     pub base: bool,
 }
 
-/// A message with its number, and its value or what refers to it.
+/// A message: key, number, kind, and value or reference to a large value.
 type Numbered = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 
 impl Engine {
-    /// Lets go of the locks of transactions that were found prepared: what a test writes without
-    /// locks would wait for them.
+    /// Releases the locks of prepared transactions that recovery found, because the plain batches
+    /// of a test would wait for them.
     pub fn forget_prepared_locks(&self) {
         self.txns.prepared.holds().clear();
     }
 }
 
 impl PrivatePart {
-    /// Writes the runs. After an error nothing is left of them.
+    /// Writes the runs. After an error the runs are removed.
     pub(crate) fn write(&self, txns: &Transactions) -> Result<Attachment> {
         let mut attachment = Attachment {
             tree: Arc::clone(self.tree.core()),
@@ -134,7 +134,7 @@ fn write_all(txns: &Transactions, parts: &[PrivatePart]) -> Result<Vec<Attachmen
 }
 
 impl Engine {
-    /// Commits parts as private runs, and a batch behind them, all or nothing.
+    /// Commits parts as private runs, and a batch after them, atomically.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -153,10 +153,11 @@ impl Engine {
         txns.committer.make_durable(committed.end, durability)
     }
 
-    /// Prepares a transaction that has written these parts, and a batch behind them.
+    /// Prepares a transaction that has written these parts, and a batch after them.
     ///
     /// # Errors
-    /// As [`write`](Self::write); `Exists` if one of this name is prepared; `Invalid` for a bad name.
+    /// As [`write`](Self::write); `Exists` if one of this name is prepared; `Invalid` for a bad
+    /// name.
     pub fn prepare_private(
         &self,
         xid: &[u8],
@@ -173,7 +174,7 @@ impl Engine {
         txns.committer.make_durable(end, durability)
     }
 
-    /// Keeps what is frozen of a tree from being flushed, or lets it be flushed.
+    /// Blocks or allows flushes of a tree's frozen memtables.
     pub fn block_flushes(&self, tree: &Tree, blocked: bool) {
         tree.core().install.lock().flushing = blocked;
         if !blocked {
@@ -181,8 +182,8 @@ impl Engine {
         }
     }
 
-    /// Bytes in extents that nothing of the open engine refers to, with nothing under way and no
-    /// reader of an older version.
+    /// Bytes in extents that no part of the database refers to. REQUIRES: no call or background
+    /// job is running, and no reader holds an older version.
     #[must_use]
     pub fn leaked_bytes(&self) -> i64 {
         let txns = &self.txns;
@@ -204,7 +205,7 @@ impl Engine {
         txns.reads.runs.space.stats().used_bytes as i64 - known as i64
     }
 
-    /// Writes the parts, makes them pending, and runs `commit`; gives them back if that fails.
+    /// Writes the parts, makes them pending, and runs `commit`; removes them if it fails.
     fn with_attachments<T>(
         &self,
         parts: &[PrivatePart],

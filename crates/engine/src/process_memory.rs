@@ -1,14 +1,14 @@
-//! [`ProcessMemory`]: memory of the process beside what the parts of the engine charge.
+//! [`ProcessMemory`]: the memory of the process that no part of the database charges.
 
 use frondb_core::budget::Reservation;
 use frondb_core::mem::IdleMemory;
 use frondb_core::sync::Mutex;
 use frondb_tree::Memory;
 
-/// What the process takes beside what the parts charge, charged ahead.
+/// The charge for memory that no part charges: the allocator's overhead and the program's memory.
 pub(crate) struct Beside {
     charged: Reservation,
-    /// What the program holds for the engine's sake, as it says.
+    /// Bytes that the program says it holds because of the database.
     pub(crate) outside: u64,
 }
 
@@ -23,10 +23,10 @@ impl Beside {
     }
 }
 
-/// What is kept of the process's memory. The first lock is held while the memory is changed.
+/// The process's memory settings. A change of the memory budget holds the lock of `beside`.
 pub(crate) struct ProcessMemory {
     pub(crate) beside: Mutex<Beside>,
-    /// How much the block allocator may keep idle.
+    /// How many bytes the block allocator may keep idle.
     pub(crate) idle: Mutex<IdleMemory>,
 }
 

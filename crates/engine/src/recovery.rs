@@ -1,17 +1,19 @@
 //! Opening: the manifest's snapshot and edits, then the log.
 //!
-//! 0. Look whether this is a database or may become one ([`exists`]); nothing is changed until then.
+//! 0. Check that the directory has a database or may become one ([`exists`]), before any change.
 //! 1. Lock the directory.
-//! 2. Read the manifest; apply its edits to nothing ([`ManifestState`]). Make sure that the log's
+//! 2. Read the manifest and apply its edits to an empty [`ManifestState`]. Make sure that the log's
 //!    directory is this database's ([`frondb_wal::owner`]) and lock it.
-//! 3. Read the log from where it is needed, for what must be known before the first message is taken: where it
-//!    ends, which pending runs it commits, which extents its large values have ([`crate::survey`]).
-//! 4. Open the space with the extents of runs and of large values as used; all else is free, what is
-//!    pending and belongs to no transaction that was committed or prepared too.
+//! 3. Read the needed part of the log a first time ([`crate::survey`]). The replay of the first message
+//!    needs the results: the end of the log, the pending runs that the log commits, and the extents of
+//!    its large values.
+//! 4. Open the space with the extents of runs and of large values as used. All other extents are free,
+//!    also those of pending runs whose transaction was neither committed nor prepared.
 //! 5. Build the trunks and publish each tree's first version.
-//! 6. Read the log again, into memtables, leaving out what is in runs already (each tree's flushed SeqNo); pending
-//!    runs that it commits go between them. Memtables that fill the write buffer are flushed on the way
-//!    ([`crate::replay`]), so the memory does not grow with the log.
+//! 6. Read the log a second time into memtables ([`crate::replay`]), skipping messages that are in runs
+//!    already (up to each tree's flushed SeqNo). Pending runs that the log commits go between the
+//!    memtables. Replay flushes memtables that fill the write buffer, so the memory does not grow with
+//!    the log.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -40,7 +42,7 @@ use crate::survey::Survey;
 use frondb_records::decode_edit;
 use frondb_tree::InstallState;
 
-/// What the recovery of an open found, for the log and for tools.
+/// The results of the recovery at an open, for log messages and tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
@@ -60,19 +62,19 @@ pub struct Recovery {
     pub manifest_tail: Option<String>,
 }
 
-/// What an open has made of a directory.
+/// The results of opening a directory.
 pub(crate) struct Recovered {
     pub(crate) parts: Parts,
     pub(crate) recovery: Recovery,
     pub(crate) beside: Beside,
-    /// Where the log is.
+    /// The directory of the log.
     pub(crate) log_device: SharedDevice,
     /// The lock of the log's directory.
     pub(crate) lock: DeviceLock,
 }
 
-/// Opens or makes the database in `device`; `log_device` is where its log is, if not in a directory
-/// of `device`. The lock is that of the log's directory.
+/// Opens or creates the database in `device`. `log_device` has the log if it is not in a
+/// directory of `device`.
 pub(crate) fn open(
     device: SharedDevice,
     log_device: Option<SharedDevice>,
@@ -85,7 +87,7 @@ pub(crate) fn open(
         open_manifest(&device, log_device, &options, &mut recovery, &mut damage)?;
     let budget = Budget::new(options.memory_bytes);
     let db_id = manifest.db_id();
-    // What a salvage could not find of the log it has noted.
+    // A salvage has already recorded a missing end of the log: do not report it again.
     let (start, durable) = match &damage {
         None => (state.log_start, state.log_durable),
         Some(_) => (state.log_start, state.log_start),
@@ -131,7 +133,8 @@ pub(crate) fn open(
     let runs = RunEnv::new(space, cache, Arc::clone(&budget));
     let beside = Beside::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
     let log_from = start;
-    // What nobody commits any more is forgotten by the next snapshot of the manifest.
+    // The next snapshot of the manifest drops pending parts that no transaction can commit any
+    // more.
     let pending = std::mem::take(&mut state.pending);
     state.ids.txn = state.ids.txn.max(surveyed.last_txn);
     let last = state.seq.max(surveyed.last_seq);
@@ -142,35 +145,35 @@ pub(crate) fn open(
     let mut replay = Replay::new(&parts, start, &mut surveyed);
     surveyed.restore_prepared(&parts, &mut damage)?;
     recovery.prepared = parts.prepared.set().len() as u64;
-    let mut progress = Progress { told: parts.jobs.reads.now(), records: 0, bytes: 0 };
+    let mut progress = Progress { reported: parts.jobs.reads.now(), records: 0, bytes: 0 };
     while let Some(record) = again.next_record(end)? {
         let taken = replay.take(record.start, record.end, record.payload);
         if tolerate(&mut damage, taken)?.is_none() {
             break;
         }
-        progress.tell(record.payload.len(), &recovery, parts.jobs.reads.now());
+        progress.report(record.payload.len(), &recovery, parts.jobs.reads.now());
     }
     recovery.messages = replay.finish();
     report(&recovery);
     Ok(Recovered { parts, recovery, beside, log_device, lock })
 }
 
-/// Between two messages that say how far a long recovery is.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Time between two progress messages of a long recovery.
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
-/// Says how far a long recovery is, to whoever waits for it.
+/// Logs the progress of a long recovery.
 struct Progress {
-    told: Nanos,
+    reported: Nanos,
     records: u64,
     bytes: u64,
 }
 
 impl Progress {
-    fn tell(&mut self, payload_bytes: usize, recovery: &Recovery, now: Nanos) {
+    fn report(&mut self, payload_bytes: usize, recovery: &Recovery, now: Nanos) {
         self.records += 1;
         self.bytes += payload_bytes as u64;
-        if now.since(self.told) >= TELL_EVERY {
-            self.told = now;
+        if now.since(self.reported) >= PROGRESS_EVERY {
+            self.reported = now;
             let (records, bytes) = (self.records, self.bytes);
             let (of_records, of_bytes) = (recovery.records, recovery.log_bytes);
             tracing::info!(
@@ -182,7 +185,7 @@ impl Progress {
 
 fn report(recovery: &Recovery) {
     if recovery.created {
-        // Who expected tables sees why there are none: a disk that is not mounted, a wrong path.
+        // Explains missing tables if the path is wrong or the disk is not mounted.
         tracing::info!("there was no database; a new one was made");
     }
     if let Some(tail) = &recovery.log_tail {
@@ -201,8 +204,8 @@ fn report(recovery: &Recovery) {
     }
 }
 
-/// Whether `device` has a database, which may be opened, or has none, and one may be made. Changes
-/// nothing.
+/// Whether `device` has a database. Fails if the options do not allow to open it, or to create one.
+/// Changes nothing.
 pub(crate) fn exists(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
     if Manifest::exists(device)? {
         if options.create_new {
@@ -219,7 +222,7 @@ pub(crate) fn exists(device: &SharedDevice, options: &EngineOptions) -> Result<b
     Ok(false)
 }
 
-/// Checks that a database that is made in `device` may keep its log where it shall.
+/// Checks that the log directory of a database to be created in `device` is free.
 pub(crate) fn check_new_log(device: &SharedDevice, given: Option<&SharedDevice>) -> Result<()> {
     match given {
         Some(log) => owner::check_free(log),
@@ -254,7 +257,7 @@ fn open_manifest(
     recovery: &mut Recovery,
     damage: &mut Option<&mut Damage>,
 ) -> Result<(Manifest, ManifestState, SharedDevice, DeviceLock)> {
-    // Again, because somebody else may have made one before we had the lock.
+    // Check again: another process may have created a database before this one got the lock.
     if !exists(device, options)? {
         recovery.created = true;
         let (manifest, log_device, lock) = make_manifest(device, log_device)?;
@@ -288,7 +291,7 @@ fn open_manifest(
     };
     let lock = match damage {
         Some(damage) => {
-            // The lock first: a log that another process writes looks damaged.
+            // Lock first: a log that another process writes looks damaged.
             let lock = owner::lock(&log_device)?;
             let (start, durable) = (state.log_start, state.log_durable);
             damage.add(frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?);
@@ -300,10 +303,10 @@ fn open_manifest(
     Ok((manifest, state, log_device, lock))
 }
 
-/// A directory with other files in it is not made a database by accident.
+/// Fails for a directory with other files, so that it does not become a database by accident.
 fn check_empty(device: &SharedDevice) -> Result<()> {
-    // Power may fail while a database is made. The manifest makes sure that what is there was
-    // never in force.
+    // Accept files of an interrupted creation (power may fail meanwhile). The manifest makes sure
+    // that they were never in force.
     let ours = |name: &String| {
         name == LOCK_FILE
             || name == LOG_DIR
@@ -324,12 +327,12 @@ fn check_empty(device: &SharedDevice) -> Result<()> {
 
 fn new_db_id() -> u128 {
     use std::hash::{BuildHasher, Hasher};
-    // The standard library's hasher keys are random a process.
+    // The keys of the standard library's hashers are random for each process.
     let random = || std::hash::RandomState::new().build_hasher().finish();
     u128::from(random()) << 64 | u128::from(random())
 }
 
-/// Builds the trees.
+/// Builds all trees and adds them to the catalog.
 fn publish(parts: &Parts, state: ManifestState, damage: &mut Option<&mut Damage>) -> Result<()> {
     for (id, tree) in state.trees {
         let name = tree.name.clone();

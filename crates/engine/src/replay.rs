@@ -1,15 +1,17 @@
-//! The second reading of the log: records become what the trees have above their trunks, as commits do.
+//! The second reading of the log: replay inserts the log's records into the trees' memtables and
+//! attaches committed runs, as the commits did.
 //!
 //! ```text
 //!  records   1-9 batches   10-40 commit with runs   41-60 batches
 //!  sources   memtable 1-9 | runs 10-40             | memtable 41-60      oldest first, by SeqNo
 //! ```
 //!
-//! A commit's runs are what the manifest has as pending for it. What is flushed already is left out. When the
-//! memtables fill the write buffer, the largest are flushed ([`crate::replay_room`]; rules 6 and 8: the first reading has made
-//! the log durable to its end, and a freeze is between two records). So a recovery that is interrupted has
-//! less to do the next time; the log is let go of later. On a full disk nothing is flushed, and the
-//! memory grows with the log.
+//! The manifest lists the runs of a commit as pending. Replay skips flushed runs and messages.
+//! When the memtables fill the write buffer, replay flushes the largest
+//! ([`frondb_background::Room`]; rules 6 and 8: the first reading has made the log durable to its
+//! end, and a freeze is between two records). So an interrupted recovery has less to do the next
+//! time; the log is freed later. On a full disk replay flushes nothing, and the memory grows with
+//! the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,13 +36,13 @@ struct Prepared {
     sections: Vec<(TreeId, u64, Vec<u8>)>,
 }
 
-/// The tree of the messages that come, and what of it is flushed. Good for one record.
+/// The tree of the current messages and its flushed SeqNo. Valid for one record.
 struct Current {
     tree: Arc<TreeCore>,
     flushed: SeqNo,
 }
 
-/// Takes the records of the log.
+/// Replays the records of the log.
 pub(crate) struct Replay<'a> {
     parts: &'a Parts,
     /// Transactions that no record decides.
@@ -48,15 +50,15 @@ pub(crate) struct Replay<'a> {
     prepared: BTreeMap<u64, Prepared>,
     current: Option<Current>,
     at: (Lsn, Lsn),
-    /// The record under way logs all that this tree has in memory, and its first message is still
-    /// to come.
+    /// Set while the current record logs this tree's whole memtable again and its first message
+    /// is still to come.
     relogged: Option<TreeId>,
     messages: u64,
     room: Room<'a>,
 }
 
 impl<'a> Replay<'a> {
-    /// REQUIRES: the trees of `env` are there, and nobody else uses them.
+    /// REQUIRES: recovery has added the trees to `parts`, and no other thread uses them.
     pub(crate) fn new(parts: &'a Parts, start: Lsn, surveyed: &mut Surveyed) -> Self {
         parts.jobs.log.set_applied(start);
         Self {
@@ -71,23 +73,23 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Takes the record at `[start, end)`, and flushes if the write buffer is full.
+    /// Replays the record at `[start, end)`, and flushes if the write buffer is full.
     ///
     /// # Errors
-    /// `Corruption` if it contradicts itself or the manifest; those of a flush.
+    /// `Corruption` if the record contradicts itself or the manifest; those of a flush.
     pub(crate) fn take(&mut self, start: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
         (self.at, self.current) = ((start, end), None);
         decode_record(payload, self).map_err(|error| of_record(error, start))?;
         self.room.make(start)
     }
 
-    /// All is taken; how many messages went into memtables.
+    /// Ends the replay. Returns how many messages went into memtables.
     pub(crate) fn finish(self) -> u64 {
         self.parts.jobs.log.set_applied(self.parts.jobs.log.wal.end_lsn());
         self.messages
     }
 
-    /// The tree, if it is there.
+    /// The tree with this id; `None` if it was dropped.
     fn current(&mut self, id: TreeId) -> Option<&Current> {
         if self.current.as_ref().is_none_or(|current| current.tree.id != id) {
             let tree = self.parts.jobs.trees.get(id)?;
@@ -97,7 +99,7 @@ impl<'a> Replay<'a> {
         self.current.as_ref()
     }
 
-    /// A part takes the SeqNos behind `base`.
+    /// Attaches a part unless it is flushed. Its messages get the SeqNos after `base`.
     fn take_part(&mut self, part: &PendingPart, base: SeqNo) {
         let (parts, lsns) = (self.parts, self.at);
         let Some(current) = self.current(part.tree) else { return };
@@ -114,7 +116,7 @@ impl<'a> Replay<'a> {
         for ((_, numbers), place) in parts.iter().zip(0..) {
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
-            // One that is not pending is flushed.
+            // A part that is not pending is flushed.
             let part = self.parts.jobs.edits.pending().parts.get(&(txn, place)).cloned();
             if let Some(part) = part {
                 self.take_part(&part, base);
@@ -157,7 +159,7 @@ impl RecordVisitor for Replay<'_> {
             let pending = self.parts.jobs.edits.pending();
             pending.prepared.contains_key(&txn) || pending.rolled_back.contains_key(&txn)
         };
-        // The manifest knows better, or it is taken up already.
+        // Skip: the manifest has newer information, or the survey has restored the transaction.
         if known || self.undecided.contains(&txn) {
             return Ok(());
         }
@@ -178,9 +180,9 @@ impl RecordVisitor for Replay<'_> {
             }
             return Ok(());
         }
-        // Where neither has it, all of it is flushed or logged again.
+        // If neither has the transaction, all its messages are flushed or logged again.
         let Some(prepared) = self.prepared.remove(&txn) else { return Ok(()) };
-        // Its messages are in the record of the prepare.
+        // The messages are in the record of the prepare.
         self.at = (prepared.logged, self.at.1);
         self.take_parts(txn, first, &prepared.parts);
         let in_parts: u64 = prepared.parts.iter().map(|part| part.1).sum();
@@ -217,8 +219,8 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The tree's memtable is logged again from `seq` on: what was logged of it before is dropped, what
-/// was logged of an older one, whose flush did not become durable, stays.
+/// Handles a memtable that is logged again from `seq` on: drops its messages that earlier records
+/// have brought, and keeps those of an older memtable whose flush did not become durable.
 fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {
@@ -227,7 +229,7 @@ fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     Ok(())
 }
 
-/// The same with only the messages below `limit`.
+/// A copy of `slot` with only the messages below `limit`.
 fn below(slot: &MemSource, limit: SeqNo, budget: &Arc<Budget>) -> Result<Arc<MemSource>> {
     let kept = MemSource::new(budget);
     let mut messages = Vec::new();

@@ -1,12 +1,13 @@
-//! The first reading of the log: what must be known before the first message is taken up.
+//! The first reading of the log, which collects what the replay of the first message needs.
 //!
-//! Which extents the log's large values have, since all else is free to whoever flushes; which pending parts it
-//! commits, which transactions stay prepared; the largest numbers. It checks what can be checked, so that
-//! the second reading ([`crate::replay`]) meets nothing new.
+//! The survey finds the extents of the log's large values, because flushes of the replay may use
+//! all other free space; the pending parts that the log commits; the transactions that stay
+//! prepared; and the largest ids and SeqNos. It checks the records, so that the second reading
+//! ([`crate::replay`]) finds no new contradiction.
 //!
-//! What is flushed already is left out, runs as messages: the edit that made them part of the trunk ended
-//! `pending` and says how far its tree is flushed. A pending part that the log commits twice or not at all
-//! cannot be; one that is missing and should be there is damage.
+//! The survey skips flushed runs and messages. The edit that added a run to the trunk has ended its
+//! `pending` state and has raised the tree's flushed SeqNo, so a pending part is either still to be
+//! committed or undecided. A part that is neither pending nor flushed is damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,12 +27,13 @@ use frondb_records::{
 use frondb_tree::TreeCore;
 use frondb_txn::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 
-/// What the log has for one tree.
+/// The contents of the log for one tree.
 #[derive(Default)]
 struct Found {
-    /// Extents of the large values that its messages refer to; one that is logged again is there twice.
+    /// Extents of the large values that the messages refer to; those of a message that is logged
+    /// again occur twice.
     values: Vec<Extent>,
-    /// Parts that records commit, and the SeqNo behind them: later messages have larger ones.
+    /// Parts that records commit. `parts_end` is their last SeqNo; later messages have larger ones.
     parts: Vec<Arc<PendingPart>>,
     parts_end: SeqNo,
 }
@@ -41,12 +43,12 @@ struct Undecided {
     xid: Box<[u8]>,
     logged: Lsn,
     in_manifest: bool,
-    /// Parts on disk, as the record has them; those that the manifest has are in there.
+    /// Parts on disk, from the log record; empty if the manifest has the transaction.
     parts: Vec<(TreeId, u64)>,
     sections: Vec<(TreeId, u64, Vec<u8>)>,
 }
 
-/// Takes the records of the log.
+/// Collects information from the records of the log.
 pub(crate) struct Survey<'a> {
     state: &'a mut ManifestState,
     trees: BTreeMap<TreeId, Found>,
@@ -54,21 +56,22 @@ pub(crate) struct Survey<'a> {
     /// Parts that records have committed.
     taken: BTreeSet<(u64, u32)>,
     relogs: BTreeMap<TreeId, Lsn>,
-    /// Trees that the manifest never made.
+    /// Trees in the log that the manifest never had.
     unmade: BTreeSet<TreeId>,
     at: (Lsn, Lsn),
     last_seq: SeqNo,
     last_txn: u64,
 }
 
-/// What the log has.
+/// The results of the survey.
 pub(crate) struct Surveyed {
     trees: BTreeMap<TreeId, Found>,
     prepared: BTreeMap<u64, Undecided>,
-    /// Parts of transactions that are prepared.
+    /// Parts of prepared transactions, by transaction id.
     parts: BTreeMap<u64, Vec<Arc<PendingPart>>>,
-    /// Where the last record begins that logs all of a tree's memtable again. What is before it may lack the
-    /// beginning of the memtable, so that the tree must not be flushed until it is taken (rule 10).
+    /// For each tree, the start of the last record that logs its whole memtable again. The
+    /// records before it may lack the beginning of the memtable, so replay must not flush the
+    /// tree before this record (rule 10).
     pub(crate) relogs: BTreeMap<TreeId, Lsn>,
     /// The largest SeqNo.
     pub(crate) last_seq: SeqNo,
@@ -96,10 +99,10 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// Takes the record at `[start, end)`.
+    /// Surveys the record at `[start, end)`.
     ///
     /// # Errors
-    /// `Corruption` if it contradicts itself or the manifest.
+    /// `Corruption` if the record contradicts itself or the manifest.
     pub(crate) fn take(&mut self, start: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
         self.at = (start, end);
         let last = decode_record(payload, self).map_err(|error| of_record(error, start))?;
@@ -107,16 +110,18 @@ impl<'a> Survey<'a> {
         Ok(())
     }
 
-    /// Notes a tree that is not there, unless it was made once, and dropped. A tree is in the manifest before a record
-    /// names it, so that a manifest that never had it has lost its end.
+    /// Notes a missing tree unless it was created once and dropped. A tree is in the manifest
+    /// before a record names it, so a manifest that never had the tree has lost its end.
     fn miss(&mut self, tree: TreeId) {
         if tree.get() > self.state.last_tree() {
             self.unmade.insert(tree);
         }
     }
 
-    /// What there is at the end of the log. What is pending and was neither committed nor prepared is no
-    /// longer.
+    /// Ends the survey. Drops pending parts whose transaction is neither committed nor prepared.
+    ///
+    /// # Errors
+    /// `Corruption` if the log and the manifest contradict each other.
     pub(crate) fn finish(mut self, damage: &mut Option<&mut Damage>) -> Result<Surveyed> {
         for tree in &self.unmade {
             let (id, last) = (tree.get(), self.state.last_tree());
@@ -130,7 +135,8 @@ impl<'a> Survey<'a> {
             let found: Vec<Arc<PendingPart>> = if undecided.in_manifest {
                 found.cloned().collect()
             } else {
-                // An earlier try may have had more, and the edit that gave them up may be lost.
+                // A failed earlier prepare may have had more parts, and the edit that dropped
+                // them may be lost.
                 found
                     .take_while(|part| (part.part as usize) < undecided.parts.len())
                     .cloned()
@@ -157,7 +163,7 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// A part takes the SeqNos behind `base`.
+    /// Notes a committed part unless it is flushed. Its messages get the SeqNos after `base`.
     fn take_part(&mut self, part: Arc<PendingPart>, base: SeqNo) {
         let Some(state) = self.state.trees.get(&part.tree) else { return };
         if base.get() + part.numbers <= state.flushed.get() {
@@ -169,7 +175,7 @@ impl<'a> Survey<'a> {
         found.parts.push(part);
     }
 
-    /// The parts of a record, as far as they are not flushed.
+    /// Notes the parts of a record that are not flushed.
     fn take_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
         let mut behind = first.get();
         for ((tree, numbers), place) in parts.iter().zip(0..) {
@@ -182,7 +188,7 @@ impl<'a> Survey<'a> {
                 Some(part) if part.tree == *tree && part.numbers == *numbers => {
                     self.take_part(part, base);
                 }
-                // Nothing is left of a tree that was dropped.
+                // The tree was dropped, or the part is flushed.
                 None if flushed.is_none_or(|flushed| flushed >= behind - 1) => {}
                 _ => {
                     let what = format!("transaction {txn}: part {place} is not pending");
@@ -194,7 +200,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// What a record that cannot be taken is told as.
+/// The error for a record that cannot be decoded or that the visitor has refused.
 pub(crate) fn of_record(error: RecordError, at: Lsn) -> Error {
     match error {
         RecordError::Visitor(error) => error,
@@ -208,7 +214,7 @@ fn contradiction(at: Lsn, what: &str) -> Error {
     Error::corruption("wal", at.get(), "wal record", what)
 }
 
-/// The manifest has the parts that a prepare names.
+/// Checks that the manifest has the parts that the record of a prepare names.
 fn check_parts(txn: u64, named: &[(TreeId, u64)], found: &[Arc<PendingPart>]) -> Result<()> {
     let found = found.iter().map(|part| (part.tree, part.numbers));
     if found.eq(named.iter().copied()) {
@@ -224,7 +230,7 @@ impl RecordVisitor for Survey<'_> {
     }
 
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
-        // Dropped trees' messages, and those that are in runs already, are left out.
+        // Skip messages of dropped trees and messages that are in runs already.
         let Some(state) = self.state.trees.get(&tree) else {
             self.miss(tree);
             return Ok(());
@@ -254,7 +260,7 @@ impl RecordVisitor for Survey<'_> {
         self.last_txn = self.last_txn.max(txn);
         let pending = &self.state.pending;
         if pending.prepared.contains_key(&txn) || pending.rolled_back.contains_key(&txn) {
-            // The manifest knows better.
+            // The manifest has newer information.
             return Ok(());
         }
         let sections = prepare.sections.iter();
@@ -272,7 +278,7 @@ impl RecordVisitor for Survey<'_> {
 
     fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> Result<()> {
         self.last_txn = self.last_txn.max(txn);
-        // Where neither has it, all of it is flushed or logged again.
+        // If neither has the transaction, all its messages are flushed or logged again.
         let Some(undecided) = self.prepared.remove(&txn) else { return Ok(()) };
         let end = self.at.1;
         if undecided.in_manifest {
@@ -283,7 +289,7 @@ impl RecordVisitor for Survey<'_> {
             }
             return Ok(());
         }
-        // Its messages are in the record of the prepare.
+        // The messages are in the record of the prepare.
         self.at = (undecided.logged, end);
         self.take_parts(txn, first, &undecided.parts)?;
         let in_parts: u64 = undecided.parts.iter().map(|part| part.1).sum();
@@ -308,12 +314,12 @@ impl RecordVisitor for Survey<'_> {
 }
 
 impl Surveyed {
-    /// The transactions that no record decides.
+    /// Ids of the transactions that no record decides.
     pub(crate) fn undecided(&self) -> BTreeSet<u64> {
         self.prepared.keys().copied().collect()
     }
 
-    /// Extents that must not be given to anybody else.
+    /// Extents in use by pending parts and by messages in the log.
     pub(crate) fn extents(&self) -> Vec<Extent> {
         let mut extents = Vec::new();
         let mut take = |part: &PendingPart| {
@@ -328,7 +334,7 @@ impl Surveyed {
         }
         extents.extend(self.trees.values().flat_map(|found| found.values.iter().copied()));
         for (_, _, bytes) in self.prepared.values().flat_map(|txn| &txn.sections) {
-            // What cannot be decoded is told by who takes it up.
+            // `restore_prepared` reports messages that cannot be decoded.
             extents.extend(values_of(bytes).unwrap_or_default().into_iter().flatten());
         }
         extents.sort_unstable();
@@ -336,7 +342,7 @@ impl Surveyed {
         extents
     }
 
-    /// Takes up the prepared transactions. REQUIRES: the trees are open.
+    /// Restores the prepared transactions. REQUIRES: the trees are open.
     pub(crate) fn restore_prepared(
         self,
         parts: &Parts,

@@ -1,4 +1,4 @@
-//! What an engine does with transactions: see [`frondb_txn`].
+//! The transaction calls of [`Engine`], which forward to [`frondb_txn`].
 
 use std::time::Duration;
 
@@ -12,37 +12,41 @@ use frondb_commit::Durability;
 use crate::engine::Engine;
 
 impl Engine {
-    /// Begins a transaction. It costs next to nothing until it writes or locks, and keeps the engine open.
+    /// Begins a transaction, which keeps the engine open. A transaction costs next to nothing
+    /// until it writes or locks.
     ///
     /// # Errors
-    /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`, `Poisoned`.
+    /// `Invalid` for `snapshot_isolation` at another level than repeatable read; `Closed`,
+    /// `Poisoned`.
     pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Result<Transaction> {
         self.txns.begin(options, Arc::clone(self) as frondb_txn::KeepOpen)
     }
 
-    /// All transactions that have not ended, active ones and prepared ones, by number. Not one moment:
-    /// they go on while the list is made. It takes time with their number, and keeps none of them waiting.
+    /// All active and prepared transactions, sorted by id. The list is not a consistent snapshot,
+    /// because transactions proceed while the call reads them. Takes O(transactions) and blocks
+    /// none of them.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         self.txns.list()
     }
 
-    /// Names of the transactions that are prepared, those found at the open included, sorted.
+    /// Names of the prepared transactions, sorted; includes those that recovery found.
     #[must_use]
     pub fn prepared(&self) -> Vec<Box<[u8]>> {
         self.txns.list_prepared()
     }
 
-    /// Commits a prepared transaction. Returns when it is as durable as asked; later reads see it.
+    /// Commits a prepared transaction. Returns when the commit is as durable as `durability`
+    /// asks; later reads see it.
     ///
     /// # Errors
-    /// `NotFound` if none of this name is prepared; `NoSpace`: it is still prepared, and the call may
-    /// be repeated; `Poisoned`, `Closed`.
+    /// `NotFound` if no transaction of this name is prepared; `NoSpace`: the transaction is still
+    /// prepared, and the caller may retry; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
         self.txns.commit_prepared(xid, durability)
     }
 
-    /// Rolls a prepared transaction back; durable when it returns.
+    /// Rolls back a prepared transaction; durable on return.
     ///
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
@@ -50,8 +54,8 @@ impl Engine {
         self.txns.roll_back_prepared(xid)
     }
 
-    /// A snapshot that sees all that transactions have written to `trees` before this call: see
-    /// [`frondb_txn::Transactions::snapshot_behind_writers`].
+    /// A snapshot that sees everything that transactions have written to `trees` before this
+    /// call: see [`frondb_txn::Transactions::snapshot_behind_writers`].
     ///
     /// # Errors
     /// As there.
