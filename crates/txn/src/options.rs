@@ -1,4 +1,4 @@
-//! What a transaction is begun with.
+//! [`TransactionOptions`]: isolation, lock waits and durability of a transaction.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use frondb_core::{Error, Result};
 
 use frondb_commit::Durability;
 
-/// What a transaction sees of others. See docs/design/transactions.md for what may happen at
-/// which level.
+/// The isolation level of a transaction. docs/design/transactions.md says which anomalies each
+/// level allows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Isolation {
     /// As [`ReadCommitted`](Self::ReadCommitted): uncommitted data is never shown (rule 22).
     ReadUncommitted,
-    /// Each statement sees what was committed when it began. Locking reads lock rows only.
+    /// Each statement sees the data committed when it began. Locking reads lock rows only.
     ReadCommitted,
-    /// All plain reads see the state of the first one; locking reads and writes see the newest,
-    /// and locking cursors lock the gaps they pass.
+    /// All plain reads use the snapshot of the first one. Locking reads and writes see the newest
+    /// data, and locking cursors lock the gaps that they pass.
     #[default]
     RepeatableRead,
-    /// All reads lock what they read.
+    /// All reads lock the rows, gaps and ranges that they read.
     Serializable,
 }
 
 impl Isolation {
-    /// Whether plain reads see the newest committed state.
+    /// Whether plain reads see the newest committed data.
     pub fn reads_newest(self) -> bool {
         matches!(self, Self::ReadUncommitted | Self::ReadCommitted)
     }
@@ -34,7 +34,7 @@ impl Isolation {
     }
 }
 
-/// What to do where a lock is held by another transaction.
+/// What a request for a lock does if another transaction holds a conflicting one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wait {
     /// Wait, up to [`TransactionOptions::lock_timeout`].
@@ -42,30 +42,33 @@ pub enum Wait {
     Timeout,
     /// Fail at once with `Busy`.
     NoWait,
-    /// Cursors pass over such rows, and lock no gaps; a single get fails with `Busy`.
+    /// Cursors skip locked rows, and lock no gaps; a single get fails with `Busy`.
     SkipLocked,
 }
 
-/// How long a lock is waited for unless the options say otherwise.
+/// The default timeout of a wait for a lock.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a transaction is begun with.
+/// The options of a transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionOptions {
-    /// What it sees of others. Default [`Isolation::RepeatableRead`].
+    /// The isolation level. Default [`Isolation::RepeatableRead`].
     pub isolation: Isolation,
-    /// A write to, or a lock of, a row that was changed since the snapshot fails with `Conflict`, and
-    /// locking reads see the snapshot. For repeatable read only: no transaction begins with it at another
-    /// level. Default false.
+    /// Snapshot isolation: a write or a lock of a row that was changed since the snapshot fails
+    /// with `Conflict`, and locking reads see the snapshot. Only valid at repeatable read.
+    /// Default false.
     pub snapshot_isolation: bool,
-    /// How long each lock is waited for. Default 10 s.
+    /// The timeout of each wait for a lock. Default 10 s.
     pub lock_timeout: Duration,
-    /// What the commit waits for. Default [`Durability::Sync`].
+    /// The durability that the commit waits for. Default [`Durability::Sync`].
     pub durability: Durability,
 }
 
 impl TransactionOptions {
-    /// Fails for options that do not go together.
+    /// Checks that the options are compatible.
+    ///
+    /// # Errors
+    /// `Invalid`, naming the option to change.
     pub fn check(&self) -> Result<()> {
         if self.snapshot_isolation && self.isolation != Isolation::RepeatableRead {
             return Err(Error::invalid(format!(

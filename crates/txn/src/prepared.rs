@@ -1,5 +1,5 @@
-//! Prepared transactions (rule 19): they survive a crash and wait for their coordinator to say commit
-//! or rollback.
+//! Prepared transactions (rule 19). They survive a crash, and wait until their coordinator commits
+//! them or rolls them back.
 //!
 //! ```text
 //!  prepare ----> record 3: name, parts on disk, messages      the record pins the log
@@ -10,16 +10,18 @@
 //! ```
 //!
 //! # Order of durability
-//! - A record 5 is durable before a part is given up: else the prepare would come back without it.
-//! - The edit that ends a transaction the manifest has as prepared names the place of its record, which
-//!   recovery then skips as long as it finds it.
+//! - A record 5 is durable before the parts are freed: otherwise recovery would find the prepare without
+//!   its parts.
+//! - The edit that ends a prepared transaction in the manifest names the position of its record, so that
+//!   recovery skips the record as long as it is in the log.
 //! - The SeqNos of a commit come with record 4, so sources of the commit need the log from the prepare on.
-//! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever the commit
-//!   asked for: else the transaction would come back without its tree.
+//! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever the
+//!   durability of the commit: otherwise recovery would find the transaction without its tree.
 //!
 //! # Locks
-//! An entry's lock is taken before the commit lock and held through I/O: it keeps a commit, a rollback and
-//! a move into the manifest of one transaction apart. The map's lock is a leaf.
+//! LOCK order: the lock of a transaction's writes comes before the commit lock and is held
+//! through I/O. It makes a commit, a rollback and a move into the manifest of one transaction
+//! exclude each other. The lock of the map is a leaf.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +52,7 @@ use frondb_tree::{TreeCore, extents_of};
 
 use crate::registry::PreparedHold;
 
-/// Where a log begins that nothing needs.
+/// The log position of a transaction that does not need the log.
 const NOT_NEEDED: u64 = u64::MAX;
 
 /// Messages of a prepared transaction for one tree, in the log's encoding.
@@ -59,41 +61,42 @@ pub struct OwnedMessages {
     pub tree: Arc<TreeCore>,
     /// The messages.
     pub bytes: Vec<u8>,
-    /// How many they are.
+    /// The number of messages.
     pub count: u64,
 }
 
-/// What a prepared transaction has written.
+/// The writes of a prepared transaction.
 #[derive(Default)]
 pub struct PreparedWrites {
-    /// On disk, pending.
+    /// Parts on disk, pending in the manifest.
     pub attachments: Vec<Attachment>,
-    /// In the record.
+    /// Messages in the log record.
     pub sections: Vec<OwnedMessages>,
     /// Extents of large values that the record's messages refer to.
     pub values: Vec<(TreeId, Vec<Extent>)>,
-    /// What `sections` take of the memory.
+    /// The charge of `sections` on the memory budget.
     charge: Option<Reservation>,
 }
 
 /// One prepared transaction.
 pub struct PreparedTxn {
-    /// Its number.
+    /// The transaction id.
     pub txn: u64,
-    /// Trees that it has written to.
+    /// Trees that the transaction has written to.
     trees: BTreeSet<TreeId>,
-    /// Where its record began.
+    /// Start of the log record of the prepare.
     logged: AtomicU64,
-    /// Where the log begins that it needs.
+    /// Start of the log that the transaction needs.
     needed_from: AtomicU64,
-    /// The manifest has it as prepared.
+    /// The manifest has the transaction as prepared.
     in_manifest: AtomicBool,
-    /// None once it is decided.
+    /// `None` once the transaction is committed or rolled back.
     writes: Mutex<Option<PreparedWrites>>,
 }
 
 impl PreparedTxn {
-    /// A transaction whose record began at `logged`; `in_manifest` says that it is needed no more.
+    /// A transaction whose log record begins at `logged`. With `in_manifest` the record is not
+    /// needed.
     pub fn new(
         budget: &Arc<Budget>,
         txn: u64,
@@ -127,24 +130,24 @@ pub struct PreparedSet {
 }
 
 impl PreparedSet {
-    /// Takes up one that recovery found.
+    /// Adds a prepared transaction.
     pub fn restore(&self, xid: Box<[u8]>, txn: Arc<PreparedTxn>) {
         self.by_xid.lock().insert(xid, txn);
     }
 
-    /// How many there are.
+    /// The number of prepared transactions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_xid.lock().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no prepared transactions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_xid.lock().is_empty()
     }
 
-    /// Where the log begins that one of them needs.
+    /// Start of the log that prepared transactions need.
     pub fn needed_from(&self) -> Lsn {
         let all = self.by_xid.lock();
         let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));
@@ -155,8 +158,9 @@ impl PreparedSet {
         self.by_xid.lock().get(xid).cloned().ok_or_else(|| not_found(xid))
     }
 
-    /// The same, if it is the transaction `of`: a name is free again when its transaction is decided, and
-    /// who prepared the former one must not decide the next.
+    /// As [`find`](Self::find); with `of`, only the transaction with that id. A name is free
+    /// again once its transaction is decided, and the owner of the former transaction must not
+    /// decide the next one.
     fn find_of(&self, xid: &[u8], of: Option<u64>) -> Result<Arc<PreparedTxn>> {
         let found = self.find(xid)?;
         if of.is_none_or(|txn| txn == found.txn) { Ok(found) } else { Err(not_found(xid)) }
@@ -167,10 +171,11 @@ impl PreparedSet {
     }
 }
 
-/// The prepared transactions of an open database, and what deciding one takes. Any thread may use it.
+/// The prepared transactions of an open database, with the handles to commit and roll back them.
+/// Any thread may use it.
 pub struct Prepared {
     set: PreparedSet,
-    /// Their locks and what the registry says of them, by id, because names may be reused.
+    /// Locks and registry entries. Keyed by id, because names may be reused.
     holds: Mutex<BTreeMap<u64, PreparedHold>>,
     jobs: Arc<JobContext>,
     committer: Arc<Committer>,
@@ -178,7 +183,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// No prepared transaction yet; recovery restores those that it finds.
+    /// An empty set; recovery adds the prepared transactions that it finds.
     #[must_use]
     pub fn new(
         jobs: Arc<JobContext>,
@@ -189,13 +194,13 @@ impl Prepared {
         Arc::new(Self { set, holds, jobs, committer, parts })
     }
 
-    /// The set of them.
+    /// The set of prepared transactions.
     #[must_use]
     pub fn set(&self) -> &PreparedSet {
         &self.set
     }
 
-    /// What stands for them until they are decided.
+    /// Locks and registry entries of undecided transactions, by transaction id.
     pub fn holds(&self) -> MutexGuard<'_, BTreeMap<u64, PreparedHold>> {
         self.holds.lock()
     }
@@ -227,7 +232,8 @@ pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
     Err(Error::new(ErrorKind::Busy, message))
 }
 
-/// Makes the commits of prepared transactions that have written to a tree durable, before it goes.
+/// Makes the commits of prepared transactions that have written to a tree durable, before the
+/// tree is dropped.
 ///
 /// # Errors
 /// As [`frondb_wal::Wal::sync_to`].
@@ -241,7 +247,10 @@ pub fn keep_commits(context: &Prepared, tree: &TreeCore) -> Result<()> {
         .inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
 }
 
-/// The number of a prepared transaction.
+/// The id of a prepared transaction.
+///
+/// # Errors
+/// `NotFound`.
 pub fn number(context: &Prepared, xid: &[u8]) -> Result<u64> {
     context.set.find(xid).map(|txn| txn.txn)
 }
@@ -259,13 +268,13 @@ pub fn list(context: &Prepared) -> Vec<Box<[u8]>> {
     context.set.by_xid.lock().keys().cloned().collect()
 }
 
-/// Names by number.
+/// Names of the prepared transactions, by id.
 pub fn names(context: &Prepared) -> BTreeMap<u64, Box<[u8]>> {
     let by_xid = context.set.by_xid.lock();
     by_xid.iter().map(|(xid, prepared)| (prepared.txn, xid.clone())).collect()
 }
 
-/// What a prepared transaction has written somewhere in a tree.
+/// A key or range that a prepared transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written<'a> {
     /// A key.
@@ -274,11 +283,11 @@ pub enum Written<'a> {
     Range(&'a [u8], Option<&'a [u8]>),
 }
 
-/// Hands out all that a prepared transaction has written, for locking it again after a restart: each
-/// key, and ranges that it deleted. Nothing once it is decided.
+/// Visits each key and each deleted range that a prepared transaction has written, so that the
+/// caller can lock them again after a restart. Visits nothing once the transaction is decided.
 ///
 /// # Errors
-/// `NotFound`; what reading a private run returns; what `visit` does.
+/// `NotFound`; those of reading a private run; those of `visit`.
 pub fn for_each_write(
     context: &Prepared,
     xid: &[u8],
@@ -317,7 +326,7 @@ pub fn for_each_write(
     Ok(())
 }
 
-/// Bytes of the extents that prepared transactions have, for tests.
+/// Bytes in the extents of prepared transactions, for tests.
 pub fn extent_bytes(context: &Prepared) -> u64 {
     let all: Vec<Arc<PreparedTxn>> = context.set.by_xid.lock().values().cloned().collect();
     let mut bytes = 0;
@@ -358,12 +367,12 @@ pub fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
     if sound { Ok(values) } else { Err(Error::internal("a bad value reference was prepared")) }
 }
 
-/// Prepares a transaction: logs what it has written. Returns what to wait for to make it durable. Its
-/// attachments are pending; `values` are taken unless it fails, and then nothing has changed.
+/// Prepares a transaction by logging its writes. Returns the log position to wait for. REQUIRES:
+/// the attachments are pending. Takes `values` on success; after an error nothing has changed.
 ///
 /// # Errors
-/// `Invalid` for a name that is empty or longer than [`XID_BYTES_MAX`]; `Exists` if one of this name is
-/// prepared; `NotFound` if a tree was dropped; `NoSpace`; `Poisoned`.
+/// `Invalid` for a name that is empty or longer than [`XID_BYTES_MAX`]; `Exists` if a transaction
+/// of this name is prepared; `NotFound` if a tree was dropped; `NoSpace`; `Poisoned`.
 pub fn prepare(
     context: &Prepared,
     xid: &[u8],
@@ -416,11 +425,12 @@ fn log_prepare(
     lsns.inspect_err(|error| context.jobs.reads.health.poison_if_unknown(error))
 }
 
-/// Commits a prepared transaction, if it is `of` where that is given; what to wait for is in the
-/// result, beside the transaction's number. Its trees are flushed soon (`Shared::flush_attached`).
+/// Commits a prepared transaction; with `of`, only if it has that id. Returns the transaction's
+/// id and the commit, whose `end` is the log position to wait for. The caller passes the commit
+/// to [`Background::committed`](frondb_background::Background::committed).
 ///
 /// # Errors
-/// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
+/// `NotFound`; `NoSpace`: the transaction is still prepared, and the caller may retry; `Poisoned`.
 pub fn commit(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<(u64, Committed)> {
     let prepared = context.set.find_of(xid, of)?;
     let mut state = prepared.writes.lock();
@@ -457,11 +467,11 @@ fn messages_of(sections: &[OwnedMessages]) -> Vec<Messages<'_>> {
     messages.collect()
 }
 
-/// Rolls a prepared transaction back, if it is `of` where that is given; durable when it returns.
-/// Returns its number.
+/// Rolls back a prepared transaction; with `of`, only if it has that id. Durable on return.
+/// Returns the transaction's id.
 ///
 /// # Errors
-/// `NotFound`; `NoSpace`: it is still prepared, and the call may be repeated. `Poisoned`.
+/// `NotFound`; `NoSpace`: the transaction is still prepared, and the caller may retry; `Poisoned`.
 pub fn roll_back(context: &Prepared, xid: &[u8], of: Option<u64>) -> Result<u64> {
     let prepared = context.set.find_of(xid, of)?;
     let mut state = prepared.writes.lock();
@@ -500,11 +510,11 @@ fn log_roll_back(context: &Prepared, latch: &mut CommitLatch<'_>, txn: u64) -> R
 
 // --- Into the manifest ---
 
-/// Makes those prepared transactions need no log whose record began below `limit`: their messages
-/// become private runs, and the manifest has them as prepared.
+/// Moves the prepared transactions whose records begin below `limit` to the manifest: their
+/// messages become private runs, and they no longer need the log.
 ///
 /// # Errors
-/// `NoSpace`: those not reached yet are as they were. What reading and writing runs returns.
+/// `NoSpace`: the remaining transactions are as before; those of reading and writing runs.
 pub fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     let pinning = |txn: &Arc<PreparedTxn>| txn.needed_from.load(Ordering::Acquire) < limit.get();
     let all: Vec<(Box<[u8]>, Arc<PreparedTxn>)> = {
@@ -523,7 +533,7 @@ pub fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     Ok(())
 }
 
-/// One without writes has no part that could carry it in the manifest: its record is repeated.
+/// Logs a transaction without writes again: it has no part, which the manifest would need.
 fn log_again(
     context: &Prepared,
     xid: &[u8],
@@ -536,7 +546,7 @@ fn log_again(
         context.jobs.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
-    // The old record may have been promised.
+    // Sync: the old record may have been acknowledged as durable, and it is about to go.
     context.jobs.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);
@@ -555,7 +565,7 @@ fn move_one(
         .iter()
         .try_for_each(|section| moved.write(context, section))
         .and_then(|()| context.jobs.reads.runs.space.sync())
-        // The prepare may not be durable: then the manifest must not have it before.
+        // Sync the log: the manifest must not have the transaction before its prepare is durable.
         .and_then(|()| context.jobs.log.wal.sync())
         .and_then(|()| moved.record(context, xid, txn, &writes.attachments));
     if let Err(error) = result {
@@ -569,14 +579,14 @@ fn move_one(
     writes.sections.clear();
     writes.charge = None;
     writes.values.clear();
-    // Overwritten in the transaction itself: no run refers to them.
+    // Values that the transaction itself has overwritten: no run refers to them.
     moved.orphans.iter().for_each(|extent| context.jobs.reads.runs.space.release(*extent));
     txn.in_manifest.store(true, Ordering::Release);
     txn.needed_from.store(NOT_NEEDED, Ordering::Release);
     Ok(())
 }
 
-/// Sections of a record that became private runs.
+/// Sections of a log record, rewritten as private runs.
 #[derive(Default)]
 struct Moved {
     parts: Vec<Attachment>,
@@ -623,7 +633,8 @@ impl Moved {
         Ok(())
     }
 
-    /// One edit says that the new parts are pending and the transaction is prepared.
+    /// Records in one batch of edits that the new parts are pending and the transaction is
+    /// prepared.
     fn record(
         &self,
         context: &Prepared,

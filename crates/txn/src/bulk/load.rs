@@ -1,5 +1,5 @@
-//! Bulk load: entries in any order, from several threads, into one or several trees, all of them or
-//! none.
+//! Bulk load: several threads add entries in any order to one or several trees, and one atomic
+//! commit makes all of them visible.
 //!
 //! ```text
 //!  writer --> sort buffers --> full: the largest is sorted and written as a spool
@@ -8,9 +8,9 @@
 //!          --> one commit attaches the runs of all trees (rules 18 and 19)
 //! ```
 //!
-//! Nothing of a load is in the manifest before it commits: a crash, a cancel and a drop leave the
-//! trees as they were and give the space back. Concurrent readers and writers of the trees go on;
-//! the commit locks the trees as a whole for a moment.
+//! The manifest has nothing of a load before its commit: a crash, a cancellation and a drop leave
+//! the trees as they were and free the space. Readers and writers of the trees proceed during the
+//! load; the commit locks whole trees for a moment.
 //!
 //! | file | role |
 //! |---|---|
@@ -45,34 +45,35 @@ use frondb_tree::{Tree, TreeCore, extents_of};
 /// Ids of loads in this process.
 static LOADS: ProcessCounter = ProcessCounter::new(1);
 
-/// A buffer with less is not worth a spool of its own.
+/// Smallest buffer, bytes; a smaller one is not worth a spool.
 const BUFFER_BYTES_MIN: u64 = 256 << 10;
-/// For so long at most a load that waits for the trees' locks keeps others from new ones.
+/// Longest try to lock the trees. During a try, other transactions wait for new locks.
 const LOCK_SLICE: Duration = Duration::from_millis(100);
-/// No buffer has more: places in it are 32 bits wide.
+/// Largest buffer, bytes: offsets in a buffer have 32 bits.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
-/// What to do with keys that are given twice.
+/// What a load does with duplicate keys.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Duplicates {
-    /// Of one writer the last counts; of several writers any.
+    /// The last entry of a writer wins; between several writers any entry may win.
     #[default]
     Replace,
-    /// The load fails with `Exists`. Keys that a tree had before do not count.
+    /// The load fails with `Exists`. Keys that a tree had before the load are no duplicates.
     Fail,
 }
 
-/// How a bulk load is done.
+/// The options of a bulk load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BulkOptions {
-    /// What to do with keys that are given twice. Default `Replace`.
+    /// What to do with duplicate keys. Default `Replace`.
     pub duplicates: Duplicates,
-    /// Memory for sorting, all writers together, bytes. Default 0: a quarter of the memory option.
+    /// Memory for sorting in all writers together, bytes. Default 0: a quarter of the memory
+    /// budget.
     pub memory_bytes: u64,
-    /// What [`BulkLoad::finish`] waits for. Default `Sync`.
+    /// The durability that [`BulkLoad::finish`] waits for. Default `Sync`.
     pub durability: Durability,
-    /// How long [`BulkLoad::finish`] tries to lock the trees that transactions hold locks of.
-    /// Default a minute.
+    /// How long [`BulkLoad::finish`] tries to lock trees on which transactions hold locks.
+    /// Default one minute.
     pub lock_timeout: Duration,
 }
 
@@ -84,39 +85,39 @@ impl Default for BulkOptions {
     }
 }
 
-/// How far a load is. `done` of `total` entries are written to their place.
+/// The progress of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BulkProgress {
     /// Entries merged so far.
     pub done: u64,
-    /// Entries to be merged, in all passes.
+    /// Entries to merge in all passes.
     pub total: u64,
 }
 
-/// What a load did.
+/// The results of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BulkReport {
-    /// Entries that were loaded; one that was given twice counts once.
+    /// Entries loaded, without duplicates.
     pub entries: u64,
-    /// Entries that were given twice or more, not counted in `entries`.
+    /// Duplicate entries that were dropped; not counted in `entries`.
     pub duplicates: u64,
-    /// Bytes of keys and values loaded, large values left out.
+    /// Bytes of loaded keys and values, without large values.
     pub raw_bytes: u64,
     /// Sorted runs written to the disk because the memory for sorting was full.
     pub sorted_runs: u64,
 }
 
-/// A key that was given twice.
+/// A duplicate key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Duplicate {
-    /// The tree it was given for.
+    /// The tree.
     pub tree: TreeId,
     /// The key.
     pub key: Box<[u8]>,
 }
 
-/// A bulk load under way. Any thread may use it. Dropped before [`finish`](Self::finish) it leaves
-/// nothing.
+/// A bulk load in progress. Any thread may use it. Dropping it before [`finish`](Self::finish)
+/// undoes the load.
 pub struct BulkLoad {
     pub(super) shared: Arc<LoadShared>,
 }
@@ -125,56 +126,57 @@ pub(super) struct LoadShared {
     pub(super) txns: Arc<Transactions>,
     pub(super) catalog: Arc<Catalog>,
     _open: KeepOpen,
-    /// Tells loads of this process apart.
+    /// Distinguishes the loads of this process.
     pub(super) id: u64,
     pub(super) options: BulkOptions,
     pub(super) buffer_bytes: u64,
-    /// Writers that exist: they share the memory.
+    /// Number of live writers, which share the memory.
     pub(super) writers: AtomicU64,
     pub(super) cancelled: AtomicBool,
-    /// Buffers written as spools.
+    /// Number of buffers written as spools.
     pub(super) spilled: AtomicU64,
-    /// Last number given to a spool, or to a buffer when it is merged: the larger one counts
-    /// where two have a key.
+    /// The last number given to a spool, or to a buffer when it is merged. Of two entries with
+    /// the same key, the one with the larger number wins.
     pub(super) numbers: AtomicU64,
     pub(super) gathered: Mutex<Gathered>,
     pub(super) new_trees: Mutex<Vec<NewTree>>,
 }
 
-/// What writers have handed in.
+/// The results that writers have handed in.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) trees: Vec<GatheredTree>,
-    /// Entries that writers have given twice.
+    /// Duplicate entries that the writers have found.
     pub(super) duplicates: u64,
-    /// The least of them, in the tree that was made first.
+    /// The smallest duplicate key of the tree with the smallest id.
     pub(super) duplicate: Option<Duplicate>,
-    /// A writer failed, or was dropped with entries that it had not handed in.
+    /// Set if a writer failed, or was dropped with entries that it had not handed in.
     pub(super) broken: Option<Error>,
     pub(super) finished: bool,
 }
 
 pub(super) struct GatheredTree {
     pub(super) tree: Arc<TreeCore>,
-    /// What buffers were written to, with their numbers.
+    /// Spools with their numbers.
     pub(super) spools: Vec<(SeqNo, Arc<Spool>)>,
-    /// The last of their writers: newer than all spools.
+    /// The last buffers of the writers: newer than all spools.
     pub(super) buffers: Vec<SortBuffer>,
     pub(super) values: Vec<Vec<Extent>>,
 }
 
-/// Adds entries to a load. For one thread at a time; each thread has its own.
+/// Adds entries to a load. One thread at a time may use it; each thread takes its own.
 pub struct BulkWriter {
     pub(super) shared: Arc<LoadShared>,
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
     last: usize,
-    /// Bytes added since the memory was looked at.
+    /// Bytes added since the last memory check.
     unseen: u64,
     memory: Reservation,
 }
 
 impl Transactions {
-    /// Begins a bulk load, which makes its trees in `catalog` and keeps `open` as long as it lives.
+    /// Begins a bulk load, which creates its new trees in `catalog` and holds `open` as long as
+    /// it lives.
     ///
     /// # Errors
     /// `Closed`, `Poisoned`.
@@ -271,7 +273,7 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Writes the largest buffer when this writer has its share of the memory.
+    /// Writes the largest buffers to spools while this writer exceeds its share of the memory.
     fn make_room(&mut self) -> Result<()> {
         self.unseen = 0;
         let share = self.shared.buffer_bytes / self.shared.writers.load(Ordering::Relaxed).max(1);
@@ -300,7 +302,7 @@ impl BulkWriter {
         if alone {
             buffer.clear();
         } else {
-            // The next full buffer may be another tree's.
+            // Free the memory: the next full buffer may belong to another tree.
             *buffer = SortBuffer::new();
         }
         let number = self.shared.next_number();
@@ -310,7 +312,7 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Sorts a buffer; large values of what was given twice go.
+    /// Sorts a buffer, and frees the large values of duplicate entries.
     fn sort(&mut self, at: usize) -> Result<()> {
         let (tree, buffer, values) = &mut self.trees[at];
         let left_out = buffer.sort();
@@ -322,7 +324,7 @@ impl BulkWriter {
         give_up(&self.shared.txns.reads.runs.space, values, &left_out.references)
     }
 
-    /// Hands in what it has. A writer that is dropped without this breaks its load.
+    /// Hands in the writer's entries. Dropping a writer with entries makes its load fail.
     ///
     /// # Errors
     /// `Cancelled`.
@@ -359,7 +361,8 @@ impl Drop for BulkWriter {
 }
 
 impl Gathered {
-    /// Keeps the least, so that which one is told does not depend on how much memory there is.
+    /// Keeps the smallest duplicate, so that the reported key does not depend on the amount of
+    /// memory.
     pub(super) fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
         let Some(key) = key else { return };
         let new = Duplicate { tree, key };
@@ -391,8 +394,9 @@ impl LoadShared {
         SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Locks all trees, in tries that are short: whoever wants a new lock meanwhile waits for the
-    /// try. It is the victim of deadlocks, for it loses nothing, but in its last try.
+    /// Locks all trees in short tries, because other transactions wait for new locks during a
+    /// try. The load is the victim of every deadlock except in its last try, because it loses
+    /// nothing.
     fn lock_trees(
         &self,
         locker: &mut Locker,
@@ -412,9 +416,9 @@ impl LoadShared {
             }
             let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
             match error.kind() {
-                // Of the clock's time alone a test's clock has none.
+                // Count the slice: in tests the clock may stand still during a wait.
                 ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
-                // Whoever was in the way goes on when this lets go.
+                // The other transactions proceed once these locks are released.
                 ErrorKind::Deadlock if !is_last => {}
                 _ => return Err(error),
             }
@@ -430,7 +434,7 @@ impl LoadShared {
 }
 
 impl BulkLoad {
-    /// A writer; each thread that adds entries has its own. They share the memory.
+    /// A new writer, one for each thread that adds entries. All writers share the memory.
     #[must_use]
     pub fn writer(&self) -> BulkWriter {
         self.shared.writers.fetch_add(1, Ordering::Relaxed);
@@ -443,28 +447,29 @@ impl BulkLoad {
         }
     }
 
-    /// Makes every call of the load, those under way too, fail with `Cancelled`; from any thread.
+    /// Cancels the load from any thread: current and later calls fail with `Cancelled`.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Release);
     }
 
-    /// A key that was given twice, if any was: in the first of the trees, in the order in which
-    /// they were made, that has one, the least. Of a load that is finished; of one that failed
-    /// with `Exists`, any.
+    /// A duplicate key, if there was any. After a successful [`finish`](Self::finish), the
+    /// smallest duplicate of the earliest created tree that has one; after a load that failed
+    /// with `Exists`, any duplicate.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.shared.gathered.lock().duplicate.clone()
     }
 
-    /// Merges what all writers have handed in, and commits it: all trees at once, as durable as the
-    /// options ask. `progress` is called every now and then; the load is cancelled when it returns
+    /// Merges the entries of all writers and commits them atomically to all trees, as durable as
+    /// the options ask. Calls `progress` from time to time, and cancels the load when it returns
     /// false.
     ///
     /// # Errors
-    /// `Invalid` if a writer is still there, or the load was finished; `Cancelled`; `Exists` if a
-    /// key was given twice and must not be; `NotFound` if a tree was dropped; `LockTimeout` or
-    /// `Deadlock` if transactions kept the trees locked until the time was up; `NoSpace`, `Io`,
-    /// `Poisoned`, `Closed`. Nothing is loaded then.
+    /// `Invalid` if a writer is not finished, or the load is finished already; `Cancelled`;
+    /// `Exists` for a duplicate key under [`Duplicates::Fail`]; `NotFound` if a tree was dropped;
+    /// `LockTimeout` or `Deadlock` if transactions kept the trees locked until the timeout;
+    /// `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded; after `Poisoned`
+    /// a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
         let (trees, duplicates) = {
@@ -489,13 +494,13 @@ impl BulkLoad {
         new_trees::complete(&mut parts, &new);
         match shared.commit(&parts, &new, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
-            // From here on the runs are the trees', whatever becomes of the wait.
+            // The runs belong to the trees from here on, whatever the result of the wait.
             Ok(Some(end)) => {
                 shared.txns.wait_durable(end, shared.options.durability).map(|()| report)
             }
             Err(error) => {
                 let txns = &shared.txns;
-                // Where nobody knows what the log has, the commit may come back.
+                // If the log may have the commit, recovery may need the runs: keep them.
                 if txns.reads.health.check_unpoisoned().is_ok() {
                     txns.parts.release(&parts);
                 }
@@ -525,9 +530,9 @@ impl GatheredTree {
 }
 
 impl LoadShared {
-    /// One commit attaches all parts. The trees are locked as a whole meanwhile, for what is
-    /// written meets locks of transactions. `go_on` is asked between tries. Returns what to wait
-    /// for; after an error nothing has changed.
+    /// Attaches all parts with one commit. Locks whole trees meanwhile, because the loaded keys
+    /// may conflict with locks of transactions. Calls `go_on` between tries. Returns the log
+    /// position to wait for; after an error nothing has changed.
     fn commit(
         &self,
         parts: &[Attachment],
@@ -568,7 +573,7 @@ fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Res
     Ok(())
 }
 
-/// Gives the extents of large values back whose references were dropped.
+/// Frees the extents of large values whose references were dropped.
 pub(super) fn give_up(
     space: &Space,
     values: &mut Vec<Vec<Extent>>,

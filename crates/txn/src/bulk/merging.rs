@@ -4,9 +4,9 @@
 //!  spools  1 2 3 4 5 6 ... --passes--> 1 2-5 6 ... --and buffers--> base runs, one a leaf
 //! ```
 //!
-//! More spools than [`FAN_IN_MAX`] are merged in passes. Sources are numbered in the order in
-//! which a writer filled them: of a key the largest number stays. Dropped at any time it leaves
-//! nothing but what was committed.
+//! More than [`FAN_IN_MAX`] spools are merged in passes. Sources have numbers in the order in
+//! which a writer filled them: of duplicate keys the one with the largest number stays. Dropping
+//! a merge at any time removes everything that is not committed.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -27,15 +27,15 @@ use super::load::{BulkProgress, BulkReport, Duplicates, GatheredTree, LoadShared
 use frondb_commit::Attachment;
 use frondb_tree::TreeCore;
 
-/// Most spools that are merged at a time.
+/// Largest number of spools in one merge.
 const FAN_IN_MAX: usize = 64;
-/// Fewest: with less memory than they take it takes more.
+/// Smallest fan-in, used even if the memory is too small for it.
 const FAN_IN_MIN: usize = 4;
-/// What a spool takes while it is merged, bytes.
+/// Memory of a spool during a merge, bytes.
 const SPOOL_BYTES: u64 = 768 << 10;
 /// Bytes of the base written at once.
 const WRITE_BYTES: usize = 512 << 10;
-/// Entries of a pass from one look at `cancel` to the next.
+/// Entries of a pass between two checks for cancellation.
 const PASS_STEP_ENTRIES: u64 = 64 * 1024;
 
 /// The merges of a load.
@@ -78,8 +78,8 @@ impl<'a> Merging<'a> {
         Ok(self.report)
     }
 
-    /// Merges the smallest neighbours among the spools of a tree; only neighbours by number, for of
-    /// one writer the last entry counts.
+    /// Merges the smallest adjacent spools of a tree. Adjacent by number only: each writer's last
+    /// entry wins.
     fn merge_some(&mut self, i: usize) -> Result<()> {
         let all = &mut self.trees[i].spools;
         all.sort_by_key(|(number, _)| *number);
@@ -107,7 +107,7 @@ impl<'a> Merging<'a> {
         self.account(tree.id, &merge.take_dropped_refs(), twice)
     }
 
-    /// A step of a pass; false when it was the last.
+    /// Runs one step of a pass. Returns whether there are more.
     fn merge_part(&mut self, merge: &mut FoldMerge, writer: &mut SpoolWriter) -> Result<bool> {
         self.shared.check_cancelled()?;
         let before = merge.stats().entries_in;
@@ -125,7 +125,7 @@ impl<'a> Merging<'a> {
         Ok(more)
     }
 
-    /// Tells of so many more entries; the load is cancelled if nobody wants to hear more.
+    /// Reports `entries` more as done. Fails with `Cancelled` if the callback returns false.
     pub(super) fn progress(&mut self, entries: u64) -> Result<()> {
         self.at.done += entries;
         if (self.progress)(self.at) {
@@ -179,7 +179,7 @@ impl<'a> Merging<'a> {
         raw_bytes: u64,
         target: Target,
     ) -> Result<Vec<Arc<Run>>> {
-        // What comes out is as new as the newest.
+        // The output is as new as its newest source.
         let numbers = || sources.iter().map(|(number, _)| *number);
         let seqs = (numbers().min().unwrap_or(SeqNo(1)), numbers().max().unwrap_or(SeqNo(1)));
         let txns = &self.shared.txns;
@@ -223,7 +223,7 @@ impl<'a> Merging<'a> {
         self.shared.gathered.lock().note_duplicate(tree, key);
     }
 
-    /// Counts what was given twice, and gives up the large values among it.
+    /// Counts the duplicates of a merge and frees their large values.
     fn account(&mut self, tree: TreeId, dropped: &[Box<[u8]>], twice: u64) -> Result<()> {
         self.count_duplicates(twice)?;
         let space = &self.shared.txns.reads.runs.space;
@@ -245,7 +245,7 @@ impl<'a> Merging<'a> {
 
 impl Drop for Merging<'_> {
     fn drop(&mut self) {
-        // Of a load that failed. What was committed was taken out.
+        // Only a failed load has parts here: a commit takes them out.
         let txns = &self.shared.txns;
         self.trees.iter().for_each(|tree| tree.give_back(&txns.reads.runs.space));
         txns.parts.release(&self.parts);
@@ -286,7 +286,7 @@ fn spool_source((number, spool): (SeqNo, Arc<Spool>)) -> Numbered {
     (number, Box::new(spool.source(number)))
 }
 
-/// Sources as merges want them.
+/// Sorts sources from the newest to the oldest, as merges need them.
 fn newest_first(mut sources: Vec<Numbered>) -> Vec<Box<dyn Source>> {
     sources.sort_by_key(|(number, _)| Reverse(*number));
     sources.into_iter().map(|(_, source)| source).collect()

@@ -1,12 +1,12 @@
-//! Trees that a bulk load makes: they exist from its commit on, with all that it loaded.
+//! Trees that a bulk load creates. They come into existence with its commit, with all their data.
 //!
 //! ```text
 //!  new_tree -> known to the load's writers only -> one edit: created, made by the load, its parts pending
 //!           -> the load's record in the log: the trees exist
 //! ```
 //!
-//! Recovery drops a tree that is made by a transaction which the log does not commit, so a load that is
-//! killed at any moment leaves either the whole tree or nothing.
+//! Recovery drops a tree if the log does not commit the transaction that creates it. A crash at any
+//! point of a load leaves either the complete tree or nothing.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
@@ -18,12 +18,13 @@ use frondb_records::TreeOptions;
 use frondb_tree::Tree;
 
 impl BulkLoad {
-    /// A tree that exists once the load is finished, also if it gets no entries. Until then only writers of
-    /// this load take it; every other call with it is `NotFound`.
+    /// A tree that comes into existence when the load is finished, even without entries. Until
+    /// then only writers of this load accept it; every other call with it fails with `NotFound`.
     ///
     /// # Errors
-    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken meanwhile; `Invalid` for a bad name
-    /// or option, an update function that is not registered, or a load that was finished; `Closed`, `Poisoned`.
+    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken meanwhile; `Invalid`
+    /// for a bad name or option, an update function that is not registered, or a load that was
+    /// finished; `Closed`, `Poisoned`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let shared = &self.shared;
         let mut new_trees = shared.new_trees.lock();
@@ -41,7 +42,8 @@ impl BulkLoad {
     }
 }
 
-/// Gives every new tree a part, for the commit of its part makes a tree. One SeqNo, since a commit has some.
+/// Adds an empty part for every new tree without one, because the commit of a part creates its
+/// tree. An empty part has one SeqNo, because a commit needs at least one.
 pub(super) fn complete(parts: &mut Vec<Attachment>, new: &[NewTree]) {
     for NewTree { tree, .. } in new {
         if !parts.iter().any(|part| Arc::ptr_eq(&part.tree, tree)) {

@@ -1,13 +1,15 @@
-//! Cursors of a transaction: committed data at its snapshot with its own writes above, or, for a
-//! locking cursor, the newest data, each entry and gap locked before it is shown.
+//! Cursors of a transaction. A plain cursor merges own writes with committed data at the
+//! snapshot. A locking cursor reads the newest data, and locks each entry and gap before it shows
+//! the entry.
 //!
-//! A cursor shows what the transaction had written when it was last positioned by a seek. Rolling
-//! back to a savepoint repositions it at its next step.
+//! A cursor sees the own writes that existed at its last seek. After a rollback to a savepoint, the
+//! next step repositions the cursor.
 //!
 //! # A locking step
-//! Read the next entry; lock it and the gap before it; if something was committed to the tree since
-//! it was read, read again: what came in between is locked and shown, or another step is made from
-//! the same place. It ends, because what is locked can no longer change.
+//! The cursor reads the next entry, and locks it and the gap before it. If there was a commit to
+//! the tree since the read, the cursor reads again from the same place: it shows the same entry,
+//! or locks the entry that has appeared. The loop ends, because locked entries and gaps no longer
+//! change.
 
 use std::ops::Bound;
 
@@ -21,16 +23,16 @@ use super::{Core, State, Transaction};
 use crate::options::{Isolation, Wait};
 use frondb_tree::{Cursor, CursorOptions, Tree};
 
-/// How a cursor locks what it shows.
+/// How a cursor locks the entries that it shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadLock {
     /// Shared or exclusive.
     pub mode: LockMode,
-    /// What to do where others have locks.
+    /// What to do if another transaction holds a conflicting lock.
     pub wait: Wait,
 }
 
-/// What part of a tree a cursor of a transaction shows, and how.
+/// The bounds and the locks of a transaction's cursor.
 #[derive(Clone, Debug, Default)]
 pub struct TransactionCursorOptions {
     /// First key shown; `None` for no bound.
@@ -41,8 +43,8 @@ pub struct TransactionCursorOptions {
     pub lock: Option<ReadLock>,
 }
 
-/// A cursor over one tree in a transaction. Not positioned at first. For one thread at a time; may be
-/// sent to another. When the transaction has ended every move fails.
+/// A cursor over one tree in a transaction. A new cursor is not positioned. One thread at a time
+/// may use it; it may move between threads. Every move fails once the transaction has ended.
 pub struct TransactionCursor {
     core: Arc<Core>,
     tree: Tree,
@@ -50,11 +52,11 @@ pub struct TransactionCursor {
     lower: Vec<u8>,
     upper: Option<Vec<u8>>,
     lock: Option<ReadLock>,
-    /// Rollbacks to savepoints that it knows of.
+    /// The transaction's number of rollbacks to savepoints at the last positioning.
     rollbacks: u64,
-    /// The lock on the entry it is at was not held before.
+    /// The cursor has taken the lock of its entry; the transaction did not hold it before.
     is_new_lock: bool,
-    /// It was positioned once.
+    /// The cursor was positioned at least once.
     is_positioned: bool,
 }
 
@@ -103,24 +105,24 @@ impl TransactionCursor {
         self.cursor.is_valid()
     }
 
-    /// Whether no rollback to a savepoint came since it was positioned: else the entry it is at may be
-    /// a write that was undone. Its next move finds what is there now.
+    /// Whether there was no rollback to a savepoint since the cursor was positioned. After one the
+    /// current entry may be an undone write; the next move reads the current data.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.core.rollbacks.load(Ordering::Acquire) == self.rollbacks
     }
 
-    /// Key of the entry it is at; empty if it is at none.
+    /// The key of the current entry; empty if there is none.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.cursor.key()
     }
 
-    /// Value of the entry it is at; empty if it is at none.
+    /// The value of the current entry; empty if there is none.
     ///
     /// # Errors
-    /// `Corruption` or a device error of a large value; `Closed`; `Invalid` once the transaction was
-    /// prepared.
+    /// `Corruption` or a device error of a large value; `Closed`; `Invalid` once the transaction
+    /// was prepared.
     pub fn value(&self) -> Result<&[u8]> {
         if self.core.was_prepared.load(Ordering::Acquire) {
             return Err(Error::invalid("the transaction was prepared: its cursors read no more"));
@@ -177,10 +179,10 @@ impl TransactionCursor {
         self.step(Direction::Forward)
     }
 
-    /// Goes on over entries that lie one after the other and is at the last of them: at most `max`, with
-    /// at most `bytes` of keys and as many of values. None
-    /// where [`next`](Self::next) has to be called: it locks, its transaction has ended or undone something,
-    /// or one of the reasons of [`Cursor::next_entries`].
+    /// Goes on over entries that lie one after the other and is at the last of them: at most
+    /// `max`, with at most `bytes` of keys and as many of values. None where [`next`](Self::next)
+    /// has to be called: it locks, its transaction has ended or undone something, or one of the
+    /// reasons of [`Cursor::next_entries`].
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         let is_plain = self.lock.is_none()
             && self.is_current()
@@ -198,8 +200,8 @@ impl TransactionCursor {
         self.step(Direction::Backward)
     }
 
-    /// Gives up the lock of the entry it is at, because the caller does not want the entry: at read
-    /// committed, if the transaction had no lock on it before. Else it does nothing.
+    /// Releases the lock of the current entry, for a caller that does not want the entry. Does
+    /// nothing above read committed, or if the transaction had a lock on the entry before.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended; `Closed`.
@@ -213,7 +215,7 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// A move to a place that the caller names: sees what the transaction has written by now.
+    /// Moves to a place that the caller names. The cursor sees all own writes up to now.
     fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
         let found = self.try_position(direction, from);
         found.or_else(|error| self.fail(error))
@@ -307,7 +309,7 @@ impl TransactionCursor {
         }
     }
 
-    /// Reads on at the newest state; under snapshot isolation always at the transaction's.
+    /// Moves the cursor to the newest snapshot; under snapshot isolation, to the transaction's.
     fn refresh(&mut self, state: &mut State) -> Result<()> {
         let fixed = if self.core.options.snapshot_isolation {
             self.core.read_snapshot(state)?
@@ -319,7 +321,8 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Whether something was committed to the tree since the state it reads, and counts.
+    /// Whether there was a commit to the tree after the cursor's snapshot. Always false under
+    /// snapshot isolation, where such commits do not matter.
     fn is_behind(&self) -> bool {
         if self.core.options.snapshot_isolation {
             return false;
@@ -328,7 +331,8 @@ impl TransactionCursor {
         newest > self.cursor.snapshot().seq().get()
     }
 
-    /// The cursor is at the first entry behind `from`, or at none: locks it, with the gap before.
+    /// Locks the first entry after `from`, at which the cursor is, and the gap before it. Without
+    /// an entry locks the gap to the end.
     fn lock_found(
         &mut self,
         state: &mut State,
@@ -370,8 +374,8 @@ impl TransactionCursor {
         }
     }
 
-    /// Locks an entry and the gap between it and where the step began; without an entry the gap to
-    /// the end. Returns whether the entry was not locked before.
+    /// Locks an entry and the gap between it and the start of the step; without an entry, the gap
+    /// to the end. Returns whether the lock is new to the transaction.
     fn lock_one(
         &self,
         state: &mut State,
@@ -416,7 +420,7 @@ impl TransactionCursor {
         }
     }
 
-    /// Where the cursor ends in a direction.
+    /// The bound of the cursor in a direction.
     fn end(&self, direction: Direction) -> Bound<&[u8]> {
         match (direction, &self.upper) {
             (Direction::Forward, Some(upper)) => Bound::Excluded(upper),
@@ -425,7 +429,7 @@ impl TransactionCursor {
         }
     }
 
-    /// What is not locked is not shown, nor is anything after a move that failed.
+    /// Invalidates the cursor after an error, so that it never shows an entry without its lock.
     fn fail(&mut self, error: Error) -> Result<bool> {
         self.cursor.fail_with(error.clone());
         Err(error)
