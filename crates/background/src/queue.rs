@@ -65,7 +65,7 @@ impl Queue {
     /// and output alive, and on a full disk they stay parked until there is space.
     pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
-        state.hints.retain(|(of, _)| of.id != tree);
+        state.hints.retain(|key, _| key.0 != tree);
         state.flushes.remove(&tree);
         state.priorities.retain(|key, _| key.0 != tree);
         state.plans.retain(|key, _| key.1 != tree);
@@ -87,7 +87,8 @@ impl Queue {
 
     /// Takes the hints that readers posted since the last call, to be planned.
     pub fn take_hints(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
-        std::mem::take(&mut self.state.lock().hints)
+        let hints = std::mem::take(&mut self.state.lock().hints);
+        hints.into_iter().map(|((_, node), tree)| (tree, node)).collect()
     }
 
     /// Requests maintenance of the log, the manifest and the free space.
@@ -207,8 +208,7 @@ impl Queue {
 impl HintSink for Queue {
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId) {
         let mut state = self.state.lock();
-        if !state.hints.iter().any(|(of, known)| of.id == tree.id && *known == node) {
-            state.hints.push((Arc::clone(tree), node));
+        if state.hints.insert((tree.id, node), Arc::clone(tree)).is_none() {
             self.changed.notify_all();
         }
     }

@@ -89,6 +89,8 @@ impl Background {
                     if let Running::Flush(job) = &job {
                         self.pacing.draining(job.drained_bytes(), job.begun(), self.jobs.now());
                     }
+                    // A reader may have met a tombstone run, which goes before this job (rule 15).
+                    self.plan_hints();
                     if self.queue.stepped(job.priority()) {
                         return self.park(job);
                     }

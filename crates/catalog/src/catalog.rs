@@ -196,7 +196,7 @@ impl Catalog {
     /// Adds a tree that recovery has found.
     ///
     /// # Errors
-    /// `Internal` for a tree of a name that another has.
+    /// None today: a tree whose update function is missing opens with a stand-in.
     pub fn restore(
         &self,
         id: TreeId,

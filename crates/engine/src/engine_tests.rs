@@ -28,6 +28,7 @@ use frondb_background::priority::FLUSH;
 use frondb_background::replan;
 use frondb_background::{Queue, Task};
 use frondb_core::Error;
+use frondb_tree::HintSink;
 use frondb_tree::InstallState;
 
 /// What makes durable how far the log is needed.
@@ -760,6 +761,22 @@ fn no_job_is_parked_behind_a_full_disk() {
     assert!(work.park(job).is_none());
     engine.flush().unwrap();
     assert_eq!(tree.core().version().frozen.len(), 0);
+}
+
+/// Rule 15: a reader that finds a tombstone run must not wait for the end of a long job before the run is
+/// planned.
+#[test]
+fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (long, read) = (create(&engine, "long"), create(&engine, "read"));
+    put_rows(&engine, &long, 0..400);
+    let background = engine.background();
+    assert!(background.freeze(long.core()));
+    let Some(Task::Flush(flush)) = background.queue.try_next() else { panic!("no flush is due") };
+    background.queue.post(read.core(), read.core().version().trunk.root.id);
+    background.perform(Task::Flush(flush));
+    assert!(background.queue.take_hints().is_empty(), "the hint waits for the next task");
+    assert_eq!(long.core().version().frozen.len(), 0);
 }
 
 /// Rule 24: what the process takes beside what its parts charge is charged ahead.

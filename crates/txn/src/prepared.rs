@@ -236,7 +236,7 @@ pub fn check_no_writer(context: &Prepared, tree: &TreeCore) -> Result<()> {
 /// tree is dropped.
 ///
 /// # Errors
-/// As [`frondb_wal::Wal::sync_to`].
+/// As `Wal::sync_to`.
 pub fn keep_commits(context: &Prepared, tree: &TreeCore) -> Result<()> {
     let end = tree.prepared_end();
     context

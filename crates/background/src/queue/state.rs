@@ -43,7 +43,7 @@ pub(super) struct QueueState {
     /// Even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
     /// Nodes that readers posted hints for, to be planned again.
-    pub(super) hints: Vec<(Arc<TreeCore>, NodeId)>,
+    pub(super) hints: BTreeMap<(TreeId, NodeId), Arc<TreeCore>>,
     /// Nodes whose plans failed for want of space; they are planned again at the next attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
     /// Limit on merges under way, parked ones included; 0 means no limit.
@@ -60,7 +60,7 @@ impl QueueState {
             || self.busy_flushes.contains(&tree)
             || self.plans.range(range).next().is_some()
             || self.compacting.contains(&tree)
-            || self.hints.iter().any(|(of, _)| of.id == tree)
+            || self.hints.range((tree, NodeId::MIN)..=(tree, NodeId::MAX)).next().is_some()
     }
 
     /// Ends a flush; with `more`, the next flush of the tree is due.
