@@ -267,7 +267,7 @@ impl BlockBuilder {
         assert!(self.count > 0, "a block has at least one message");
         let raw_bytes = self.raw_bytes();
         if raw_bytes > limits::BLOCK_RAW_BYTES_MAX {
-            return Err(Error::invalid(format!("{raw_bytes} bytes are too many for a block")));
+            return Err(Error::invalid(format!("a block of {raw_bytes} bytes exceeds the limit")));
         }
         let start = out.len();
         self.codec = self.trial.next();

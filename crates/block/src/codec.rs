@@ -286,7 +286,7 @@ impl Decoders {
             .decompress(bytes, out, flate2::FlushDecompress::Finish)
             .map_err(|e| e.to_string())?;
         if status != flate2::Status::StreamEnd {
-            return Err("the stream does not end where it should".into());
+            return Err("the compressed stream has the wrong length".into());
         }
         Ok(decoder.total_out() as usize)
     }
@@ -317,7 +317,7 @@ fn zstd_encoder(
     }
     match slot {
         Some((_, encoder)) => Ok(encoder),
-        None => Err("no context".into()),
+        None => Err("cannot create a decompression context".into()),
     }
 }
 
@@ -361,7 +361,7 @@ fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
             return Ok(stream.total_out() as usize);
         }
         if stream.total_in() as usize == read && stream.total_out() as usize == written {
-            return Err("the stream does not end where it should".into());
+            return Err("the compressed stream has the wrong length".into());
         }
     }
 }

@@ -84,7 +84,7 @@ fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "a {} of {raw_len} bytes is longer than the limit of {BLOCK_RAW_BYTES_MAX}",
+        "a {} of {raw_len} bytes exceeds the limit of {BLOCK_RAW_BYTES_MAX} bytes",
         kind.name()
     )))
 }
@@ -142,7 +142,7 @@ struct Opened<'a> {
 /// Verifies a frame that must fill `frame` exactly and hold a block of `kind`.
 fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opened<'a>> {
     let Some((header, body)) = frame.split_first_chunk::<FRAME_HEADER_BYTES>() else {
-        let message = format!("{} bytes are too few for a block", frame.len());
+        let message = format!("{} bytes are too short for a block", frame.len());
         return Err(place.corruption(kind, message));
     };
     let expected = frame_checksum(frame);
@@ -168,7 +168,7 @@ fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opene
     }
     if kind_byte != kind as u8 {
         let found = BlockKind::from_u8(kind_byte).map_or("block of unknown kind", BlockKind::name);
-        return Err(place.corruption(kind, format!("a {found} lies here")));
+        return Err(place.corruption(kind, format!("found a {found} instead")));
     }
     let [body_len, raw_len, tail] = [16, 20, 24].map(|at| u32_at(at) as usize);
     if body_len != body.len() || raw_len > BLOCK_RAW_BYTES_MAX || tail > body_len.min(raw_len) {

@@ -100,7 +100,7 @@ impl Body<'_> {
         if bytes <= most {
             return Ok(());
         }
-        Err(Error::invalid(format!("a log record of {bytes} bytes is longer than {most}")))
+        Err(Error::invalid(format!("a record of {bytes} bytes exceeds the limit of {most} bytes")))
     }
 
     fn stored_bytes(&self) -> usize {
@@ -148,11 +148,11 @@ pub enum Fault {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::End => f.write_str("nothing was written here"),
-            Self::Header => f.write_str("not the header of a record"),
-            Self::Short { frame_bytes } => write!(f, "a record of {frame_bytes} bytes cut short"),
+            Self::End => f.write_str("no record was written here"),
+            Self::Header => f.write_str("invalid record header"),
+            Self::Short { frame_bytes } => write!(f, "a truncated record of {frame_bytes} bytes"),
             Self::Checksum => f.write_str("the checksum does not match"),
-            Self::Content => f.write_str("the content of the record is unknown"),
+            Self::Content => f.write_str("the content of the record cannot be decoded"),
         }
     }
 }

@@ -202,7 +202,7 @@ impl Budget {
     pub fn uncount(&self, part: Part, bytes: u64) {
         let used = self.used.fetch_sub(bytes, Ordering::Relaxed);
         let of_part = self.by_part[part as usize].fetch_sub(bytes, Ordering::Relaxed);
-        debug_assert!(used >= bytes && of_part >= bytes, "more was given back than charged");
+        debug_assert!(used >= bytes && of_part >= bytes, "more bytes were released than charged");
     }
 
     /// Registers a callback for the lifetime of the budget. Callbacks run in the order of their

@@ -9,7 +9,7 @@ pub struct Truncated;
 
 impl fmt::Display for Truncated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the encoded value is cut short or malformed")
+        f.write_str("the encoded value is truncated or malformed")
     }
 }
 

@@ -58,7 +58,7 @@ impl Prng {
     #[inline]
     #[allow(clippy::cast_possible_truncation)]
     pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "no number lies below zero");
+        assert!(n > 0, "the bound must be at least 1");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
@@ -78,7 +78,7 @@ impl Prng {
     /// If the range is empty.
     #[inline]
     pub fn range(&mut self, range: std::ops::Range<u64>) -> u64 {
-        assert!(range.start < range.end, "an empty range");
+        assert!(range.start < range.end, "the range is empty");
         range.start + self.below(range.end - range.start)
     }
 

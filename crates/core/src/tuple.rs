@@ -414,13 +414,13 @@ fn decode_part(bytes: &[u8]) -> Result<(Part<'_>, usize), &'static str> {
 }
 
 fn fixed<const N: usize>(body: &[u8], flip: u8) -> Result<[u8; N], &'static str> {
-    let bytes = body.first_chunk::<N>().ok_or("a number that is cut short")?;
+    let bytes = body.first_chunk::<N>().ok_or("a truncated number")?;
     Ok(bytes.map(|byte| byte ^ flip))
 }
 
 fn decode_integer(tag: u8, body: &[u8], flip: u8) -> Result<Scalar<'static>, &'static str> {
     let len = usize::from(tag.abs_diff(TAG_ZERO));
-    let bytes = body.get(..len).ok_or("an integer that is cut short")?;
+    let bytes = body.get(..len).ok_or("a truncated integer")?;
     let flip = if tag < TAG_ZERO { !flip } else { flip };
     let magnitude = bytes.iter().fold(0u128, |value, &byte| value << 8 | u128::from(byte ^ flip));
     if bytes.first().is_some_and(|&byte| byte ^ flip == 0) {
@@ -440,10 +440,10 @@ fn decode_string(body: &[u8], flip: u8) -> Result<(Cow<'_, [u8]>, usize), &'stat
     loop {
         let rest = &body[start..];
         let zero =
-            rest.iter().position(|&byte| byte ^ flip == 0).ok_or("a string without an end")?;
+            rest.iter().position(|&byte| byte ^ flip == 0).ok_or("an unterminated string")?;
         let piece = &rest[..zero];
         let next = start + zero + 2;
-        let mark = rest.get(zero + 1).ok_or("a string without an end")? ^ flip;
+        let mark = rest.get(zero + 1).ok_or("an unterminated string")? ^ flip;
         if let Some(owned) = &mut owned {
             owned.extend(piece.iter().map(|byte| byte ^ flip));
         }

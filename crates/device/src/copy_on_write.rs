@@ -106,7 +106,7 @@ impl Scratch {
     }
 
     fn file(&self) -> Result<SharedFile> {
-        let missing = || Error::internal("a page is in a temporary file that was never made");
+        let missing = || Error::internal("a page refers to a temporary file that was not created");
         self.file.lock().file.clone().flatten().ok_or_else(missing)
     }
 }
@@ -186,7 +186,7 @@ impl Device for CopyOnWriteDevice {
         }
         let content = match self.find(name)? {
             Some(_) if options.create_new => {
-                let message = format!("{}/{name} exists already", self.path);
+                let message = format!("cannot create {}/{name}: it exists already", self.path);
                 return Err(Error::new(ErrorKind::Exists, message));
             }
             Some(content) => content,
@@ -259,7 +259,7 @@ impl Device for CopyOnWriteDevice {
             (Some((a, from)), Some((b, to))) if Arc::ptr_eq(&a, &b) => return a.rename(from, to),
             _ => {
                 return Err(Error::invalid(
-                    "a copy-on-write device renames within one directory only",
+                    "a copy-on-write device cannot rename a file into another directory",
                 ));
             }
         }

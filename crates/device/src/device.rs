@@ -170,7 +170,7 @@ pub trait File: Send + Sync + fmt::Debug {
         if read == buf.len() {
             return Ok(());
         }
-        let message = format!("the file ends after {read} of {} bytes", buf.len());
+        let message = format!("the file ends after {read} of the {} bytes to read", buf.len());
         Err(Error::corruption(self.name(), offset, "file", message))
     }
 

@@ -90,7 +90,7 @@ impl MemoryDevice {
 
     /// Stops the device at the call that would be point number `n` (counted from 0, so `n` calls
     /// take effect): it and every later call, reads included, fail with an Io error
-    /// "device stopped" and change nothing.
+    /// "the simulated device was stopped" and change nothing.
     pub fn stop_after(&self, n: u64) {
         self.state().stop_at = n;
     }

@@ -54,7 +54,7 @@ fn check(name: &str, mode: u32, least: u32, most: u32) -> Result<()> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "{name}_mode is {mode:04o}; it must have all bits of {least:04o} and none beyond {most:04o}"
+        "{name}_mode is {mode:04o}; it must include {least:04o} and no bit outside {most:04o}"
     )))
 }
 

@@ -159,7 +159,10 @@ impl Device for PosixDevice {
         let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
         let direct = options.direct && set_direct(&fd);
         if options.direct && !direct {
-            tracing::debug!(file = self.full(name), "no direct I/O on this file system; buffered");
+            tracing::debug!(
+                file = self.full(name),
+                "the file system has no direct I/O: using buffered I/O"
+            );
         }
         Ok(Arc::new(PosixFile { fd, name: name.to_owned(), path: self.full(name), direct }))
     }
@@ -193,7 +196,7 @@ impl Device for PosixDevice {
         match retry_on_intr(|| fs::statat(&self.dir, name, AtFlags::empty())) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-            Err(errno) => Err(self.error("look for", name, errno)),
+            Err(errno) => Err(self.error("check the existence of", name, errno)),
         }
     }
 
@@ -236,7 +239,7 @@ impl Device for PosixDevice {
             }
             Err(Errno::EXIST) => {
                 let stat = fs::statat(&self.dir, name, AtFlags::empty())
-                    .map_err(|errno| self.error("look for", name, errno))?;
+                    .map_err(|errno| self.error("check the existence of", name, errno))?;
                 match FileType::from_raw_mode(stat.st_mode) {
                     FileType::Directory => Ok(()),
                     _ => Err(self.error("create directory", name, Errno::EXIST)),
@@ -391,7 +394,7 @@ fn set_mode(fd: &OwnedFd, mode: Mode, name: &str) {
         fs::fchmod(fd, now.difference(bits) | mode)
     };
     if let Err(errno) = set() {
-        tracing::warn!(file = name, %errno, "the file's mode cannot be set");
+        tracing::warn!(file = name, %errno, "cannot set the permission bits");
     }
 }
 
@@ -402,7 +405,7 @@ fn set_direct(fd: &OwnedFd) -> bool {
 }
 
 fn not_a_directory(path: &Path) -> Error {
-    Error::invalid(format!("{} is a file and not a directory", path.display()))
+    Error::invalid(format!("{} is a file, not a directory", path.display()))
 }
 
 #[cfg(test)]

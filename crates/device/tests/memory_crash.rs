@@ -130,7 +130,10 @@ fn from_its_stop_on_every_call_fails() {
     for stop in 0..11 {
         let (device, result) = run(stop);
         let error = result.unwrap_err();
-        assert_eq!((error.kind(), error.message()), (ErrorKind::Io, "device stopped"));
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Io, "the simulated device was stopped")
+        );
         assert_eq!(device.points(), stop);
         assert!(device.is_stopped());
         assert!(device.list("").is_err() && device.open("f", OpenOptions::READ).is_err());

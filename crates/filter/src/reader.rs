@@ -31,7 +31,7 @@ impl FilterReader {
             Some(&KIND_BLOOM) => Bloom::open(&bytes).map(Form::Bloom),
             Some(&KIND_FUSE) => Fuse::open(&bytes).map(Form::Fuse),
             Some(&kind) => {
-                let message = format!("filter of kind {kind}: written by a newer version");
+                let message = format!("unknown filter kind {kind}: written by a newer version");
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
             None => None,
@@ -39,7 +39,7 @@ impl FilterReader {
         match form {
             Some(form) => Ok(Self { bytes, form }),
             None => {
-                let message = format!("{} bytes are no filter", bytes.len());
+                let message = format!("the {} bytes are not a valid filter", bytes.len());
                 Err(Error::new(ErrorKind::Corruption, message))
             }
         }

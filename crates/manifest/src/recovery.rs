@@ -217,7 +217,7 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
     };
     let header = read_header(&name, &file)?;
     if (header.db_id, header.generation) != (superblock.db_id, superblock.generation) {
-        let message = "the header does not belong to the superblock that names this file";
+        let message = "the header has another database or generation than the superblock that names this file";
         return Err(Error::corruption(name, 0, WHAT_HEADER, message));
     }
     let mut parser = Parser::default();
@@ -233,11 +233,11 @@ fn read(device: &SharedDevice, superblock: &Superblock) -> Result<(SharedFile, C
         let known = superblock.durable_bytes;
         let message = match stop.fault {
             Fault::End | Fault::Short { .. } if stop.offset < known => format!(
-                "{}, but {known} bytes of the file had been durable: it was truncated or \
+                "{}, but {known} bytes of the file were durable: it was truncated or \
                  overwritten",
                 stop.fault
             ),
-            fault => format!("{fault}, but the record here had been durable"),
+            fault => format!("{fault}, but the record at this offset was durable"),
         };
         return Err(Error::corruption(name, stop.offset, WHAT_RECORD, message));
     }
@@ -277,7 +277,7 @@ impl Parser {
             }
             (Some(RecordKind::Edit), true) => self.edits.push(payload.to_vec()),
             (Some(RecordKind::Confirmed), true) if !self.confirmed => self.confirmed = true,
-            _ => return Err(format!("a record of kind {} does not belong here", record.kind)),
+            _ => return Err(format!("unexpected record of kind {}", record.kind)),
         }
         Ok(())
     }
@@ -313,7 +313,7 @@ fn read_header(name: &str, file: &SharedFile) -> Result<FileHeader> {
             ),
         ),
         Bad::Foreign | Bad::Damaged => {
-            Error::corruption(name, 0, WHAT_HEADER, "the header is invalid")
+            Error::corruption(name, 0, WHAT_HEADER, "the file header is damaged")
         }
     })
 }

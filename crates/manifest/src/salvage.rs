@@ -85,7 +85,7 @@ pub fn salvage(device: &SharedDevice) -> Result<Findings> {
             // The file was never in force, or nothing in it can be used.
             Some(_) => {}
             None if named => {
-                let message = "this is the manifest in force, but nothing of it can be read";
+                let message = "this is the manifest in force, but no part of it can be read";
                 findings.lost(&file_name(generation), 0, WHAT_FILE, message);
             }
             None => {}

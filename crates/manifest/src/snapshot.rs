@@ -67,7 +67,7 @@ impl SnapshotWriter {
         if state.snapshot_open {
             return Err(Error::new(
                 ErrorKind::Busy,
-                "a snapshot of the manifest is being written already",
+                "another snapshot of the manifest is being written",
             ));
         }
         state.snapshot_open = true;
@@ -199,7 +199,7 @@ impl SnapshotWriter {
             Some(carried) => Ok(std::mem::take(carried)),
             None => Err(Error::new(
                 ErrorKind::Busy,
-                "edits were given up while the snapshot was written: begin it again",
+                "edits failed while the snapshot was written: start the snapshot again",
             )),
         }
     }

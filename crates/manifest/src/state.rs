@@ -211,7 +211,8 @@ impl ManifestState {
     pub(crate) fn poison(&mut self, cause: &Error) {
         if self.poison.is_none() {
             let error = cause.clone().with_kind(ErrorKind::Poisoned);
-            self.poison = Some(error.context("the manifest failed and must be reopened"));
+            self.poison =
+                Some(error.context("an earlier write of the manifest failed: reopen the database"));
         }
     }
 
@@ -223,7 +224,7 @@ impl ManifestState {
     pub(crate) fn check(&self, ticket: u64) -> Result<()> {
         self.check_poison()?;
         if ticket > self.last {
-            return Err(Error::invalid(format!("there is no edit with ticket {}", ticket)));
+            return Err(Error::invalid(format!("the manifest has no edit with ticket {}", ticket)));
         }
         let failed = self.failed.iter().rev().find(|f| f.from < ticket && ticket <= f.to);
         failed.map_or(Ok(()), |failed| Err(failed.error.clone()))

@@ -63,7 +63,10 @@ impl DataFiles {
     pub(crate) fn create_next(&self) -> Result<()> {
         let number = self.count();
         let Ok(number) = u32::try_from(number) else {
-            return Err(Error::new(frondb_core::ErrorKind::NoSpace, "no more data files"));
+            return Err(Error::new(
+                frondb_core::ErrorKind::NoSpace,
+                "cannot create another data file: all file numbers are used",
+            ));
         };
         let handle = self.device.open(&name_of(number), OpenOptions::CREATE.direct(self.direct))?;
         self.device.sync_dir("")?;
@@ -81,7 +84,8 @@ impl DataFiles {
                 // The place may come from disk: from a block index, or from a reference to a large
                 // value.
                 let name = name_of(extent.file);
-                let message = format!("{len} bytes at {offset} are not in extent {extent}");
+                let message =
+                    format!("{len} bytes at offset {offset} are not inside extent {extent}");
                 Err(Error::corruption(name, extent.offset(), "extent", message))
             }
         }
@@ -114,7 +118,7 @@ impl DataFile {
     pub(crate) fn pages(&self) -> Result<u32> {
         let pages = self.handle.len()? / PAGE_BYTES as u64;
         u32::try_from(pages).map_err(|_| {
-            let message = format!("{pages} pages are more than a data file can have");
+            let message = format!("the file has {pages} pages, more than a data file may have");
             Error::corruption(self.handle.name(), 0, "data file", message)
         })
     }

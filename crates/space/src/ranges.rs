@@ -67,7 +67,7 @@ impl RangeSet {
     /// # Panics
     /// If the range is empty or one of its pages is in the set.
     pub(crate) fn insert(&mut self, range: Range<u32>) -> (Range<u32>, [Option<Range<u32>>; 2]) {
-        assert!(range.start < range.end, "an empty range is added");
+        assert!(range.start < range.end, "cannot add an empty range");
         assert_eq!(self.overlap(&range), 0, "pages {range:?} are in the set already");
         self.pages += u64::from(range.end - range.start);
         let mut whole = range.clone();

@@ -399,7 +399,7 @@ impl Space {
     fn give(&self, file: u32, range: Range<u32>) {
         let mut state = self.state.lock();
         let Some(space) = state.files.get_mut(file as usize) else {
-            panic!("an extent of data file {file}, which does not exist, is released");
+            panic!("released an extent of data file {file}, which does not exist");
         };
         space.give(range, Backing::Backed);
     }
@@ -487,8 +487,8 @@ fn free_what_is_not_used(spaces: &mut [FileSpace], used: &[Extent]) -> Result<()
         let pages = spaces.get(extent.file as usize).map_or(0, FileSpace::pages);
         let end = u64::from(extent.page) + u64::from(extent.pages);
         if extent.pages == 0 || end > u64::from(pages) {
-            let lost = if pages == 0 { ": it was removed, or emptied" } else { "" };
-            let message = format!("extent {extent} is not in the file of {pages} pages{lost}");
+            let lost = if pages == 0 { ": the file was removed or emptied" } else { "" };
+            let message = format!("extent {extent} lies outside the file of {pages} pages{lost}");
             let name = name_of(extent.file);
             return Err(Error::corruption(name, extent.offset(), "extent", message));
         }

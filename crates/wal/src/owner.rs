@@ -194,7 +194,7 @@ fn segment_number(name: &str) -> Option<u64> {
 }
 
 /// Advice for a database without its log.
-const LOST: &str = "if the log is lost, a salvage saves what the data files have";
+const LOST: &str = "if the log is lost, `frondb salvage` saves what the data files have";
 
 fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
     Error::invalid(format!(

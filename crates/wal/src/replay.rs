@@ -254,7 +254,7 @@ impl Replay {
                     let end = Lsn(record.position + record.frame_bytes as u64);
                     self.proven = self.proven.max(Lsn(record.synced.unwrap_or(0)));
                     if record.kind != KIND_PAYLOAD {
-                        let message = format!("a record of unknown kind {}", record.kind);
+                        let message = format!("unknown record kind {}", record.kind);
                         return Err(self.corruption(record.offset, message));
                     }
                     return Ok(Some((Lsn(record.position), end)));
@@ -274,7 +274,7 @@ impl Replay {
         let Some(found) = self.segments.get(self.at) else {
             if self.known_durable > self.start {
                 let message = format!(
-                    "there is no log, but records up to lsn {} were durable",
+                    "the log has no segments, but records up to lsn {} were durable",
                     self.known_durable
                 );
                 return Err(Error::corruption(self.directory.describe(), 0, "wal", message));

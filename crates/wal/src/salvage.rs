@@ -97,13 +97,14 @@ impl Log<'_> {
                 && before.header.generation + 1 != number
             {
                 let missing = FileName::Segment(number - 1).to_string();
-                let message = "this segment is missing, and the ones after it cannot be used";
+                let message = "this segment is missing, so later segments cannot be used";
                 self.findings.lost(&missing, 0, WHAT_SEGMENT, message);
                 break;
             }
             let Some(segment) = segment else {
                 let name = FileName::Segment(number).to_string();
-                let message = "the header cannot be read, and nothing from here on can be used";
+                let message =
+                    "the header cannot be read, so this and later segments cannot be used";
                 self.findings.lost(&name, 0, WHAT_HEADER, message);
                 break;
             };
@@ -194,7 +195,7 @@ impl Log<'_> {
         if end < self.known && self.findings.lost.is_empty() {
             let name = last.map_or_else(|| self.device.describe(), |last| last.name.clone());
             let message =
-                format!("the log ends at lsn {end}, but had been durable up to {}", self.known);
+                format!("the log ends at lsn {end}, but was durable up to lsn {}", self.known);
             self.findings.lost(&name, 0, WHAT_SEGMENT, message);
         }
     }

@@ -232,7 +232,8 @@ impl LogState {
     pub(crate) fn poison(&mut self, cause: &Error) {
         if self.poison.is_none() {
             let error = cause.clone().with_kind(ErrorKind::Poisoned);
-            self.poison = Some(error.context("the write-ahead log failed and must be reopened"));
+            self.poison =
+                Some(error.context("an earlier write of the log failed: reopen the database"));
         }
     }
 
@@ -245,7 +246,9 @@ impl LogState {
         self.check_poison()?;
         if lsn > self.next {
             let next = self.next;
-            return Err(Error::invalid(format!("lsn {lsn} lies beyond the log's end {next}")));
+            return Err(Error::invalid(format!(
+                "lsn {lsn} lies beyond the end of the log at {next}"
+            )));
         }
         let failed = self.failed.iter().rev().find(|f| f.from < lsn && lsn <= f.to);
         failed.map_or(Ok(()), |failed| Err(failed.error.clone()))

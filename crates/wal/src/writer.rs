@@ -61,7 +61,9 @@ impl Wal {
         }
         let Some(segment) = segment else {
             // `append` begins a segment whenever there is none.
-            return Err(frondb_core::Error::internal("log records without a segment"));
+            return Err(frondb_core::Error::internal(
+                "log records were written before a segment was created",
+            ));
         };
         segment.write(at, bytes, &self.options)?;
         let mut state = self.state.lock();

@@ -26,7 +26,7 @@ pub struct Findings {
 impl Findings {
     /// Records a repaired byte.
     pub fn repaired(&mut self, file: &str, offset: u64, what: &'static str) {
-        let message = "one damaged byte was put right: the checksum fits again";
+        let message = "repaired one damaged byte: the checksum matches again";
         self.repaired.push(Error::corruption(file, offset, what, message));
     }
 

@@ -104,6 +104,8 @@ fn layout(bytes: usize) -> std::alloc::Layout {
     let layout = bytes
         .checked_next_multiple_of(PAGE_BYTES)
         .and_then(|bytes| std::alloc::Layout::from_size_align(bytes, PAGE_BYTES).ok());
-    let Some(layout) = layout else { panic!("a buffer of {bytes} bytes is beyond any memory") };
+    let Some(layout) = layout else {
+        panic!("cannot allocate a buffer of {bytes} bytes: the size is too large")
+    };
     layout
 }

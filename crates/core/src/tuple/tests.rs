@@ -116,11 +116,11 @@ fn what_is_not_a_tuple_is_refused_with_its_place() {
     let cases: [(&[u8], &str); 9] = [
         (&[0x00], "unknown tag"),
         (&[0x7f], "unknown tag"),
-        (&[0x22, 0x01], "integer that is cut short"),
+        (&[0x22, 0x01], "truncated integer"),
         (&[0x22, 0x00, 0x01], "leading zero"),
         (&[0x10, 0x7f, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "out of range"),
-        (&[0x39, 0x01], "number that is cut short"),
-        (&[0x40, b'a', 0x00], "without an end"),
+        (&[0x39, 0x01], "truncated number"),
+        (&[0x40, b'a', 0x00], "unterminated string"),
         (&[0x40, 0x00, 0x02], "unknown escape"),
         (&[0x41, 0xc3, 0x00, 0x01], "not UTF-8"),
     ];

@@ -86,9 +86,9 @@ impl<'a> Words<'a> {
     fn operation(&mut self) -> Result<Option<Operation>, String> {
         match self.next("the operation")? {
             "any" => Ok(None),
-            word => {
-                Operation::parse(word).map(Some).ok_or_else(|| format!("no operation {word:?}"))
-            }
+            word => Operation::parse(word)
+                .map(Some)
+                .ok_or_else(|| format!("unknown operation {word:?}")),
         }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Words<'a> {
 
     fn number<T: FromStr>(&mut self, key: &str, default: Option<T>) -> Result<T, String> {
         match (self.option(key), default) {
-            (Some(text), _) => text.parse().map_err(|_| format!("{key}={text} is no number")),
+            (Some(text), _) => text.parse().map_err(|_| format!("{key}={text} is not a number")),
             (None, Some(default)) => Ok(default),
             (None, None) => Err(format!("{key}= is missing")),
         }
@@ -123,7 +123,7 @@ impl<'a> Words<'a> {
     fn error(&mut self) -> Result<Errno, String> {
         let name = self.option("error").unwrap_or("EIO");
         let known = ERRNOS.iter().find(|(known, _)| *known == name);
-        known.map(|(_, errno)| *errno).ok_or_else(|| format!("no error {name:?}"))
+        known.map(|(_, errno)| *errno).ok_or_else(|| format!("unknown error {name:?}"))
     }
 
     fn chance(&mut self) -> Result<(u64, u64), String> {
@@ -131,7 +131,7 @@ impl<'a> Words<'a> {
         let parts = text.split_once('/').and_then(|(num, den)| {
             Some((num.parse::<u64>().ok()?, den.parse::<u64>().ok().filter(|den| *den > 0)?))
         });
-        parts.ok_or_else(|| format!("chance={text} is not like 1/100"))
+        parts.ok_or_else(|| format!("chance={text} is not a fraction such as 1/100"))
     }
 }
 
@@ -142,7 +142,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
         "fail" | "tear" | "random" => words.operation()?,
         "flip" => Some(Operation::Read),
         "nospace" => None,
-        _ => return Err(format!("no verb {verb:?}")),
+        _ => return Err(format!("unknown verb {verb:?}")),
     };
     if verb == "tear" && operation != Some(Operation::Write) {
         return Err("only a write can be torn".to_owned());
@@ -174,7 +174,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
         }
     };
     match words.0.first() {
-        Some(word) => Err(format!("{word:?} has no meaning here")),
+        Some(word) => Err(format!("unexpected word {word:?}")),
         None => Ok(Rule { target, effect }),
     }
 }

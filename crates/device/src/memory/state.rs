@@ -50,7 +50,11 @@ impl State {
 
     /// Fails if the device has stopped.
     pub(super) fn check(&self) -> Result<()> {
-        if self.stopped { Err(Error::new(ErrorKind::Io, "device stopped")) } else { Ok(()) }
+        if self.stopped {
+            Err(Error::new(ErrorKind::Io, "the simulated device was stopped"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Counts a call that changes or syncs something; stops the device at the chosen call.
