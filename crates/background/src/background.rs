@@ -84,8 +84,7 @@ impl Background {
     }
 
     /// Does what follows a commit, except for the wait until it is durable: counts it, requests
-    /// flushes of attached runs, probes for known-empty ranges, and freezes memtables that are
-    /// full. `messages` and `bytes` are the size of the commit.
+    /// flushes of attached runs and probes of tombstone runs, and freezes memtables that are full. `messages` and `bytes` are the size of the commit.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64) {
         let counters = &self.jobs.counters;
         add(&counters.commits, 1);
@@ -96,7 +95,7 @@ impl Background {
         self.period.committed(now);
         self.touched();
         self.flush_attached(&committed.attached);
-        committed.trees.iter().for_each(|tree| self.probe_empty_ranges(tree));
+        committed.trees.iter().for_each(|tree| self.request_probe(tree));
         self.freeze_if_full(&committed.trees);
     }
 

@@ -1,10 +1,11 @@
 //! What follows when background work fails.
 //!
-//! - No space: all work that writes is held back and tried again, and commits fail with `NoSpace`
-//!   meanwhile.
-//! - A merge that meets a damaged block: its node stays as it is, and all other work continues.
-//! - A failed sync, flush, or write of the log or the manifest, or a panic in a user's function:
-//!   the database is poisoned.
+//! - The disk is full, also for a flush: work that frees no space waits and is tried again. If the
+//!   work that frees space finds none either, all work that writes waits. Meanwhile commits with
+//!   puts fail with `NoSpace`.
+//! - A merge reads a damaged block: its node stays as it is, and all other work continues.
+//! - A sync, a flush, or a write of the log or the manifest fails for another reason, or a user's
+//!   function panics: the database is poisoned.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind};

@@ -9,13 +9,19 @@ use frondb_tree::{Cursor, CursorOptions, TreeCore};
 use crate::background::Background;
 
 impl Background {
-    /// Probes a tree after a commit if the deletes of its memtable have made a tombstone run, and
-    /// keeps the range that is empty. The deleting thread pays one cursor step per delete; if it
-    /// has not read the rows, the walk reads their blocks, in sequence.
-    pub(crate) fn probe_empty_ranges(&self, tree: &Arc<TreeCore>) {
-        let Some((first, last)) = tree.empty_ranges.due(&tree.version().active.memtable) else {
-            return;
-        };
+    /// Requests a probe of a tree after a commit, if the deletes of its memtable have made a
+    /// tombstone run.
+    pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>) {
+        if let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) {
+            self.queue.add_probe(tree, run);
+        }
+    }
+
+    /// Probes a tombstone run of a tree, and keeps the range that is empty. The work is one cursor
+    /// step per delete. If nobody has read the deleted rows, the walk reads their blocks, in
+    /// sequence; so it is the work of a worker and not of the commit that made it due.
+    pub(crate) fn probe_tombstone_run(&self, tree: &Arc<TreeCore>, run: KeyRange) {
+        let (first, last) = run;
         // If no row lies between this range and the known-empty range before or after it, the two
         // become one.
         let from = tree.empty_ranges.end_before(&first).unwrap_or_else(|| first.clone());

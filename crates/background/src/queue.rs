@@ -4,8 +4,9 @@
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
 //! database ([`crate::priority`]). A worker asks after each step of a job whether work of a smaller
 //! number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter of the
-//! steps, whatever waits. Maintenance (log, manifest, free space) comes before all else: it is
-//! short, and under full load it would otherwise never run.
+//! steps, whatever waits. Probes for known-empty ranges, and maintenance of the log, the manifest
+//! and the free space, come before all else: they are short, and under full load they would
+//! otherwise never run.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
@@ -21,6 +22,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::Planned;
 
+use frondb_tree::tombstones::KeyRange;
 use frondb_tree::{HintSink, TreeCore};
 
 use crate::jobs::Running;
@@ -48,6 +50,19 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Adds a probe of a tree: `range` holds the first and the last key of a tombstone run. If a
+    /// probe of the tree is due already, the two become one over both runs.
+    pub fn add_probe(&self, tree: &Arc<TreeCore>, range: KeyRange) {
+        let mut state = self.state.lock();
+        let due = state.probes.remove(&tree.id).map(|(_, due)| due);
+        let range = match due {
+            Some((first, last)) => (range.0.min(first), range.1.max(last)),
+            None => range,
+        };
+        state.probes.insert(tree.id, (Arc::clone(tree), range));
+        self.changed.notify_all();
+    }
+
     /// Replaces the plan of a node; `None` removes it.
     pub fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
         let mut state = self.state.lock();
@@ -66,6 +81,7 @@ impl Queue {
     pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
         state.hints.retain(|key, _| key.0 != tree);
+        state.probes.remove(&tree);
         state.flushes.remove(&tree);
         state.priorities.retain(|key, _| key.0 != tree);
         state.plans.retain(|key, _| key.1 != tree);

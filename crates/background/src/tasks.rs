@@ -39,6 +39,10 @@ impl Background {
                 }
             }
             Task::Resume(job) => self.drive(job),
+            Task::Probe(tree, run) => {
+                self.probe_tombstone_run(&tree, run);
+                self.queue.end_probe(tree.id);
+            }
             Task::Maintenance => {
                 if let Err(error) = self.maintain() {
                     self.fail(&error);
@@ -91,6 +95,9 @@ impl Background {
                     }
                     // A reader may have met a tombstone run, which goes before this job (rule 15).
                     self.plan_hints();
+                    if let Some(probe) = self.queue.next_probe() {
+                        self.perform(probe);
+                    }
                     if self.queue.stepped(job.priority()) {
                         return self.park(job);
                     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use frondb_core::budget::Part;
 use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
+use frondb_core::executor::{self, Executor, JoinHandle, Priority, ThreadExecutor};
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{NodeId, SeqNo, UpdateFn};
@@ -777,6 +777,46 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     background.perform(Task::Flush(flush));
     assert!(background.queue.take_hints().is_empty(), "the hint waits for the next task");
     assert_eq!(long.core().version().frozen.len(), 0);
+}
+
+/// An executor whose threads do nothing: a database with workers that are always busy.
+#[derive(Debug)]
+struct BusyThreads;
+
+impl Executor for BusyThreads {
+    fn spawn(&self, name: &str, _: Priority, _: executor::Task) -> Result<JoinHandle> {
+        Ok(JoinHandle::new(name, || Ok(())))
+    }
+}
+
+/// Rule 15: the commit that makes a tombstone run leaves the probe to a worker. So it reads no
+/// block, and a probe that is slow stalls no commit.
+#[test]
+fn a_commit_of_deletes_reads_no_block() {
+    let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let engine = Engine::open(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
+    let (tree, background) = (create(&engine, "rows"), engine.background());
+    put_rows(&engine, &tree, 0..4000);
+    assert!(background.freeze(tree.core()));
+    background.run_pending();
+
+    let mut batch = Batch::new();
+    (0..3000_u64).for_each(|key| batch.delete(&tree, &key.to_be_bytes()));
+    let before = engine.stats();
+    engine.write(&batch, Durability::NoSync).unwrap();
+    let after = engine.stats();
+    assert_eq!((after.cache_hits, after.cache_misses), (before.cache_hits, before.cache_misses));
+    assert!(!engine.is_settled(), "the probe is due");
+
+    background.run_pending();
+    assert!(engine.stats().cache_misses > after.cache_misses, "the probe has read the rows");
+    let skipped = engine.stats().tombstones_skipped;
+    let mut cursor = engine.cursor(&tree, CursorOptions::default()).unwrap();
+    assert!(cursor.first().unwrap());
+    assert_eq!(cursor.key(), 3000_u64.to_be_bytes());
+    assert_eq!(engine.stats().tombstones_skipped, skipped);
 }
 
 /// Rule 24: what the process takes beside what its parts charge is charged ahead.

@@ -40,8 +40,21 @@ impl QueueState {
         !self.held || job.frees_space()
     }
 
+    /// Takes a probe that is due, and claims its tree.
+    pub(super) fn take_probe(&mut self) -> Option<Task> {
+        let mut trees = self.probes.keys();
+        let id = *trees.find(|id| !self.probing.contains(id))?;
+        let (tree, range) = self.probes.remove(&id)?;
+        self.probing.insert(id);
+        Some(Task::Probe(tree, range))
+    }
+
     /// Chooses the next task, without counting it.
     fn pick(&mut self) -> Option<Task> {
+        // A probe only reads, so it may also run on a full disk.
+        if let Some(probe) = self.take_probe() {
+            return Some(probe);
+        }
         if self.stuck {
             return None;
         }

@@ -4,7 +4,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{NodeId, TreeId};
 use frondb_tree::TreeCore;
 
-use super::Queue;
+use super::{Queue, Task};
 use crate::jobs::Running;
 use crate::priority::SCAN;
 
@@ -55,6 +55,23 @@ impl Queue {
         let mut state = self.state.lock();
         ended.iter().for_each(|(tree, more)| state.end_flush(tree, *more));
         state.maintenance = true;
+        self.changed.notify_all();
+    }
+
+    /// Takes a probe that is due and counts it as running, as [`try_next`](Self::try_next) does with
+    /// any task.
+    pub fn next_probe(&self) -> Option<Task> {
+        let mut state = self.state.lock();
+        let probe = state.take_probe()?;
+        state.running += 1;
+        Some(probe)
+    }
+
+    /// Ends the probe of a tree.
+    pub fn end_probe(&self, tree: TreeId) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.probing.remove(&tree);
         self.changed.notify_all();
     }
 

@@ -7,6 +7,7 @@ use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
 use frondb_tree::TreeCore;
+use frondb_tree::tombstones::KeyRange;
 
 use super::task::Due;
 use crate::jobs::Running;
@@ -42,6 +43,10 @@ pub(super) struct QueueState {
     pub(super) held: bool,
     /// Even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
+    /// Tombstone runs to be probed, one key range for each tree.
+    pub(super) probes: BTreeMap<TreeId, (Arc<TreeCore>, KeyRange)>,
+    /// Trees that a worker probes. A tree has one probe at a time.
+    pub(super) probing: BTreeSet<TreeId>,
     /// Nodes that readers posted hints for, to be planned again.
     pub(super) hints: BTreeMap<(TreeId, NodeId), Arc<TreeCore>>,
     /// Nodes whose plans failed for want of space; they are planned again at the next attempt.
@@ -93,7 +98,7 @@ impl QueueState {
                 + flushes
                 + u64::from(self.maintenance),
             // A hint may lead to a job when it is planned.
-            running: (self.running + self.hints.len()) as u64,
+            running: (self.running + self.hints.len() + self.probes.len()) as u64,
             maintenance: self.maintenance,
         }
     }

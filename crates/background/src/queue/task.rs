@@ -4,6 +4,7 @@ use frondb_core::sync::Arc;
 use frondb_trunk::plan::Planned;
 
 use frondb_tree::TreeCore;
+use frondb_tree::tombstones::KeyRange;
 
 use crate::jobs::Running;
 
@@ -17,6 +18,8 @@ pub enum Task {
     Plan(Arc<TreeCore>, Planned),
     /// Continue a parked job.
     Resume(Running),
+    /// Probe a tree for a known-empty range around a tombstone run.
+    Probe(Arc<TreeCore>, KeyRange),
     /// Maintain the log, the manifest and the free space.
     Maintenance,
 }
@@ -44,7 +47,7 @@ pub struct Due {
     pub values_jobs: u64,
     /// All jobs, work for an idle database included.
     pub jobs: u64,
-    /// Jobs that workers are stepping, and hints that are not planned yet.
+    /// Jobs that workers are stepping, hints that are not planned yet, and probes that are due.
     pub running: u64,
     /// Whether maintenance of the log, the manifest and the free space is due.
     pub maintenance: bool,

@@ -52,7 +52,9 @@ fn delete(db: &Db, tree: &Tree, ids: impl Iterator<Item = u64>, batch_rows: usiz
 }
 
 /// Counts the deletes stepped over to find the first key and the last key, which must be these.
+/// Waits until the workers have probed.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
+    db.wait_settled().unwrap();
     let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.first().unwrap());
