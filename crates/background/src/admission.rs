@@ -1,6 +1,6 @@
 //! Admission of commits: write stalls, and refusal on a full disk.
 //!
-//! A commit meets three limits: the pace of background work ([`crate::pacing`]), memtables of twice
+//! Three limits delay a commit: the pace of background work ([`crate::pacing`]), memtables of twice
 //! the write buffer, and a log of twice the write buffer. A full disk is a fourth: a commit that
 //! frees no space fails, and one that does waits for its own flushes.
 //!

@@ -3,10 +3,12 @@
 use frondb_commit::{Edits, Ids, Log};
 use frondb_core::clock::Nanos;
 use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::JobEnv;
 
 use crate::counters::{JobCounters, JobFigures};
+use crate::jobs::install::EDIT_BYTES;
 use crate::throttle::Throttle;
 
 /// The handles that jobs get beside their tree. One for each open database; any thread may use it.
@@ -68,6 +70,22 @@ impl JobContext {
             oldest_snapshot: self.reads.snapshots.oldest(),
             inputs_max: frondb_run::merge_inputs_max(self.reads.budget.total()),
         }
+    }
+
+    /// Reserves space in the manifest for the edit of an install. If an edit failed because the disk
+    /// is full, it would be unknown what is durable, and the database would be poisoned.
+    ///
+    /// # Errors
+    /// `NoSpace` if the manifest cannot grow; errors of the device.
+    pub(crate) fn reserve_edit(&self) -> Result<()> {
+        let manifest = &self.edits.manifest;
+        if manifest.has_reserve() || manifest.make_room(EDIT_BYTES)? {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::NoSpace,
+            "the disk is full: the manifest cannot grow for the next edit",
+        ))
     }
 
     /// The counts of what jobs have done.

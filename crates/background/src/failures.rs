@@ -49,7 +49,7 @@ impl Background {
         }
     }
 
-    /// Notes the node for another attempt if its job failed for want of space. Other errors are
+    /// Notes the node for another attempt if its job failed because the disk was full. Other errors are
     /// final: a damaged block stays damaged, and endless attempts would fill the disk.
     pub(crate) fn plan_again(
         &self,
@@ -68,7 +68,7 @@ impl Background {
     }
 
     /// Reports the failure of work that cannot be left undone: of a flush, the log or the manifest.
-    /// If it failed for want of space, all work that writes is held back; otherwise the database is
+    /// If it failed because the disk is full, all work that writes is held back; otherwise the database is
     /// poisoned.
     pub fn fail(&self, error: &Error) {
         add(&self.jobs.counters.job_failures, 1);

@@ -2,10 +2,9 @@
 //! the manifest.
 
 use frondb_commit::Committed;
-use frondb_core::{Error, ErrorKind, Result};
+use frondb_core::{ErrorKind, Result};
 
 use crate::background::Background;
-use crate::jobs::install::EDIT_BYTES;
 use crate::planning::replan;
 
 /// Bytes of the reserve that the log and the manifest get on a full disk at a time.
@@ -34,7 +33,7 @@ impl Background {
         committed.inspect_err(|error| self.health().poison_if_unknown(error))
     }
 
-    /// Makes another attempt at the work that was held back for want of space. Does nothing if the
+    /// Makes another attempt at the work that was held back on a full disk. Does nothing if the
     /// disk is not full.
     pub fn try_space(&self) {
         if self.health().full().is_none() {
@@ -65,25 +64,19 @@ impl Background {
         }
     }
 
-    /// Plans the nodes whose jobs failed for want of space.
+    /// Plans the nodes whose jobs failed because the disk was full.
     pub(crate) fn plan_failed(&self) {
         for (tree, node) in self.queue.take_failed() {
             replan(&self.jobs, &self.queue, &tree, &[node]);
         }
     }
 
-    /// Makes sure that the edit of an install finds space in the manifest. If an edit failed for
-    /// want of space, it would be unknown what is durable, and the database would be poisoned.
+    /// Reserves space in the manifest for the edit of an install, from the reserve if need be.
     pub(crate) fn make_room_for_edit(&self) -> Result<()> {
-        let manifest = &self.jobs.edits.manifest;
-        if manifest.has_reserve() {
-            return Ok(());
+        if !self.jobs.edits.manifest.has_reserve() {
+            self.lend_reserve();
         }
-        self.lend_reserve();
-        if manifest.make_room(EDIT_BYTES)? {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))
+        self.jobs.reserve_edit()
     }
 
     /// Notes that a job found space. If the job did not use the reserve, the disk is no longer

@@ -22,7 +22,7 @@
 //! | `checkpoint.rs`, `period.rs`, `log_pins.rs` | trimming the log; checkpoints by time |
 //! | `manifest_snapshot.rs` | replaces the manifest's edits by a snapshot |
 //! | `probe.rs` | probes for known-empty ranges |
-//! | `room.rs` | flushes and merges during recovery |
+//! | `recovery_flusher.rs` | flushes and merges during recovery |
 //! | `context.rs`, `counters.rs` | the handles that jobs get; counts of their work |
 //!
 //! Planning is pure, jobs do I/O without locks, and an install holds its locks only briefly.
@@ -46,7 +46,7 @@ mod planning;
 pub mod priority;
 mod probe;
 mod queue;
-mod room;
+mod recovery_flusher;
 mod tasks;
 mod throttle;
 mod worker;
@@ -59,7 +59,7 @@ pub use counters::JobFigures;
 pub use log_pins::LogPins;
 pub use period::check_period;
 pub use planning::{plan_all, replan};
-pub use queue::{Due, Next, Queue, Task};
-pub use room::Room;
+pub use queue::{Due, Next, Queue, Task, ValueJobs};
+pub use recovery_flusher::RecoveryFlusher;
 pub use throttle::Throttle;
 pub use worker::worker;

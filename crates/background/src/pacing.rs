@@ -15,8 +15,8 @@
 //! wait takes as long as the work, so the debt settles below that. At a write-buffer debt of 1 the
 //! commit waits until a flush is done.
 //!
-//! A flush into a slow codec takes seconds. So that commits slow down from its beginning and do not
-//! meet a full write buffer at its end, the rate is taken from the flush under way if no other is
+//! A flush with a slow codec takes seconds. Commits must slow down from its beginning, or they find
+//! a full write buffer before it ends. So the rate is that of the running flush if no other is
 //! known, or if that flush is far slower than those before it.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest wait of one commit while the debt is below 1: that of a batch of 1 MiB, a large one,
-/// behind a codec that compresses 4 MiB/s. The remainder becomes one stall at debt 1.
+/// into a tree whose codec compresses 4 MiB/s. The remainder becomes one stall at debt 1.
 const WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// Waits are added up until they reach this: the operating system cannot sleep for less.
@@ -42,8 +42,8 @@ const RATE_LEAST: u64 = 256 << 10;
 /// Time after which the rate of a flush under way is known.
 const DRAINING_NANOS: u64 = 100_000_000;
 
-/// The rate of a flush under way is used if the flush is this many times slower than those before
-/// it: its codec or its disk must be of another kind. Smaller differences are normal.
+/// If the running flush is this many times slower than the flushes before it, its rate replaces
+/// theirs: its tree has a slower codec, or the disk has slowed down. Smaller differences are normal.
 const DRAINING_SLOWER: u64 = 8;
 
 /// Shortest time over which the rate of all flushes is measured.

@@ -82,7 +82,7 @@ fn walk_forward(
     Some((lo.to_vec(), found.then(|| cursor.key().to_vec())))
 }
 
-/// The same downwards from `upto`, or from behind `last`. Without a lower bound the range reaches
+/// The same downwards from `upto`, or from just above `last`. Without a lower bound the range reaches
 /// to the beginning of the tree.
 fn walk_backward(
     cursor: &mut Cursor,

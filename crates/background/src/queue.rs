@@ -160,15 +160,12 @@ impl Queue {
         changed
     }
 
-    /// Notes that a thread begins (`true`) or ends (`false`) to wait until deleted large values are
-    /// freed.
-    pub fn want_values(&self, begins: bool) {
-        let mut state = self.state.lock();
-        match begins {
-            true => state.values_wanted += 1,
-            false => state.values_wanted -= 1,
-        }
+    /// Lets jobs that free large values run although the database is not idle, until the result is
+    /// dropped. A thread calls it that waits for them.
+    pub fn let_value_jobs_run(&self) -> ValueJobs<'_> {
+        self.state.lock().value_waits += 1;
         self.changed.notify_all();
+        ValueJobs(self)
     }
 
     /// Waits until no tombstone compaction of the tree is due or under way; `false` if `timeout`
@@ -218,6 +215,17 @@ impl Queue {
                 return false;
             }
         }
+    }
+}
+
+/// While it exists, jobs that free large values run: see [`Queue::let_value_jobs_run`].
+#[must_use = "the jobs run only until it is dropped"]
+pub struct ValueJobs<'a>(&'a Queue);
+
+impl Drop for ValueJobs<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().value_waits -= 1;
+        self.0.changed.notify_all();
     }
 }
 

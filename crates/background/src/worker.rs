@@ -14,7 +14,7 @@ use crate::idle::IDLE_TIMEOUT;
 use crate::planning::replan;
 use crate::queue::{Next, Task};
 
-/// Pause between two attempts at work that failed for want of space.
+/// Pause between two attempts at work that failed because the disk was full.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
 /// Takes tasks from the queue and carries them out, until the queue is stopped. The body of a

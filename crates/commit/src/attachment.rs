@@ -32,7 +32,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The frozen source that holds this part in its tree. The first message gets the SeqNo behind
+    /// The frozen source that holds this part in its tree. The first message gets the SeqNo after
     /// `base`; `lsns` are the beginning and the end of the log record of the commit.
     pub fn source(
         &self,

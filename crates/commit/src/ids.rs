@@ -29,7 +29,7 @@ pub struct Ids {
 impl Ids {
     /// Continues after the ids in `largest`.
     #[must_use]
-    pub fn behind(largest: LargestIds) -> Arc<Self> {
+    pub fn after(largest: LargestIds) -> Arc<Self> {
         Arc::new(Self {
             tree: largest.tree.into(),
             run: Arc::new(largest.run.into()),

@@ -130,7 +130,7 @@ impl PendingState {
 }
 
 /// The parts of a transaction as the manifest lists them. The first has position `from` and takes
-/// the SeqNos behind `offset` others.
+/// the SeqNos that follow the first `offset` of the transaction.
 pub fn parts(txn: u64, from: u32, mut offset: u64, attachments: &[Attachment]) -> Vec<PendingPart> {
     let parts = attachments.iter().zip(from..).map(|(attachment, part)| {
         let before = offset;

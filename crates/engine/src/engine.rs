@@ -559,11 +559,8 @@ impl Engine {
         let call = self.begin_call()?;
         self.background().plan_values();
         drop(call);
-        let work = &self.background().queue;
-        work.want_values(true);
-        let waited = self.wait_for_work();
-        work.want_values(false);
-        waited
+        let _value_jobs = self.background().queue.let_value_jobs_run();
+        self.wait_for_work()
     }
 
     fn wait_for_work(&self) -> Result<()> {

@@ -79,7 +79,7 @@ impl Parts {
             counters: ReadCounters::default(),
             hints: Arc::clone(&queue) as Arc<dyn HintSink>,
         });
-        let (trees, ids): (Arc<Trees>, _) = (Arc::default(), Ids::behind(largest));
+        let (trees, ids): (Arc<Trees>, _) = (Arc::default(), Ids::after(largest));
         let log = Log::new(wal, log_from, log_known);
         let edits = Edits::new(manifest, pending, Arc::clone(&health));
         let jobs = JobContext::new(

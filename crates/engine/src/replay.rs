@@ -8,7 +8,7 @@
 //!
 //! The manifest lists the runs of a commit as pending. Replay skips flushed runs and messages.
 //! When the memtables fill the write buffer, replay flushes the largest
-//! ([`frondb_background::Room`]; rules 6 and 8: the first reading has made the log durable to its
+//! ([`RecoveryFlusher`]; rules 6 and 8: the first reading has made the log durable to its
 //! end, and a freeze is between two records). So an interrupted recovery has less to do the next
 //! time; the log is freed later. On a full disk replay flushes nothing, and the memory grows with
 //! the log.
@@ -23,7 +23,7 @@ use frondb_run::format::ValueRef;
 
 use crate::parts::Parts;
 use crate::survey::{Surveyed, attachment, of_record};
-use frondb_background::Room;
+use frondb_background::RecoveryFlusher;
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
 };
@@ -54,7 +54,7 @@ pub(crate) struct Replay<'a> {
     /// is still to come.
     relogged: Option<TreeId>,
     messages: u64,
-    room: Room<'a>,
+    flusher: RecoveryFlusher<'a>,
 }
 
 impl<'a> Replay<'a> {
@@ -69,7 +69,11 @@ impl<'a> Replay<'a> {
             at: (start, start),
             relogged: None,
             messages: 0,
-            room: Room::new(&parts.jobs, &parts.account, std::mem::take(&mut surveyed.relogs)),
+            flusher: RecoveryFlusher::new(
+                &parts.jobs,
+                &parts.account,
+                std::mem::take(&mut surveyed.relogs),
+            ),
         }
     }
 
@@ -80,7 +84,7 @@ impl<'a> Replay<'a> {
     pub(crate) fn take(&mut self, start: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
         (self.at, self.current) = ((start, end), None);
         decode_record(payload, self).map_err(|error| of_record(error, start))?;
-        self.room.make(start)
+        self.flusher.flush_while_full(start)
     }
 
     /// Ends the replay. Returns how many messages went into memtables.

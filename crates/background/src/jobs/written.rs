@@ -44,7 +44,7 @@ impl Written {
         discard(&self.result.made);
     }
 
-    /// Makes the runs part of the trunk. REQUIRES: [`make_durable`].
+    /// Makes the runs part of the trunk. REQUIRES: [`make_durable`] has succeeded for these runs.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let Self { tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
         let appended: u64 = result

@@ -40,12 +40,12 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Notes a node whose plan failed for want of space.
+    /// Notes a node whose plan failed because the disk was full.
     pub fn add_failed(&self, tree: &Arc<TreeCore>, node: NodeId) {
         self.state.lock().failed.push((Arc::clone(tree), node));
     }
 
-    /// Takes the nodes whose plans failed for want of space since the last call.
+    /// Takes the nodes whose plans failed because the disk was full since the last call.
     pub fn take_failed(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
         std::mem::take(&mut self.state.lock().failed)
     }

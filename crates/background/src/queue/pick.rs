@@ -140,7 +140,7 @@ impl QueueState {
             let free = plans.find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)));
             return free.map(|(key, _)| *key);
         }
-        let let_in = match (self.idle, self.values_wanted) {
+        let let_in = match (self.idle, self.value_waits) {
             (true, _) => u8::MAX,
             (false, 0) => PRIORITY_VALUES,
             (false, _) => PRIORITY_IDLE,
@@ -153,8 +153,8 @@ impl QueueState {
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
     }
 
-    /// Takes the flush of a tree. If its memtable is small, takes those of the trees behind it,
-    /// too.
+    /// Takes the flush of a tree. If its memtable is small, also takes those of the
+    /// trees with larger ids.
     fn take_flush(&mut self, first: TreeId) -> Option<Task> {
         let mut group = Vec::new();
         let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));
@@ -163,8 +163,8 @@ impl QueueState {
             bytes = None;
         }
         if let Some(sum) = &mut bytes {
-            let behind = self.flushes.range(first..).skip(1).take(GROUP_TREES - 1);
-            for (id, tree) in behind.filter(|(id, _)| !self.busy_flushes.contains(id)) {
+            let others = self.flushes.range(first..).skip(1).take(GROUP_TREES - 1);
+            for (id, tree) in others.filter(|(id, _)| !self.busy_flushes.contains(id)) {
                 let Some(more) = small_flush_bytes(tree) else { continue };
                 if *sum + more > GROUP_BYTES {
                     break;
@@ -181,8 +181,8 @@ impl QueueState {
         if group.is_empty() {
             return Some(Task::Flush(first));
         }
-        let others = group.into_iter().filter_map(take);
-        Some(Task::FlushGroup(std::iter::once(first).chain(others).collect()))
+        let rest = group.into_iter().filter_map(take);
+        Some(Task::FlushGroup(std::iter::once(first).chain(rest).collect()))
     }
 
     /// Takes a plan and claims its node in the queue.

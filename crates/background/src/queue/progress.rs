@@ -39,7 +39,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Ends a flush behind which the log may be shorter, and requests maintenance in the same step.
+    /// Ends a flush after which the log may be shorter, and requests maintenance in the same step.
     /// Otherwise a commit that waits for a shorter log could see a moment with nothing due, and go
     /// on (rule 10).
     pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {

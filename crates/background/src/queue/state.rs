@@ -30,7 +30,7 @@ pub(super) struct QueueState {
     pub(super) compacting: Vec<TreeId>,
     pub(super) running: usize,
     pub(super) maintenance: bool,
-    /// Whether a worker is at the maintenance. Two at once would get in each other's way.
+    /// Whether a worker does maintenance. Only one does at a time.
     pub(super) in_maintenance: bool,
     /// Recent steps, and those of amortised merges among them.
     pub(super) steps: u64,
@@ -38,7 +38,7 @@ pub(super) struct QueueState {
     /// Whether work for an idle database may run.
     pub(super) idle: bool,
     /// Threads that wait until deleted large values are freed.
-    pub(super) values_wanted: usize,
+    pub(super) value_waits: usize,
     /// The disk is full: until the next attempt, only work that frees space runs.
     pub(super) held: bool,
     /// Even that work found no space: until the next attempt, nothing that writes runs.
@@ -49,7 +49,7 @@ pub(super) struct QueueState {
     pub(super) probing: BTreeSet<TreeId>,
     /// Nodes that readers posted hints for, to be planned again.
     pub(super) hints: BTreeMap<(TreeId, NodeId), Arc<TreeCore>>,
-    /// Nodes whose plans failed for want of space; they are planned again at the next attempt.
+    /// Nodes whose plans failed because the disk was full; they are planned again at the next attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
     /// Limit on merges under way, parked ones included; 0 means no limit.
     pub(super) merges_max: usize,

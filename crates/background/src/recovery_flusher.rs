@@ -1,5 +1,5 @@
-//! Keeping memtables within the write buffer during recovery: the recovering thread flushes, and
-//! does the merges that are overdue because of that.
+//! [`RecoveryFlusher`]: keeps the memtables within the write buffer during recovery. The recovering
+//! thread flushes, and does the merges that are overdue because of that.
 //!
 //! A long log makes many flushes. Without merges a tree would get dozens of runs in one node, and
 //! reading it would take more memory than the log did. A merge that fails (a damaged block, a full
@@ -15,13 +15,13 @@ use frondb_tree::{MemtableAccount, TreeCore};
 
 use crate::context::JobContext;
 use crate::jobs::flush::{FlushJob, GROUP_TREES, abandon};
-use crate::jobs::install::{EDIT_BYTES, Installed};
+use crate::jobs::install::Installed;
 use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::written::{Written, make_durable};
 use crate::jobs::{Running, attach};
 
-/// Keeps the memtables within the write buffer. Used by the recovering thread alone.
-pub struct Room<'a> {
+/// Flushes memtables during recovery, so that they stay within the write buffer. Used by the recovering thread alone.
+pub struct RecoveryFlusher<'a> {
     context: &'a JobContext,
     account: &'a MemtableAccount,
     /// Whether the disk is full, so that nothing more is flushed.
@@ -34,7 +34,7 @@ pub struct Room<'a> {
     relogs: BTreeMap<TreeId, Lsn>,
 }
 
-impl<'a> Room<'a> {
+impl<'a> RecoveryFlusher<'a> {
     /// For one recovery. Trees in `relogs` are flushed from the record at that position on.
     #[must_use]
     pub fn new(
@@ -50,7 +50,7 @@ impl<'a> Room<'a> {
     ///
     /// # Errors
     /// Errors of flushes, except for `NoSpace`: on a full disk recovery takes the log into memory.
-    pub fn make(&mut self, taken: Lsn) -> Result<()> {
+    pub fn flush_while_full(&mut self, taken: Lsn) -> Result<()> {
         let buffer = self.context.shares.now().write_buffer_bytes();
         while !self.full && self.account.unflushed_bytes() >= buffer {
             self.relogs.retain(|_, start| *start > taken);
@@ -116,7 +116,7 @@ impl<'a> Room<'a> {
 fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     let mut written = Vec::new();
     for tree in trees {
-        make_room_for_edit(context)?;
+        context.reserve_edit()?;
         if let Some(installed) = attach::flush(context, tree)? {
             settle(context, installed)?;
             continue;
@@ -145,7 +145,7 @@ fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     let mut written = written.into_iter();
     while let Some(one) = written.next() {
         let tree = Arc::clone(&one.tree);
-        let installed = match make_room_for_edit(context) {
+        let installed = match context.reserve_edit() {
             Ok(()) => one.install(context),
             Err(error) => {
                 one.discard();
@@ -176,14 +176,6 @@ fn settle(context: &JobContext, installed: Installed) -> Result<()> {
     installed.settle(context).map(drop).inspect_err(|error| context.reads.health.poison(error))
 }
 
-/// Makes sure that the edit of an install finds space in the manifest.
-fn make_room_for_edit(context: &JobContext) -> Result<()> {
-    if context.edits.manifest.has_reserve() || context.edits.manifest.make_room(EDIT_BYTES)? {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::NoSpace, "no space left for the manifest"))
-}
-
 /// Does the overdue plans of a tree, smallest priority number first.
 fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     let mut last = None;
@@ -192,7 +184,7 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
         if last.replace((planned.node, planned.plan)) == Some((planned.node, planned.plan)) {
             break;
         }
-        make_room_for_edit(context)?;
+        context.reserve_edit()?;
         match MergeJob::begin(context, tree, planned)? {
             None => break,
             Some(Begun::Done(installed)) => settle(context, installed)?,
