@@ -12,9 +12,10 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::{self, Executor, JoinHandle, Priority, ThreadExecutor};
 use frondb_core::prng::Prng;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
-use frondb_core::{NodeId, SeqNo, UpdateFn};
+use frondb_core::{NodeId, SeqNo};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_space::{Class, Extent};
+use frondb_testkit::functions::AppendEach;
 use frondb_trunk::install::{Change, Made, Place};
 use frondb_trunk::plan::{Plan, Planned, Reason};
 
@@ -50,7 +51,7 @@ fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Engine> {
 /// With a function "append" for updates.
 fn open_updating(device: &MemoryDevice) -> Result<Engine> {
     let mut options = EngineOptions { reserve_bytes: 0, ..EngineOptions::default() };
-    options.update_fns.register(Arc::new(Append));
+    options.update_fns.register(Arc::new(AppendEach));
     open_with(device, options)
 }
 
@@ -458,28 +459,6 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     let engine = open(&device).unwrap();
     assert_eq!(engine.recovery().messages, 3, "the second row twice");
     assert!(has(&engine, "t", "flushed") && has(&engine, "t", "logged again"));
-}
-
-/// Appends the operand.
-struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(
-        &self,
-        _: &[u8],
-        existing: Option<&[u8]>,
-        operand: &[u8],
-    ) -> std::result::Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
-        None
-    }
 }
 
 /// Rule 10: what is logged again is all that the memtable holds, range deletes too, and it stands

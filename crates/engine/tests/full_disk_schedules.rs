@@ -14,26 +14,14 @@
 use std::sync::Arc;
 
 use frondb_core::ErrorKind;
-use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::clock::SharedClock;
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::prng::Prng;
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::{Batch, Durability, Engine, EngineOptions, Tree, TreeOptions};
-use frondb_testkit::schedules;
+use frondb_testkit::{StillClock, schedules};
 
 const ROWS: u32 = 60;
-
-/// A clock that stands: nothing the engine decides depends on the machine.
-#[derive(Debug)]
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Nanos {
-        Nanos(1_000_000_000)
-    }
-
-    fn sleep(&self, _: std::time::Duration) {}
-}
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
@@ -43,7 +31,7 @@ fn open(device: &MemoryDevice) -> Engine {
         ..EngineOptions::default()
     };
     let device: SharedDevice = Arc::new(device.clone());
-    let clock: SharedClock = Arc::new(Still);
+    let clock: SharedClock = Arc::new(StillClock);
     let executor: SharedExecutor = Arc::new(ThreadExecutor);
     Engine::open(device, None, options, clock, &executor).unwrap()
 }

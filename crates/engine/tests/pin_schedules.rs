@@ -12,29 +12,17 @@
 
 use std::sync::Arc;
 
-use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::clock::SharedClock;
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::{
     Batch, Cursor, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions,
 };
-use frondb_testkit::schedules;
+use frondb_testkit::{StillClock, schedules};
 
 /// So many that a source has several chunks, the first of which have 16 or 32 entries.
 const KEYS: u8 = 60;
 const ROUNDS: u8 = 4;
-
-/// A clock that stands: nothing the engine decides depends on the machine.
-#[derive(Debug)]
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Nanos {
-        Nanos(1_000_000_000)
-    }
-
-    fn sleep(&self, _: std::time::Duration) {}
-}
 
 struct Shared {
     engine: Engine,
@@ -49,7 +37,7 @@ fn open() -> Shared {
         ..EngineOptions::default()
     };
     let device: SharedDevice = Arc::new(MemoryDevice::new());
-    let clock: SharedClock = Arc::new(Still);
+    let clock: SharedClock = Arc::new(StillClock);
     let executor: SharedExecutor = Arc::new(ThreadExecutor);
     let engine = Engine::open(device, None, options, clock, &executor).unwrap();
     let tree = engine.create_tree("t", TreeOptions::default()).unwrap();

@@ -14,52 +14,23 @@
 
 use std::sync::Arc;
 
-use frondb_core::UpdateFn;
-use frondb_core::clock::{Clock, Nanos, SharedClock};
+use frondb_core::clock::SharedClock;
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_engine::{
     Batch, CursorOptions, Durability, Engine, EngineOptions, Tree, TreeOptions, UpdateFns,
 };
-use frondb_testkit::schedules;
+use frondb_testkit::functions::Add;
+use frondb_testkit::{StillClock, schedules};
 
 const COMMITS: u64 = 3;
 /// So many that readers are there until the last install, which takes far more steps than a read.
 const READS: u64 = 30;
 const KEY: &[u8] = b"sum";
 
-/// Adds numbers of eight bytes.
-struct Add;
-
 fn number(bytes: Option<&[u8]>) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
-}
-
-impl UpdateFn for Add {
-    fn name(&self) -> &str {
-        "add"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok((number(existing) + number(Some(operand))).to_le_bytes().to_vec())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some((number(Some(older)) + number(Some(newer))).to_le_bytes().to_vec())
-    }
-}
-
-/// A clock that stands: nothing the engine decides depends on the machine.
-#[derive(Debug)]
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Nanos {
-        Nanos(1_000_000_000)
-    }
-
-    fn sleep(&self, _: std::time::Duration) {}
 }
 
 struct Shared {
@@ -80,7 +51,7 @@ fn open() -> Shared {
         ..EngineOptions::default()
     };
     let device: SharedDevice = Arc::new(MemoryDevice::new());
-    let clock: SharedClock = Arc::new(Still);
+    let clock: SharedClock = Arc::new(StillClock);
     let executor: SharedExecutor = Arc::new(ThreadExecutor);
     let engine = Engine::open(device, None, options, clock, &executor).unwrap();
     let update_fn = Some(("add".to_owned(), 1));

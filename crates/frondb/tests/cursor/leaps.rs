@@ -8,34 +8,18 @@ use std::time::Duration;
 
 use frondb::{
     Batch, CursorOptions, Db, Durability, Options, Transaction, TransactionCursorOptions,
-    TransactionOptions, Tree, TreeOptions, UpdateFn,
+    TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::clock::ManualClock;
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
+use frondb_testkit::functions::AppendEach;
 
 use crate::support;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const KEYS: u64 = 3000;
-
-/// Appends the operand. Operands are not combined, so they pile up until they meet a value.
-struct AppendEach;
-
-impl UpdateFn for AppendEach {
-    fn name(&self) -> &str {
-        "append"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
-        None
-    }
-}
 
 fn key(n: u64) -> Vec<u8> {
     // Keys have two lengths, and one may be a prefix of another.
