@@ -508,15 +508,15 @@ impl Engine {
     #[must_use]
     pub fn stats(&self) -> EngineStats {
         let mut stats = EngineStats::default();
-        crate::maintenance::fill_parts(&self.catalog, &self.txns, &mut stats);
-        crate::maintenance::fill_background(self.background(), &mut stats);
+        crate::stats::collect::fill_parts(&self.catalog, &self.txns, &mut stats);
+        crate::stats::collect::fill_background(self.background(), &mut stats);
         stats
     }
 
     /// Statistics of one tree.
     pub fn tree_stats(&self, tree: &Tree) -> Result<TreeStats> {
         self.check_read(tree, None)?;
-        Ok(crate::maintenance::tree_stats(tree.core()))
+        Ok(crate::stats::collect::tree_stats(tree.core()))
     }
 
     /// Reads and checks all data of a tree; see [`verify_tree`]. `progress` gets the bytes done

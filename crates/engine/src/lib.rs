@@ -13,7 +13,6 @@ mod damage;
 mod engine;
 mod files;
 mod layout;
-mod maintenance;
 mod manifest_state;
 mod memory;
 mod options;

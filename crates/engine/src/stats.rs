@@ -1,4 +1,6 @@
-//! The statistics that an open database reports.
+//! The statistics that an open database reports. [`collect`] reads them from its parts.
+
+pub(crate) mod collect;
 
 macro_rules! engine_stats {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
