@@ -47,5 +47,6 @@ pub use options::EngineOptions;
 pub use recovery::Recovery;
 pub use stats::{EngineStats, TreeStats};
 
-#[doc(hidden)]
-pub mod private;
+#[cfg(all(test, not(shuttle)))]
+#[path = "../tests/attach/mod.rs"]
+mod attach_tests;

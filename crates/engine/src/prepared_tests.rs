@@ -12,9 +12,9 @@ use frondb_core::executor::ThreadExecutor;
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
 
 use super::*;
+use crate::attach_tests::private_runs::{PrivateMessage, PrivatePart};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
-use crate::private::{PrivateMessage, PrivatePart};
 use frondb_background::LogPins;
 use frondb_commit::Batch;
 use frondb_commit::Commit;

@@ -1,13 +1,13 @@
 //! One call of a history that knows what it is expected to do.
 
 use frondb_core::Result;
-use frondb_engine::Durability;
 
 use super::model::{Author, Change, Expected, Txn, apply};
 use super::world::World;
+use crate::Durability;
 
 /// What a step does to what is expected, and how.
-pub(crate) enum Step {
+pub(super) enum Step {
     Write(Vec<Change>, Durability),
     Commit(Txn, Durability),
     Prepare(Vec<u8>, Txn),
@@ -20,7 +20,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub(crate) fn choose(author: &mut Author, expected: &Expected, number: u64) -> Self {
+    pub(super) fn choose(author: &mut Author, expected: &Expected, number: u64) -> Self {
         let durability = *author.prng.pick(&[Durability::Sync, Durability::NoSync]).unwrap();
         let names: Vec<&Vec<u8>> = expected.prepared.keys().collect();
         let prepared = author.prng.pick(&names).map(|name| (*name).clone());
@@ -38,7 +38,7 @@ impl Step {
     }
 
     /// What is expected behind it.
-    pub(crate) fn apply(&self, expected: &Expected) -> Expected {
+    pub(super) fn apply(&self, expected: &Expected) -> Expected {
         let mut next = expected.clone();
         match self {
             Self::Write(changes, _) => apply(&mut next.state, changes),
@@ -55,7 +55,7 @@ impl Step {
     }
 
     /// Whether all is durable when it returns.
-    pub(crate) fn is_durable(&self) -> bool {
+    pub(super) fn is_durable(&self) -> bool {
         match self {
             Self::Write(_, durability)
             | Self::Commit(_, durability)
@@ -65,7 +65,7 @@ impl Step {
         }
     }
 
-    pub(crate) fn run(&self, world: &mut World) -> Result<()> {
+    pub(super) fn run(&self, world: &mut World) -> Result<()> {
         match self {
             Self::Write(changes, durability) => world.write(changes, *durability),
             Self::Commit(txn, durability) => world.commit(txn, *durability),

@@ -3,47 +3,30 @@
 use std::collections::BTreeMap;
 
 use frondb_core::MessageKind;
-use frondb_core::message::UpdateFn;
 use frondb_core::prng::Prng;
-use frondb_engine::private::PrivateMessage;
+
+use super::private_runs::PrivateMessage;
 
 /// Keys of both trees and their values.
-pub(crate) type State = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+pub(super) type State = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
 
 /// A message for one of the trees.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) tree: usize,
-    pub(crate) message: PrivateMessage,
+pub(super) struct Change {
+    pub(super) tree: usize,
+    pub(super) message: PrivateMessage,
 }
 
 /// What a database may hold.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Expected {
-    pub(crate) state: State,
+pub(super) struct Expected {
+    pub(super) state: State,
     /// Transactions that are prepared, with all that they have written.
-    pub(crate) prepared: BTreeMap<Vec<u8>, Vec<Change>>,
-}
-
-/// Appends operands; they can be combined.
-pub(crate) struct Append;
-
-impl UpdateFn for Append {
-    fn name(&self) -> &'static str {
-        "append"
-    }
-
-    fn apply(&self, _: &[u8], existing: Option<&[u8]>, operand: &[u8]) -> Result<Vec<u8>, String> {
-        Ok([existing.unwrap_or_default(), operand].concat())
-    }
-
-    fn combine(&self, _: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
-        Some([older, newer].concat())
-    }
+    pub(super) prepared: BTreeMap<Vec<u8>, Vec<Change>>,
 }
 
 /// Applies a transaction to a state.
-pub(crate) fn apply(state: &mut State, changes: &[Change]) {
+pub(super) fn apply(state: &mut State, changes: &[Change]) {
     for Change { tree, message } in changes {
         match message {
             PrivateMessage::Point(MessageKind::Delete, key, _) => {
@@ -68,39 +51,39 @@ pub(crate) fn apply(state: &mut State, changes: &[Change]) {
 
 /// A transaction: what it has on disk, and what goes through its record.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Txn {
+pub(super) struct Txn {
     /// Of each part the tree, the messages, how many runs, whether they are written as a base.
-    pub(crate) parts: Vec<(usize, Vec<Change>, usize, bool)>,
-    pub(crate) record: Vec<Change>,
+    pub(super) parts: Vec<(usize, Vec<Change>, usize, bool)>,
+    pub(super) record: Vec<Change>,
 }
 
 impl Txn {
     /// All that it writes, in the order in which it counts.
-    pub(crate) fn changes(&self) -> Vec<Change> {
+    pub(super) fn changes(&self) -> Vec<Change> {
         let parts = self.parts.iter().flat_map(|part| part.1.iter().cloned());
         parts.chain(self.record.iter().cloned()).collect()
     }
 }
 
 /// Makes up keys and transactions.
-pub(crate) struct Author {
-    pub(crate) prng: Prng,
+pub(super) struct Author {
+    pub(super) prng: Prng,
     /// Keys that are written at random.
-    pub(crate) keys: u64,
+    pub(super) keys: u64,
     /// Messages of a part, at most.
-    pub(crate) part_messages: u64,
+    pub(super) part_messages: u64,
     /// One put of so many has a large value.
-    pub(crate) large_in: u64,
+    pub(super) large_in: u64,
     /// Keys right of all others.
     appended: u64,
 }
 
-pub(crate) fn key(number: u64) -> Vec<u8> {
+pub(super) fn key(number: u64) -> Vec<u8> {
     format!("key{number:07}").into_bytes()
 }
 
 impl Author {
-    pub(crate) fn new(seed: u64, keys: u64, part_messages: u64, large_in: u64) -> Self {
+    pub(super) fn new(seed: u64, keys: u64, part_messages: u64, large_in: u64) -> Self {
         Self { prng: Prng::new(seed), keys, part_messages, large_in, appended: 0 }
     }
 
@@ -116,7 +99,7 @@ impl Author {
     }
 
     /// A message for a tree; the second has an update function.
-    pub(crate) fn change(&mut self, tree: usize) -> Change {
+    pub(super) fn change(&mut self, tree: usize) -> Change {
         let key_of = key(self.prng.below(self.keys));
         let roll = self.prng.below(100);
         let message = match roll {
@@ -135,7 +118,7 @@ impl Author {
         Change { tree, message }
     }
 
-    pub(crate) fn changes(&mut self, tree: usize, most: u64) -> Vec<Change> {
+    pub(super) fn changes(&mut self, tree: usize, most: u64) -> Vec<Change> {
         let n = 1 + self.prng.below(most);
         (0..n).map(|_| self.change(tree)).collect()
     }
@@ -162,7 +145,7 @@ impl Author {
     }
 
     /// One with parts on disk in one tree or both, and messages in its record or none.
-    pub(crate) fn txn(&mut self) -> Txn {
+    pub(super) fn txn(&mut self) -> Txn {
         let mut txn = Txn::default();
         for tree in 0..2 {
             if self.prng.chance(2, 3) {
@@ -175,7 +158,7 @@ impl Author {
         txn
     }
 
-    pub(crate) fn record(&mut self) -> Vec<Change> {
+    pub(super) fn record(&mut self) -> Vec<Change> {
         let mut record = Vec::new();
         for tree in 0..2 {
             if self.prng.chance(2, 3) {

@@ -1,27 +1,26 @@
-//! Commits and prepares private runs without a transaction, for tests of the code below write sets.
-//! Not part of the product.
+//! Commits and prepares private runs without a transaction.
 //!
 //! The messages of a part are numbered in their order and cut into runs by age. Each message
 //! keeps its number, so a run may hold several messages of a key. With `base`, the messages are
 //! puts of different keys in key order, and the runs are cut by key.
 
+use frondb_commit::{
+    Attachment, Batch, Commit, Durability, Messages, discard, sections_of, write_value,
+    write_values,
+};
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, RangeDelete, Result, SeqNo};
 use frondb_run::{Output, Run, RunWriter};
 use frondb_space::Class;
-
-use crate::engine::Engine;
-use frondb_commit::{
-    Attachment, Batch, Commit, Durability, Messages, discard, sections_of, write_value,
-    write_values,
-};
 use frondb_tree::Tree;
 use frondb_txn::{Transactions, prepared};
 
+use crate::engine::Engine;
+
 /// A message of a part.
 #[derive(Clone, Debug)]
-pub enum PrivateMessage {
+pub(crate) enum PrivateMessage {
     /// A put, delete or update; a long value gets extents of its own.
     Point(MessageKind, Vec<u8>, Vec<u8>),
     /// A range delete.
@@ -30,15 +29,15 @@ pub enum PrivateMessage {
 
 /// The private runs that a commit adds to one tree.
 #[derive(Clone, Debug)]
-pub struct PrivatePart {
+pub(crate) struct PrivatePart {
     /// The tree.
-    pub tree: Tree,
+    pub(crate) tree: Tree,
     /// The messages, oldest first.
-    pub messages: Vec<PrivateMessage>,
+    pub(crate) messages: Vec<PrivateMessage>,
     /// The number of runs.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Whether the runs are base runs.
-    pub base: bool,
+    pub(crate) base: bool,
 }
 
 /// A message: key, number, kind, and value or reference to a large value.
@@ -47,7 +46,7 @@ type Numbered = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 impl Engine {
     /// Releases the locks of prepared transactions that recovery found, because the plain batches
     /// of a test would wait for them.
-    pub fn forget_prepared_locks(&self) {
+    pub(crate) fn forget_prepared_locks(&self) {
         self.txns.prepared.holds().clear();
     }
 }
@@ -138,7 +137,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    pub fn commit_private(
+    pub(crate) fn commit_private(
         &self,
         parts: &[PrivatePart],
         batch: &Batch,
@@ -158,7 +157,7 @@ impl Engine {
     /// # Errors
     /// As [`write`](Self::write); `Exists` if one of this name is prepared; `Invalid` for a bad
     /// name.
-    pub fn prepare_private(
+    pub(crate) fn prepare_private(
         &self,
         xid: &[u8],
         parts: &[PrivatePart],
@@ -175,7 +174,7 @@ impl Engine {
     }
 
     /// Blocks or allows flushes of a tree's frozen memtables.
-    pub fn block_flushes(&self, tree: &Tree, blocked: bool) {
+    pub(crate) fn block_flushes(&self, tree: &Tree, blocked: bool) {
         tree.core().install.lock().flushing = blocked;
         if !blocked {
             self.background().queue.add_flush(tree.core());
@@ -185,7 +184,7 @@ impl Engine {
     /// Bytes in extents that no part of the database refers to. REQUIRES: no call or background
     /// job is running, and no reader holds an older version.
     #[must_use]
-    pub fn leaked_bytes(&self) -> i64 {
+    pub(crate) fn leaked_bytes(&self) -> i64 {
         let txns = &self.txns;
         let mut known = prepared::extent_bytes(&txns.prepared);
         for tree in txns.background.jobs.trees.all() {
@@ -241,7 +240,3 @@ impl Engine {
         })
     }
 }
-
-#[cfg(all(test, not(shuttle)))]
-#[path = "attach_tests.rs"]
-mod tests;

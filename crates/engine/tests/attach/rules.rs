@@ -1,23 +1,20 @@
 //! Rules 18 and 19 step by step: what a reader, a restart and a dropped tree make of a large commit
 //! that is not part of the trunk yet.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use frondb_background::Background;
+use frondb_commit::{Batch, Durability};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
-use frondb_core::{ErrorKind, MessageKind};
+use frondb_core::sync::Arc;
+use frondb_core::{ErrorKind, MessageKind, Result};
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
-
-use super::*;
-use crate::engine::Engine;
-use crate::options::EngineOptions;
-use crate::private::{PrivateMessage, PrivatePart};
-use frondb_commit::Batch;
-use frondb_commit::Durability;
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
 use frondb_txn::TransactionOptions;
+
+use super::private_runs::{PrivateMessage, PrivatePart};
+use crate::engine::Engine;
+use crate::options::EngineOptions;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
@@ -252,10 +249,10 @@ fn an_estimate_counts_runs_above_the_trunk() {
     assert!((1600..2400).contains(&left), "{left}");
 }
 
-/// Rule 15: a long stretch of deletes does not stay in readers' way until the engine is idle, be
-/// it ever so small a part of the tree.
+/// Rule 15: a tombstone run is compacted before the engine is idle, however small a part of the
+/// tree it is.
 #[test]
-fn a_long_stretch_of_deletes_is_cleaned_away() {
+fn a_tombstone_run_is_compacted() {
     let engine = open(&MemoryDevice::new());
     let tree = create(&engine, "t");
     let message = |kind| {

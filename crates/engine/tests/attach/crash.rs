@@ -2,19 +2,17 @@
 //! prepared transactions come and go. Whatever the disk has then: each commit is there in all of its trees
 //! or in none, none is missing that was durable or older than one that is there, and a transaction is
 //! prepared with all it wrote or not at all. `FRONDB_CRASH_POINT` and the seed replay one.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
-
-mod support;
 
 use frondb_core::Result;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
-use frondb_engine::Durability;
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
-use support::model::Author;
-use support::{Expected, Step, World};
+
+use super::model::{Author, Expected};
+use super::step::Step;
+use super::world::World;
+use crate::Durability;
 
 /// What may be found: the states since the last one that is durable, oldest first.
 struct Known {

@@ -7,25 +7,26 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result};
 use frondb_device::SharedDevice;
-use frondb_engine::private::{PrivateMessage, PrivatePart};
-use frondb_engine::{
+use frondb_testkit::functions::Append;
+
+use super::model::{Change, Expected, State, Txn, apply, key};
+use super::private_runs::{PrivateMessage, PrivatePart};
+use crate::{
     Batch, Cursor, CursorOptions, Durability, Engine, EngineOptions, Snapshot, Tree, TreeOptions,
 };
-
-use super::model::{Append, Change, Expected, State, Txn, apply, key};
 
 const NAMES: [&str; 2] = ["plain", "sums"];
 
 /// An engine, its trees, and what they must hold.
-pub(crate) struct World {
-    pub(crate) engine: Engine,
-    pub(crate) trees: Vec<Tree>,
-    pub(crate) expected: Expected,
-    pub(crate) snapshots: Vec<(Snapshot, State)>,
+pub(super) struct World {
+    pub(super) engine: Engine,
+    pub(super) trees: Vec<Tree>,
+    pub(super) expected: Expected,
+    pub(super) snapshots: Vec<(Snapshot, State)>,
     blocked: [bool; 2],
 }
 
-pub(crate) fn open(device: SharedDevice) -> Result<Engine> {
+pub(super) fn open(device: SharedDevice) -> Result<Engine> {
     let mut options = EngineOptions {
         memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
@@ -50,7 +51,7 @@ fn tree_options(tree: usize) -> TreeOptions {
 
 impl World {
     /// Opens or makes the database; it must hold `expected`.
-    pub(crate) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
+    pub(super) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
         let engine = open(device)?;
         engine.forget_prepared_locks();
         let mut trees = Vec::new();
@@ -95,57 +96,57 @@ impl World {
 
     // --- What changes it. After an error the model is as it was. ---
 
-    pub(crate) fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
+    pub(super) fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
         self.engine.write(&self.batch(changes), durability)?;
         apply(&mut self.expected.state, changes);
         Ok(())
     }
 
-    pub(crate) fn commit(&mut self, txn: &Txn, durability: Durability) -> Result<()> {
+    pub(super) fn commit(&mut self, txn: &Txn, durability: Durability) -> Result<()> {
         self.engine.commit_private(&self.parts(txn), &self.batch(&txn.record), durability)?;
         apply(&mut self.expected.state, &txn.changes());
         Ok(())
     }
 
-    pub(crate) fn prepare(&mut self, xid: &[u8], txn: &Txn) -> Result<()> {
+    pub(super) fn prepare(&mut self, xid: &[u8], txn: &Txn) -> Result<()> {
         let (parts, batch) = (self.parts(txn), self.batch(&txn.record));
         self.engine.prepare_private(xid, &parts, &batch, Durability::Sync)?;
         self.expected.prepared.insert(xid.to_vec(), txn.changes());
         Ok(())
     }
 
-    pub(crate) fn commit_prepared(&mut self, xid: &[u8], durability: Durability) -> Result<()> {
+    pub(super) fn commit_prepared(&mut self, xid: &[u8], durability: Durability) -> Result<()> {
         self.engine.commit_prepared(xid, durability)?;
         let changes = self.expected.prepared.remove(xid).unwrap();
         apply(&mut self.expected.state, &changes);
         Ok(())
     }
 
-    pub(crate) fn roll_back_prepared(&mut self, xid: &[u8]) -> Result<()> {
+    pub(super) fn roll_back_prepared(&mut self, xid: &[u8]) -> Result<()> {
         self.engine.roll_back_prepared(xid)?;
         self.expected.prepared.remove(xid).unwrap();
         Ok(())
     }
 
-    pub(crate) fn take_snapshot(&mut self) {
+    pub(super) fn take_snapshot(&mut self) {
         let snapshot = self.engine.snapshot().unwrap();
         self.snapshots.push((snapshot, self.expected.state.clone()));
     }
 
     /// Sources stay frozen above the trunk, or are let go.
-    pub(crate) fn block(&mut self, tree: usize, blocked: bool) {
+    pub(super) fn block(&mut self, tree: usize, blocked: bool) {
         if self.blocked[tree] != blocked {
             self.engine.block_flushes(&self.trees[tree], blocked);
             self.blocked[tree] = blocked;
         }
     }
 
-    pub(crate) fn flush(&mut self) -> Result<()> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         self.unblock();
         self.engine.flush()
     }
 
-    pub(crate) fn checkpoint(&mut self) -> Result<()> {
+    pub(super) fn checkpoint(&mut self) -> Result<()> {
         self.unblock();
         self.engine.checkpoint()
     }
@@ -155,7 +156,7 @@ impl World {
     }
 
     /// Closes; what comes back is what the next open must hold.
-    pub(crate) fn close(mut self) -> Result<Expected> {
+    pub(super) fn close(mut self) -> Result<Expected> {
         self.unblock();
         self.snapshots.clear();
         self.engine.close()?;
@@ -165,7 +166,7 @@ impl World {
     // --- What it must hold ---
 
     /// All that it holds.
-    pub(crate) fn contents(&self) -> State {
+    pub(super) fn contents(&self) -> State {
         let mut state = State::new();
         for (i, tree) in self.trees.iter().enumerate() {
             let mut cursor = self.engine.cursor(tree, CursorOptions::default()).unwrap();
@@ -177,7 +178,7 @@ impl World {
     }
 
     /// Everything that readers see now and at the snapshots, by all ways of reading.
-    pub(crate) fn check(&self, prng: &mut Prng) {
+    pub(super) fn check(&self, prng: &mut Prng) {
         self.check_at(&self.expected.state, None, prng);
         for (snapshot, state) in &self.snapshots {
             self.check_at(state, Some(snapshot), prng);

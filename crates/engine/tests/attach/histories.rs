@@ -1,20 +1,17 @@
 //! Random histories of batches, commits with private runs and prepared transactions against a model,
 //! with sources kept above the trunk, snapshots, flushes, checkpoints, clean and other reopenings.
 //! `FRONDB_SEED` and `FRONDB_ROUNDS` choose others.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{CrashMode, MemoryDevice};
-use frondb_engine::Durability;
 use frondb_testkit::seed;
-use support::model::Author;
-use support::{Expected, World};
+
+use super::model::{Author, Expected};
+use super::world::World;
+use crate::Durability;
 
 const STEPS: u64 = 120;
 

@@ -2,10 +2,6 @@
 //! while commits with private runs and prepared transactions come and go. The call that meets it says
 //! `NoSpace` and has changed nothing; once there is space the same call succeeds; nothing is lost and
 //! nothing leaks. `FRONDB_SEED` picks the history, `FRONDB_FAULT_STEP` every how manyeth point is tried.
-#![cfg(not(shuttle))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
-
-mod support;
 
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -13,8 +9,10 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::faults::Script;
 use frondb_device::{CrashMode, FaultDevice, MemoryDevice, SharedDevice};
 use frondb_testkit::seed;
-use support::model::Author;
-use support::{Expected, Step, World};
+
+use super::model::{Author, Expected};
+use super::step::Step;
+use super::world::World;
 
 const STEPS: u64 = 24;
 
