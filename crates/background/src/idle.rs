@@ -65,7 +65,7 @@ impl Background {
         self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
         let result = self.return_space();
-        if let Err(error) = result.and_then(|()| self.jobs.log.wal.trim_spares()) {
+        if let Err(error) = result.and_then(|()| self.jobs.log.wal.delete_spares()) {
             self.fail(&error);
         }
         frondb_core::mem::trim();

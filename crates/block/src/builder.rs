@@ -45,14 +45,14 @@ impl Default for BlockOptions {
 
 /// A list of lengths that are usually all equal: the ends are stored only once they differ.
 #[derive(Debug, Default)]
-struct Ends {
+struct Lengths {
     /// The length of all elements so far, while `ends` is empty.
     common: usize,
     /// One end per element, once two lengths differ.
     ends: Vec<u32>,
 }
 
-impl Ends {
+impl Lengths {
     fn clear(&mut self) {
         self.ends.clear();
         self.common = 0;
@@ -107,13 +107,13 @@ pub struct BlockBuilder {
     /// The keys one after the other, with room for whole-word copies.
     keys: Vec<u8>,
     key_bytes: usize,
-    key_ends: Ends,
+    key_ends: Lengths,
     kinds: Vec<u8>,
     /// OR of the differences of all kinds from the first.
     kinds_differ: u8,
     seqs: Vec<u64>,
     values: Vec<u8>,
-    value_ends: Ends,
+    value_ends: Lengths,
     /// The payload under construction in `finish`.
     payload: Vec<u8>,
     suffixes: Vec<u8>,
@@ -157,12 +157,12 @@ impl BlockBuilder {
             count: 0,
             keys: Vec::new(),
             key_bytes: 0,
-            key_ends: Ends::default(),
+            key_ends: Lengths::default(),
             kinds: Vec::new(),
             kinds_differ: 0,
             seqs: Vec::new(),
             values: Vec::new(),
-            value_ends: Ends::default(),
+            value_ends: Lengths::default(),
             payload: Vec::new(),
             suffixes: Vec::new(),
             seq_rows: Vec::new(),
@@ -369,7 +369,7 @@ impl BlockBuilder {
         self.values.truncate(self.values.len() - transposed::ROW_SLACK);
         // Where most columns are constant or random, as in packed integers, rows cannot be smaller:
         // transposing has already removed what the codec would find. Text is tried in both layouts.
-        let clear = columns.settled * 8 >= columns.all * 5;
+        let clear = columns.incompressible * 8 >= columns.all * 5;
         let trial = !clear && self.value_layout.blocks_left == 0;
         if !clear {
             self.value_layout.blocks_left =

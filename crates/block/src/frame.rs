@@ -373,10 +373,10 @@ pub fn find(
     while let Some(head) = bytes.get(at..at + HEADER_BYTES) {
         // A fast path over zeros: preallocated space is most of what is ever searched.
         if head == [0; HEADER_BYTES] {
-            at += 1 + head_zeros(&bytes[at + HEADER_BYTES..]);
+            at += 1 + leading_zeros(&bytes[at + HEADER_BYTES..]);
             continue;
         }
-        if promising(head) {
+        if may_be_header(head) {
             let here = Place { position: place.position + at as u64, ..place };
             if let Ok(header) = peek(head, here) {
                 let frame_bytes = header.frame_bytes();
@@ -402,13 +402,13 @@ fn verify(frame: &[u8], place: Place) -> bool {
 
 /// A test without a hash that most bytes which are no header fail.
 #[inline]
-fn promising(head: &[u8]) -> bool {
+fn may_be_header(head: &[u8]) -> bool {
     Fields::of(head)
         .is_some_and(|f| f.flags & !FLAGS_KNOWN == 0 && f.stored as usize <= PAYLOAD_BYTES_MAX)
 }
 
 /// Number of zero bytes at the front.
-fn head_zeros(bytes: &[u8]) -> usize {
+fn leading_zeros(bytes: &[u8]) -> usize {
     let words = bytes.chunks_exact(64).take_while(|chunk| chunk.iter().all(|&b| b == 0)).count();
     words * 64 + bytes[words * 64..].iter().take_while(|&&byte| byte == 0).count()
 }

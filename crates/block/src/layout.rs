@@ -57,14 +57,14 @@ impl Layout {
     pub(crate) fn new(mut payload: Buf) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
-        let mut walk = Walk::new(&header, &payload)?;
-        let areas = walk.areas(&header, &mut payload)?;
-        let (buf, areas) = if walk.seqs.is_some() || walk.values.is_some() {
-            walk.expand(&header, &areas, &payload)
+        let mut reader = AreaReader::new(&header, &payload)?;
+        let areas = reader.areas(&header, &mut payload)?;
+        let (buf, areas) = if reader.seqs.is_some() || reader.values.is_some() {
+            reader.expand(&header, &areas, &payload)
         } else {
             (payload, areas)
         };
-        let keys = match walk.keys {
+        let keys = match reader.keys {
             Some(map) => Keys::Transposed(TransposedKeys::new(map, &buf, header.count as usize)),
             None => {
                 let rows = rows(&header, &areas, &buf);
@@ -137,7 +137,7 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
 }
 
 /// Walks through the areas of a payload.
-struct Walk {
+struct AreaReader {
     at: usize,
     tail_at: usize,
     /// Offset of the tail, where all other areas end.
@@ -147,7 +147,7 @@ struct Walk {
     values: Option<TransposedMap>,
 }
 
-impl Walk {
+impl AreaReader {
     fn new(header: &PayloadHeader, payload: &[u8]) -> Result<Self, &'static str> {
         let head_end = payload.len().checked_sub(header.tail_bytes as usize);
         let head_end = head_end.filter(|&end| end >= PAYLOAD_HEADER_BYTES).ok_or("tail")?;

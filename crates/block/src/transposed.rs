@@ -30,7 +30,7 @@ pub(crate) struct Transposer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Columns {
     /// Columns that are constant or look random: a codec gains nothing from them.
-    pub(crate) settled: usize,
+    pub(crate) incompressible: usize,
     /// All columns.
     pub(crate) all: usize,
 }
@@ -56,7 +56,7 @@ impl Transposer {
         out.resize(modes_at + width, MODE_CONSTANT);
         let varies = |column: usize| self.differ[column / 8] >> (column % 8 * 8) & 0xff != 0;
         out.extend((0..width).filter(|&column| !varies(column)).map(|column| rows[column]));
-        let mut settled = width;
+        let mut incompressible = width;
         let mut transposed = self.transposed.chunks_exact(count);
         for column in (0..width).filter(|&column| varies(column)) {
             let Some(bytes) = transposed.next() else { break };
@@ -66,10 +66,10 @@ impl Transposer {
                 MODE_DELTA => push_deltas(bytes, out),
                 _ => out.extend_from_slice(bytes),
             }
-            settled -= usize::from(mode != MODE_TAIL);
+            incompressible -= usize::from(mode != MODE_TAIL);
             out[modes_at + column] = mode;
         }
-        Columns { settled, all: width }
+        Columns { incompressible, all: width }
     }
 
     /// Fills `differ`.

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_sixteen_is_tried_where_little_is_saved() {
+    fn one_block_in_sixteen_is_tried_where_little_is_saved() {
         let mut expected = vec![false; 40];
         (0..40).step_by(16).for_each(|i| expected[i] = true);
         assert_eq!(choices(Codec::Lz4, [88; 40]), expected);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn it_notices_in_either_direction() {
+    fn a_trial_notices_both_changes() {
         let parts = [[99; 20], [10; 20]].concat();
         let compressed = choices(Codec::Lz4, parts).iter().filter(|&&yes| yes).count();
         assert_eq!(compressed, 2 + 8);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_codecs_are_not_doubted() {
+    fn slow_codecs_are_always_used() {
         assert_eq!(choices(Codec::Zstd(1), [100; 40]), [true; 40]);
         assert_eq!(choices(Codec::None, [100; 40]), [false; 40]);
     }

@@ -67,7 +67,7 @@ fn many() -> Vec<Message> {
 fn stored_blocks_have_these_bytes() {
     let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
     let (frame, _) = encode(&transposed(), stored);
-    assert_eq!(hex(&frame), PLANES);
+    assert_eq!(hex(&frame), TRANSPOSED);
     let (frame, _) = encode(&rows(), stored);
     assert_eq!(hex(&frame), ROWS);
     let (frame, _) = encode(&rows()[..1], BlockOptions { per_entry_seqs: false, ..stored });
@@ -104,7 +104,7 @@ fn print() {
     }
 }
 
-const PLANES: &str = concat!(
+const TRANSPOSED: &str = concat!(
     "075dc51ff4a310d30101000000000000410000004100000000000000010600000002000103000000",
     "030000000a000000030000000900000000000000840300000000000000002c010100000101000707",
     "081a5c036f6e6574776f736978",

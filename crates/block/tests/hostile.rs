@@ -82,7 +82,7 @@ fn mutated_frames_and_payloads_do_not_panic() {
 
 /// Found by libFuzzer: entries times their length went beyond 64 bits, and so past the bound.
 #[test]
-fn a_payload_that_spells_out_more_than_there_are_numbers_is_refused() {
+fn a_payload_whose_size_overflows_is_refused() {
     let mut payload = vec![0, 0, 0x26, 2, 1, 0, 0, 0, 0, 0, 0xf2, 0xff, 0, 0x38];
     payload.extend([0xf2; 15]);
     payload.extend([0x25, 0xf2, 0xf2, 0xf2, 0xf2, 0xf2, 0x72, 0xf2, 0xf2, 0xf2]);

@@ -67,7 +67,7 @@ fn neighbours(key: &[u8], prng: &mut Prng) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn all_shapes_come_back() {
+fn all_shapes_round_trip() {
     let mut prng = Prng::new(20_240);
     for keys in KEYS {
         for values in VALUES {
@@ -87,7 +87,7 @@ fn all_shapes_come_back() {
 }
 
 #[test]
-fn every_codec_comes_back_without_seqs_too() {
+fn every_codec_round_trips_without_seqs_too() {
     let mut prng = Prng::new(20_241);
     for codec in CODECS {
         for keys in [Keys::Fixed(24), Keys::Varied(20)] {
@@ -109,7 +109,7 @@ fn the_longest_key_and_value_fit_a_block_of_their_own() {
 }
 
 #[test]
-fn one_builder_makes_block_after_block() {
+fn a_builder_is_reused_for_many_blocks() {
     let mut prng = Prng::new(20_242);
     let mut builder = BlockBuilder::new(BlockOptions::default());
     let mut chunk = Chunk::new();

@@ -5,7 +5,7 @@
 //! bytes per entry; this is a table of fingerprints with their insertion times, eight bytes each:
 //!
 //! ```text
-//!   bucket = print mod buckets: | print time | print time | print time | print time |
+//!   bucket = fingerprint mod buckets:   | fingerprint, time | .. | .. | .. |   four entries
 //! ```
 //!
 //! Time counts insertions. An entry older than the ghost's length counts as absent, although
@@ -21,7 +21,7 @@ const LENGTH_MIN: u32 = 64;
 #[derive(Clone, Copy, Default)]
 struct Entry {
     /// 0: empty.
-    print: u32,
+    fingerprint: u32,
     time: u32,
 }
 
@@ -45,7 +45,7 @@ impl Ghost {
         if buckets > self.buckets.len() || buckets < self.buckets.len() / 4 {
             let old = std::mem::replace(&mut self.buckets, vec![Default::default(); buckets]);
             // The fingerprint alone chooses the bucket, so no key is needed.
-            for entry in old.into_iter().flatten().filter(|entry| entry.print != 0) {
+            for entry in old.into_iter().flatten().filter(|entry| entry.fingerprint != 0) {
                 self.place(entry);
             }
         }
@@ -55,7 +55,7 @@ impl Ghost {
     pub(crate) fn insert(&mut self, hash: u64) {
         self.time = self.time.wrapping_add(1);
         if !self.buckets.is_empty() {
-            self.place(Entry { print: print_of(hash), time: self.time });
+            self.place(Entry { fingerprint: fingerprint_of(hash), time: self.time });
         }
     }
 
@@ -64,9 +64,9 @@ impl Ghost {
         if self.buckets.is_empty() {
             return false;
         }
-        let (print, time, length) = (print_of(hash), self.time, self.length);
-        let bucket = self.bucket(print);
-        let Some(entry) = bucket.iter_mut().find(|entry| entry.print == print) else {
+        let (fingerprint, time, length) = (fingerprint_of(hash), self.time, self.length);
+        let bucket = self.bucket(fingerprint);
+        let Some(entry) = bucket.iter_mut().find(|entry| entry.fingerprint == fingerprint) else {
             return false;
         };
         let fresh = time.wrapping_sub(entry.time) < length;
@@ -81,23 +81,23 @@ impl Ghost {
 
     fn place(&mut self, new: Entry) {
         let time = self.time;
-        let bucket = self.bucket(new.print);
+        let bucket = self.bucket(new.fingerprint);
         let age = |entry: &Entry| {
-            if entry.print == 0 { u32::MAX } else { time.wrapping_sub(entry.time) }
+            if entry.fingerprint == 0 { u32::MAX } else { time.wrapping_sub(entry.time) }
         };
         let oldest = (0..WAYS).max_by_key(|&way| age(&bucket[way])).unwrap_or(0);
-        let same = bucket.iter().position(|entry| entry.print == new.print);
+        let same = bucket.iter().position(|entry| entry.fingerprint == new.fingerprint);
         bucket[same.unwrap_or(oldest)] = new;
     }
 
-    fn bucket(&mut self, print: u32) -> &mut [Entry; WAYS] {
-        let at = print as usize & (self.buckets.len() - 1);
+    fn bucket(&mut self, fingerprint: u32) -> &mut [Entry; WAYS] {
+        let at = fingerprint as usize & (self.buckets.len() - 1);
         &mut self.buckets[at]
     }
 }
 
 /// The upper half of the hash; the lower half chose the shard and the map's bucket.
-fn print_of(hash: u64) -> u32 {
+fn fingerprint_of(hash: u64) -> u32 {
     ((hash >> 32) as u32).max(1)
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn resizing_keeps_what_it_can() {
+    fn resizing_keeps_most_keys() {
         let mut ghost = Ghost::default();
         ghost.resize(100);
         let mut prng = Prng::new(2);

@@ -56,7 +56,7 @@ mod tests {
 
     /// Neighbouring blocks and runs, as a scan reads them, spread evenly over any few bits.
     #[test]
-    fn neighbours_spread() {
+    fn hashes_of_neighbours_are_spread_evenly() {
         for shift in [0, 7, 32, 54, 58] {
             let mut counts = [0u32; 64];
             for run in 0..64 {

@@ -1,7 +1,8 @@
 //! The index of a shard: maps a key's hash to the number of its entry, eight bytes a slot.
 //!
 //! ```text
-//!   slot = print (32 bits) | entry (32 bits)         at print mod slots, or the next free one
+//!   slot = fingerprint (32 bits) | entry (32 bits)   at fingerprint mod slots, or the next free
+//!                                                    slot
 //! ```
 //!
 //! A map that stores the keys would take four times the memory, so the first load of a lookup would
@@ -14,13 +15,13 @@ const SLOTS_MIN: usize = 16;
 
 #[derive(Clone, Copy)]
 struct Slot {
-    print: u32,
+    fingerprint: u32,
     /// [`VACANT`] in a free slot.
     entry: u32,
 }
 
 const VACANT: u32 = u32::MAX;
-const FREE: Slot = Slot { print: 0, entry: VACANT };
+const FREE: Slot = Slot { fingerprint: 0, entry: VACANT };
 
 /// See the module's head.
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl Table {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             self.rebuild((self.slots.len() * 2).max(SLOTS_MIN));
         }
-        self.place(Slot { print: print_of(hash), entry });
+        self.place(Slot { fingerprint: fingerprint_of(hash), entry });
         self.len += 1;
     }
 
@@ -64,7 +65,7 @@ impl Table {
                 break;
             }
             // A slot moves into the gap unless its home lies behind the gap.
-            let from_home = next.wrapping_sub(slot.print as usize) & mask;
+            let from_home = next.wrapping_sub(slot.fingerprint as usize) & mask;
             let from_gap = next.wrapping_sub(gap) & mask;
             if from_home >= from_gap {
                 self.slots[gap] = slot;
@@ -86,16 +87,16 @@ impl Table {
 
     #[inline]
     fn position(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<usize> {
-        let print = print_of(hash);
+        let fingerprint = fingerprint_of(hash);
         let mask = self.slots.len().checked_sub(1)?;
-        let mut at = print as usize & mask;
+        let mut at = fingerprint as usize & mask;
         // The loop ends because at most three quarters of the slots are taken.
         loop {
             let slot = self.slots[at];
             if slot.entry == VACANT {
                 return None;
             }
-            if slot.print == print && is_it(slot.entry) {
+            if slot.fingerprint == fingerprint && is_it(slot.entry) {
                 return Some(at);
             }
             at = (at + 1) & mask;
@@ -104,7 +105,7 @@ impl Table {
 
     fn place(&mut self, new: Slot) {
         let mask = self.slots.len() - 1;
-        let mut at = new.print as usize & mask;
+        let mut at = new.fingerprint as usize & mask;
         while self.slots[at].entry != VACANT {
             at = (at + 1) & mask;
         }
@@ -122,7 +123,7 @@ impl Table {
 
 /// The lower half of the hash; bits of the upper half choose the shard.
 #[inline]
-fn print_of(hash: u64) -> u32 {
+fn fingerprint_of(hash: u64) -> u32 {
     hash as u32
 }
 
@@ -134,7 +135,7 @@ mod tests {
 
     /// Few distinct fingerprints, so that long runs form, wrap around and break up.
     #[test]
-    fn does_what_a_map_does() {
+    fn a_table_agrees_with_a_map() {
         let seed = 11;
         println!("seed {seed}");
         let mut prng = Prng::new(seed);

@@ -20,7 +20,7 @@ fn fill(cache: &Cache<Arc<Vec<u8>>>, run: u64, blocks: u32) {
 }
 
 #[test]
-fn it_fills_the_budget_yields_to_others_and_keeps_a_floor() {
+fn the_cache_fills_the_budget_yields_and_keeps_its_floor() {
     let budget = Budget::new(16 * MIB);
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     fill(&cache, 1, 10_000);
@@ -85,7 +85,7 @@ fn dropping_a_run_makes_room_at_once() {
 
 /// The charge of an entry covers what the tables really take.
 #[test]
-fn the_tables_are_paid_for() {
+fn the_charge_of_entries_covers_the_tables() {
     let budget = Budget::new(64 * MIB);
     let cache: Arc<Cache<Arc<[u8]>>> =
         Cache::new(budget, CacheOptions { shards: 4, ..CacheOptions::default() });
@@ -100,7 +100,7 @@ fn the_tables_are_paid_for() {
 /// Readers, writers and a part that grows and shrinks: every hit is the right value, the sum stays
 /// near the total, and nothing is left over at the end.
 #[test]
-fn threads_read_insert_remove_and_press() {
+fn concurrent_use_under_pressure_keeps_the_accounts() {
     let seed = 7;
     println!("seed {seed}");
     let budget = Budget::new(4 * MIB);

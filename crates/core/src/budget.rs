@@ -338,7 +338,7 @@ mod tests {
     use crate::sync::Mutex;
 
     #[test]
-    fn a_reservation_charges_its_part_and_gives_back_on_drop() {
+    fn a_reservation_charges_its_part_until_it_is_dropped() {
         let budget = Budget::new(1000);
         let mut memtable = budget.reserve(Part::Memtable, 300);
         let work = budget.reserve(Part::Work, 200);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_leave_nothing_behind() {
+    fn concurrent_reservations_leave_no_charge() {
         let budget = Budget::new(1 << 20);
         std::thread::scope(|scope| {
             for part in Part::ALL {

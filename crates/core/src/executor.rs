@@ -105,7 +105,7 @@ const BACKGROUND_NICENESS: i32 = 10;
 
 /// Lowers the priority of the calling thread. If the system refuses, the thread runs at its old
 /// priority. Linux has a nice value per thread; elsewhere the whole process would be lowered.
-fn give_way() {
+fn lower_priority() {
     #[cfg(all(target_os = "linux", not(shuttle)))]
     let _ = rustix::process::nice(BACKGROUND_NICENESS);
 }
@@ -117,7 +117,7 @@ impl Executor for ThreadExecutor {
         }
         let task = move || {
             if priority == Priority::Background {
-                give_way();
+                lower_priority();
             }
             task();
         };
@@ -136,7 +136,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn only_a_background_thread_gives_way() {
+    fn only_a_background_thread_has_a_lower_priority() {
         let nice = |priority| {
             let found = Arc::new(AtomicI32::new(i32::MIN));
             let set = Arc::clone(&found);

@@ -17,38 +17,38 @@ use parking_lot::{Condvar, Mutex};
 
 /// An object pool. For a static.
 pub struct Pool<T> {
-    spare: Mutex<Vec<T>>,
-    most: usize,
+    idle: Mutex<Vec<T>>,
+    capacity: usize,
 }
 
 impl<T> Pool<T> {
-    /// An empty pool that keeps up to `most` objects.
+    /// An empty pool that keeps up to `capacity` objects.
     #[must_use]
-    pub const fn new(most: usize) -> Self {
-        Self { spare: Mutex::new(Vec::new()), most }
+    pub const fn new(capacity: usize) -> Self {
+        Self { idle: Mutex::new(Vec::new()), capacity }
     }
 
     /// The object that was returned last, if any.
     #[inline]
     #[must_use]
     pub fn take(&self) -> Option<T> {
-        self.spare.try_lock()?.pop()
+        self.idle.try_lock()?.pop()
     }
 
     /// Returns an object to the pool, or drops it if the pool is full.
     #[inline]
     pub fn put(&self, object: T) {
-        if let Some(mut spare) = self.spare.try_lock()
-            && spare.len() < self.most
+        if let Some(mut idle) = self.idle.try_lock()
+            && idle.len() < self.capacity
         {
-            spare.push(object);
+            idle.push(object);
         }
     }
 
     /// Drops all pooled objects, for a database that falls idle.
     pub fn clear(&self) {
-        let spare = std::mem::take(&mut *self.spare.lock());
-        drop(spare);
+        let idle = std::mem::take(&mut *self.idle.lock());
+        drop(idle);
     }
 }
 
@@ -56,14 +56,14 @@ impl<T> Pool<T> {
 /// are not running. A thread must not wait for anything while it uses an object, so that another
 /// thread waits no longer than that use takes.
 pub struct Limited<T> {
-    held: Mutex<Held<T>>,
-    put_back: Condvar,
+    state: Mutex<LimitedState<T>>,
+    returned: Condvar,
 }
 
-struct Held<T> {
+struct LimitedState<T> {
     /// Limit of the number of objects; 0 before the first use.
-    most: usize,
-    spare: Vec<T>,
+    capacity: usize,
+    idle: Vec<T>,
     /// Objects in use.
     in_use: usize,
 }
@@ -73,32 +73,33 @@ impl<T: Default> Limited<T> {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            held: Mutex::new(Held { most: 0, spare: Vec::new(), in_use: 0 }),
-            put_back: Condvar::new(),
+            state: Mutex::new(LimitedState { capacity: 0, idle: Vec::new(), in_use: 0 }),
+            returned: Condvar::new(),
         }
     }
 
     /// Runs `work` with an idle object, or with a new one if the limit allows.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let object = {
-            let mut held = self.held.lock();
-            if held.most == 0 {
-                held.most = 2 * std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+            let mut state = self.state.lock();
+            if state.capacity == 0 {
+                state.capacity =
+                    2 * std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
             }
-            while held.spare.is_empty() && held.in_use >= held.most {
-                self.put_back.wait(&mut held);
+            while state.idle.is_empty() && state.in_use >= state.capacity {
+                self.returned.wait(&mut state);
             }
-            held.in_use += 1;
-            held.spare.pop()
+            state.in_use += 1;
+            state.idle.pop()
         };
-        let mut lent = Lent { pool: self, object };
-        work(lent.object.get_or_insert_with(T::default))
+        let mut in_use = InUse { pool: self, object };
+        work(in_use.object.get_or_insert_with(T::default))
     }
 
     /// Drops all idle objects.
     pub fn clear(&self) {
-        let spare = std::mem::take(&mut self.held.lock().spare);
-        drop(spare);
+        let idle = std::mem::take(&mut self.state.lock().idle);
+        drop(idle);
     }
 }
 
@@ -110,18 +111,18 @@ impl<T: Default> Default for Limited<T> {
 
 /// An object in use. It is returned even if `work` panics, because another thread may be waiting
 /// for it.
-struct Lent<'a, T> {
+struct InUse<'a, T> {
     pool: &'a Limited<T>,
     object: Option<T>,
 }
 
-impl<T> Drop for Lent<'_, T> {
+impl<T> Drop for InUse<'_, T> {
     fn drop(&mut self) {
-        let mut held = self.pool.held.lock();
-        held.in_use -= 1;
-        held.spare.extend(self.object.take());
-        drop(held);
-        self.pool.put_back.notify_one();
+        let mut state = self.pool.state.lock();
+        state.in_use -= 1;
+        state.idle.extend(self.object.take());
+        drop(state);
+        self.pool.returned.notify_one();
     }
 }
 
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_last_ones_up_to_its_size() {
+    fn a_pool_keeps_the_newest_objects_up_to_its_size() {
         static POOL: Pool<u32> = Pool::new(2);
         assert_eq!(POOL.take(), None);
         (1..=3).for_each(|n| POOL.put(n));
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_made_than_may_be_and_each_has_one_user() {
+    fn a_limited_pool_keeps_its_limit_and_each_object_has_one_user() {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         struct Counted(usize);
         impl Default for Counted {
@@ -170,25 +171,25 @@ mod tests {
             }
         }
         let pool = Limited::<Counted>::new();
-        pool.held.lock().most = 3;
+        pool.state.lock().capacity = 3;
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| (0..1000).for_each(|_| pool.with(|counted| counted.0 += 1)));
             }
         });
         assert!((1..=3).contains(&MADE.load(Ordering::Relaxed)));
-        let held = pool.held.lock();
-        assert_eq!(held.in_use, 0);
-        assert_eq!(held.spare.iter().map(|counted| counted.0).sum::<usize>(), 8000);
-        drop(held);
+        let state = pool.state.lock();
+        assert_eq!(state.in_use, 0);
+        assert_eq!(state.idle.iter().map(|counted| counted.0).sum::<usize>(), 8000);
+        drop(state);
         pool.clear();
-        assert!(pool.held.lock().spare.is_empty());
+        assert!(pool.state.lock().idle.is_empty());
     }
 
     #[test]
-    fn an_object_comes_back_from_work_that_panics() {
+    fn an_object_is_returned_when_the_work_panics() {
         let pool = Limited::<u32>::new();
-        pool.held.lock().most = 1;
+        pool.state.lock().capacity = 1;
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             pool.with(|_| panic!("the work"));
         }));

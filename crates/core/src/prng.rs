@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn below_reaches_every_number_and_none_beyond() {
+    fn below_returns_every_number_under_the_bound() {
         let mut prng = Prng::new(7);
         let mut seen = [0_u32; 6];
         for _ in 0..6000 {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chance_is_kept() {
+    fn chance_has_the_requested_probability() {
         let mut prng = Prng::new(1);
         let hits = (0..10_000).filter(|_| prng.chance(1, 4)).count();
         assert!((2300..2700).contains(&hits), "{hits}");

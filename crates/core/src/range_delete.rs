@@ -290,12 +290,12 @@ impl FromIterator<RangeDelete> for RangeDeletes {
 /// between.
 #[derive(Clone, Debug, Default)]
 pub struct RangeDeleteCursor {
-    walks: Vec<Walk>,
+    positions: Vec<SetPosition>,
 }
 
 /// A position in one set that is not empty.
 #[derive(Clone, Debug)]
-struct Walk {
+struct SetPosition {
     set: RangeDeletes,
     /// Number of fragments that begin at or before the last key; `None` before the first lookup.
     passed: Option<usize>,
@@ -306,27 +306,28 @@ impl RangeDeleteCursor {
     #[must_use]
     pub fn new(sets: impl IntoIterator<Item = RangeDeletes>) -> Self {
         let sets = sets.into_iter().filter(|set| !set.is_empty());
-        Self { walks: sets.map(|set| Walk { set, passed: None }).collect() }
+        Self { positions: sets.map(|set| SetPosition { set, passed: None }).collect() }
     }
 
     /// Whether no set has a delete, so that lookups are unnecessary.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.walks.is_empty()
+        self.positions.is_empty()
     }
 
     /// Forgets the position: the next key may be far from the last one.
     pub fn leave(&mut self) {
-        for walk in &mut self.walks {
-            walk.passed = None;
+        for position in &mut self.positions {
+            position.passed = None;
         }
     }
 
     /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
     #[inline]
     pub fn newest_covering(&mut self, key: &[u8], snapshot: SeqNo) -> SeqNo {
-        let newest = self.walks.iter_mut().map(|walk| walk.newest_covering(key, snapshot));
+        let newest =
+            self.positions.iter_mut().map(|position| position.newest_covering(key, snapshot));
         newest.max().unwrap_or(SeqNo(0))
     }
 
@@ -337,7 +338,7 @@ impl RangeDeleteCursor {
     }
 }
 
-impl Walk {
+impl SetPosition {
     #[inline]
     fn newest_covering(&mut self, key: &[u8], snapshot: SeqNo) -> SeqNo {
         let Some(inner) = &self.set.0 else { return SeqNo(0) };
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_above() {
+    fn the_example_of_the_module_head() {
         let set = RangeDeletes::new([delete("f", Some("s"), 9), delete("b", Some("m"), 5)]);
         let newest = |key: &str, at| set.newest_covering(key.as_bytes(), SeqNo(at)).get();
         assert_eq!([newest("a", 9), newest("b", 9), newest("ezz", 9)], [0, 5, 5]);

@@ -105,7 +105,7 @@ fn scattered_survivors(seed: u64) {
 }
 
 #[test]
-fn memory_follows_what_is_in_use() {
+fn resident_memory_follows_the_memory_in_use() {
     let seed = 1;
     println!("seed {seed}");
     let before = mem::stats();
@@ -119,12 +119,12 @@ fn memory_follows_what_is_in_use() {
     mem::trim();
     assert_eq!(mem::stats().mapped_bytes, 0);
     if !cfg!(miri) {
-        kernel_agrees();
+        counters_agree_with_the_kernel();
     }
 }
 
 /// The counters are what the kernel counts too, to a few per cent.
-fn kernel_agrees() {
+fn counters_agree_with_the_kernel() {
     let before = resident_bytes();
     let mut held: Vec<Buf> = Vec::new();
     for i in 0..4000 {

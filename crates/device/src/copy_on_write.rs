@@ -35,12 +35,12 @@ const MEMORY_PAGES: u64 = 256;
 pub struct CopyOnWriteDevice {
     below: Option<SharedDevice>,
     path: String,
-    state: Mutex<State>,
-    scratch: Arc<Scratch>,
+    names: Mutex<Names>,
+    scratch: Arc<PageStore>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Names {
     /// Files that were opened, made, renamed or (`None`) removed.
     files: BTreeMap<String, Option<Arc<Content>>>,
     /// Directories, each a device of its own.
@@ -52,7 +52,7 @@ struct State {
 struct Content {
     below: Option<SharedFile>,
     changes: Mutex<Changes>,
-    scratch: Arc<Scratch>,
+    scratch: Arc<PageStore>,
 }
 
 #[derive(Debug)]
@@ -68,41 +68,41 @@ struct Changes {
 enum Page {
     Memory(Box<[u8; PAGE_BYTES]>),
     /// In the temporary file, at this offset.
-    Scratch(u64),
+    Temporary(u64),
 }
 
 /// Stores pages, the first ones in memory and the rest in the temporary file.
 #[derive(Debug, Default)]
-struct Scratch {
+struct PageStore {
     /// The device that provides the temporary file.
     below: Option<SharedDevice>,
     /// Number of pages in memory.
     in_memory: AtomicU64,
-    file: Mutex<ScratchFile>,
+    file: Mutex<TemporaryFile>,
 }
 
 #[derive(Debug, Default)]
-struct ScratchFile {
+struct TemporaryFile {
     /// `None` until it is needed; `Some(None)` if the device provides none.
     file: Option<Option<SharedFile>>,
     end: u64,
 }
 
-impl Scratch {
+impl PageStore {
     /// Stores a new page.
     fn keep(&self, page: Box<[u8; PAGE_BYTES]>) -> Result<Page> {
         if self.in_memory.fetch_add(1, Ordering::Relaxed) < MEMORY_PAGES {
             return Ok(Page::Memory(page));
         }
-        let mut state = self.file.lock();
-        if state.file.is_none() {
-            state.file = Some(self.below.as_ref().map_or(Ok(None), |below| below.scratch())?);
+        let mut temporary = self.file.lock();
+        if temporary.file.is_none() {
+            temporary.file = Some(self.below.as_ref().map_or(Ok(None), |below| below.scratch())?);
         }
-        let Some(Some(file)) = &state.file else { return Ok(Page::Memory(page)) };
-        let at = state.end;
+        let Some(Some(file)) = &temporary.file else { return Ok(Page::Memory(page)) };
+        let at = temporary.end;
         file.write_at(at, &page[..])?;
-        state.end += PAGE;
-        Ok(Page::Scratch(at))
+        temporary.end += PAGE;
+        Ok(Page::Temporary(at))
     }
 
     fn file(&self) -> Result<SharedFile> {
@@ -123,8 +123,9 @@ impl CopyOnWriteDevice {
     #[must_use]
     pub fn new(below: SharedDevice) -> Self {
         let path = below.describe();
-        let scratch = Scratch { below: Some(SharedDevice::clone(&below)), ..Scratch::default() };
-        Self { below: Some(below), path, state: Mutex::default(), scratch: Arc::new(scratch) }
+        let scratch =
+            PageStore { below: Some(SharedDevice::clone(&below)), ..PageStore::default() };
+        Self { below: Some(below), path, names: Mutex::default(), scratch: Arc::new(scratch) }
     }
 
     /// The directory and the rest of a name that begins with a directory.
@@ -134,7 +135,7 @@ impl CopyOnWriteDevice {
     }
 
     fn dir(&self, name: &str) -> Result<Arc<Self>> {
-        if let Some(dir) = self.state.lock().dirs.get(name) {
+        if let Some(dir) = self.names.lock().dirs.get(name) {
             return Ok(Arc::clone(dir));
         }
         let below = match &self.below {
@@ -148,9 +149,9 @@ impl CopyOnWriteDevice {
     fn add_dir(&self, name: &str, below: Option<SharedDevice>) -> Arc<Self> {
         let path = format!("{}/{name}", self.path);
         let scratch = Arc::clone(&self.scratch);
-        let dir = Arc::new(Self { below, path, state: Mutex::default(), scratch });
-        let mut state = self.state.lock();
-        Arc::clone(state.dirs.entry(name.to_owned()).or_insert(dir))
+        let dir = Arc::new(Self { below, path, names: Mutex::default(), scratch });
+        let mut names = self.names.lock();
+        Arc::clone(names.dirs.entry(name.to_owned()).or_insert(dir))
     }
 
     fn not_found(&self, action: &str, name: &str) -> Error {
@@ -160,7 +161,7 @@ impl CopyOnWriteDevice {
 
     /// The file of this name, if it exists.
     fn find(&self, name: &str) -> Result<Option<Arc<Content>>> {
-        if let Some(known) = self.state.lock().files.get(name) {
+        if let Some(known) = self.names.lock().files.get(name) {
             return Ok(known.clone());
         }
         let Some(below) = &self.below else { return Ok(None) };
@@ -173,8 +174,8 @@ impl CopyOnWriteDevice {
         let scratch = Arc::clone(&self.scratch);
         let content =
             Arc::new(Content { below: Some(file), changes: Mutex::new(changes), scratch });
-        let mut state = self.state.lock();
-        Ok(state.files.entry(name.to_owned()).or_insert(Some(content)).clone())
+        let mut names = self.names.lock();
+        Ok(names.files.entry(name.to_owned()).or_insert(Some(content)).clone())
     }
 }
 
@@ -195,7 +196,7 @@ impl Device for CopyOnWriteDevice {
                 let scratch = Arc::clone(&self.scratch);
                 let content =
                     Arc::new(Content { below: None, changes: Mutex::new(changes), scratch });
-                self.state.lock().files.insert(name.to_owned(), Some(Arc::clone(&content)));
+                self.names.lock().files.insert(name.to_owned(), Some(Arc::clone(&content)));
                 content
             }
             None => return Err(self.not_found("open", name)),
@@ -212,12 +213,12 @@ impl Device for CopyOnWriteDevice {
                 Err(error) => Err(error),
             };
         }
-        let state = self.state.lock();
-        if let Some(known) = state.files.get(name) {
+        let names = self.names.lock();
+        if let Some(known) = names.files.get(name) {
             return Ok(known.is_some());
         }
-        let is_dir = state.dirs.contains_key(name);
-        drop(state);
+        let is_dir = names.dirs.contains_key(name);
+        drop(names);
         Ok(is_dir || self.below.as_ref().is_some_and(|below| below.exists(name).unwrap_or(true)))
     }
 
@@ -228,17 +229,17 @@ impl Device for CopyOnWriteDevice {
         if !dir.is_empty() {
             return self.dir(dir)?.list("");
         }
-        let mut names = match &self.below {
+        let mut found = match &self.below {
             Some(below) => below.list("")?,
             None => Vec::new(),
         };
-        let state = self.state.lock();
-        names.retain(|name| !matches!(state.files.get(name), Some(None)));
-        names.extend(state.files.iter().filter(|(_, file)| file.is_some()).map(|(n, _)| n.clone()));
-        names.extend(state.dirs.keys().cloned());
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
+        let names = self.names.lock();
+        found.retain(|name| !matches!(names.files.get(name), Some(None)));
+        found.extend(names.files.iter().filter(|(_, file)| file.is_some()).map(|(n, _)| n.clone()));
+        found.extend(names.dirs.keys().cloned());
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     fn remove(&self, name: &str) -> Result<()> {
@@ -247,7 +248,7 @@ impl Device for CopyOnWriteDevice {
             return dir.remove(rest);
         }
         self.find(name)?.ok_or_else(|| self.not_found("remove", name))?;
-        self.state.lock().files.insert(name.to_owned(), None);
+        self.names.lock().files.insert(name.to_owned(), None);
         Ok(())
     }
 
@@ -264,9 +265,9 @@ impl Device for CopyOnWriteDevice {
             }
         }
         let content = self.find(from)?.ok_or_else(|| self.not_found("rename", from))?;
-        let mut state = self.state.lock();
-        state.files.insert(from.to_owned(), None);
-        state.files.insert(to.to_owned(), Some(content));
+        let mut names = self.names.lock();
+        names.files.insert(from.to_owned(), None);
+        names.files.insert(to.to_owned(), Some(content));
         Ok(())
     }
 
@@ -318,7 +319,7 @@ impl Content {
                 page[inside..inside + bytes.len()].copy_from_slice(bytes);
                 Ok(())
             }
-            Some(Page::Scratch(at)) => self.scratch.file()?.write_at(*at + inside as u64, bytes),
+            Some(Page::Temporary(at)) => self.scratch.file()?.write_at(*at + inside as u64, bytes),
             None => {
                 let mut page = Box::new([0; PAGE_BYTES]);
                 if bytes.len() < PAGE_BYTES {
@@ -382,7 +383,7 @@ impl File for CopyOnWriteFile {
             let out = &mut buf[at..at + take];
             match changes.pages.get(&page) {
                 Some(Page::Memory(page)) => out.copy_from_slice(&page[inside..inside + take]),
-                Some(Page::Scratch(at)) => {
+                Some(Page::Temporary(at)) => {
                     self.content.scratch.file()?.read_exact_at(*at + inside as u64, out)?;
                 }
                 None => read_below(below, changes.below_len, offset + at as u64, out)?,

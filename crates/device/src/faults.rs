@@ -20,7 +20,7 @@
 //! | `count` | how many fail from then on, or `all` | 1 |
 //! | `error` | EIO, ENOSPC, EACCES, EMFILE or EROFS | EIO |
 //!
-//! Each rule counts its own matching calls; the first rule that strikes decides. [`Script`] prints
+//! Each rule counts its own matching calls; the first rule that applies decides. [`Script`] prints
 //! the text that it parses. Thread-safe; with several threads the order of their calls decides
 //! which call is the third.
 
@@ -43,16 +43,16 @@ pub use script::{Rule, Script};
 pub type FaultDevice = Intercepted<Faults>;
 
 /// The script of a [`FaultDevice`] and the counters of its rules.
-pub struct Faults(Mutex<State>);
+pub struct Faults(Mutex<FaultState>);
 
 #[derive(Default)]
-struct State {
-    rules: Vec<Running>,
-    struck: u64,
+struct FaultState {
+    rules: Vec<ActiveRule>,
+    injected: u64,
 }
 
 /// A rule with its counters.
-struct Running {
+struct ActiveRule {
     rule: Rule,
     /// Matching calls so far; bytes taken so far for `nospace`.
     seen: u64,
@@ -72,15 +72,15 @@ impl FaultDevice {
     pub fn set_script(&self, script: &Script) {
         let start = |rule: &Rule| {
             let seed = if let Effect::Random { seed, .. } = rule.effect { seed } else { 0 };
-            Running { rule: rule.clone(), seen: 0, prng: Prng::new(seed) }
+            ActiveRule { rule: rule.clone(), seen: 0, prng: Prng::new(seed) }
         };
         self.interceptor().0.lock().rules = script.0.iter().map(start).collect();
     }
 
     /// Number of calls that met a fault so far.
     #[must_use]
-    pub fn struck(&self) -> u64 {
-        self.interceptor().0.lock().struck
+    pub fn injected(&self) -> u64 {
+        self.interceptor().0.lock().injected
     }
 }
 
@@ -90,10 +90,10 @@ impl fmt::Debug for Faults {
     }
 }
 
-impl Running {
+impl ActiveRule {
     /// Counts a matching call; returns the errno and, for a torn write, how many bytes of it
     /// arrive.
-    fn strike(&mut self, call: &Call<'_>) -> Option<(Errno, Option<usize>)> {
+    fn apply(&mut self, call: &Call<'_>) -> Option<(Errno, Option<usize>)> {
         if !self.rule.target.matches(call.operation, call.name) {
             return None;
         }
@@ -130,12 +130,12 @@ impl Running {
 impl Interceptor for Faults {
     fn before(&self, call: &Call<'_>) -> Verdict {
         let mut state = self.0.lock();
-        // Every rule counts the call, also behind a rule that strikes.
-        let struck: Vec<_> = state.rules.iter_mut().map(|rule| rule.strike(call)).collect();
-        let Some((errno, torn)) = struck.into_iter().flatten().next() else {
+        // Every rule counts the call, even after a rule that applied.
+        let outcomes: Vec<_> = state.rules.iter_mut().map(|rule| rule.apply(call)).collect();
+        let Some((errno, torn)) = outcomes.into_iter().flatten().next() else {
             return Verdict::Pass;
         };
-        state.struck += 1;
+        state.injected += 1;
         let error = Error::io(call.operation.name(), call.name, &errno.into());
         match torn {
             Some(bytes) => Verdict::Tear(bytes, error),
@@ -146,7 +146,7 @@ impl Interceptor for Faults {
     fn after_read(&self, name: &str, start: u64, bytes: &mut [u8]) {
         let mut state = self.0.lock();
         let mut flipped = 0;
-        for Running { rule, .. } in &state.rules {
+        for ActiveRule { rule, .. } in &state.rules {
             let Effect::Flip { offset, bit } = rule.effect else { continue };
             if !rule.target.matches(Operation::Read, name) {
                 continue;
@@ -157,6 +157,6 @@ impl Interceptor for Faults {
                 flipped += 1;
             }
         }
-        state.struck += flipped;
+        state.injected += flipped;
     }
 }

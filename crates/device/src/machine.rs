@@ -13,7 +13,7 @@ pub fn memory_bytes() -> u64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn there_is_memory() {
+    fn the_machine_reports_its_memory() {
         assert!(super::memory_bytes() > 64 << 20);
     }
 }

@@ -40,7 +40,7 @@ use content::Content;
 use file::MemoryFile;
 use inode::Inode;
 pub use state::Observer;
-use state::{State, failed, observe};
+use state::{DeviceState, failed, observe};
 use tree::{Entry, Names, Operation, Tree};
 
 /// How much of the unsynced state survives a power failure.
@@ -58,7 +58,7 @@ pub enum CrashMode {
 /// An in-memory directory of files. A clone is another handle to the same device.
 #[derive(Clone)]
 pub struct MemoryDevice {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Mutex<DeviceState>>,
     /// The directory that this handle stands for, empty for the top.
     dir: String,
 }
@@ -73,10 +73,10 @@ impl MemoryDevice {
     /// An empty device without a limit.
     #[must_use]
     pub fn new() -> Self {
-        Self::from_state(State::new(Tree::default(), BTreeMap::new()))
+        Self::from_state(DeviceState::new(Tree::default(), BTreeMap::new()))
     }
 
-    fn from_state(state: State) -> Self {
+    fn from_state(state: DeviceState) -> Self {
         Self { shared: Arc::new(Mutex::new(state)), dir: String::new() }
     }
 
@@ -122,22 +122,22 @@ impl MemoryDevice {
             CrashMode::LoseUnsynced | CrashMode::KeepAll => 0,
         });
         let names: Names = match mode {
-            CrashMode::LoseUnsynced => state.tree.after_losing_all(),
+            CrashMode::LoseUnsynced => state.tree.after_losing_unsynced(),
             CrashMode::KeepAll => state.tree.live.clone(),
-            CrashMode::Random(_) => state.tree.after_lottery(&mut prng),
+            CrashMode::Random(_) => state.tree.after_random_crash(&mut prng),
         };
         let mut inodes = BTreeMap::new();
         for entry in names.values() {
             let Entry::File(id) = entry else { continue };
             let Some(inode) = state.inodes.get(id) else { continue };
             let content: Content = match mode {
-                CrashMode::LoseUnsynced => inode.after_losing_all(),
+                CrashMode::LoseUnsynced => inode.after_losing_unsynced(),
                 CrashMode::KeepAll => inode.live.clone(),
-                CrashMode::Random(_) => inode.after_lottery(&mut prng),
+                CrashMode::Random(_) => inode.after_random_crash(&mut prng),
             };
             inodes.insert(*id, Inode::durable(content));
         }
-        Self::from_state(State::new(Tree::durable(names), inodes))
+        Self::from_state(DeviceState::new(Tree::durable(names), inodes))
     }
 
     /// Limits the device to `bytes` of allocated pages. If more is allocated already, nothing
@@ -152,7 +152,7 @@ impl MemoryDevice {
         self.state().used
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DeviceState> {
         self.shared.lock()
     }
 
@@ -332,7 +332,7 @@ impl Device for MemoryDevice {
 
 /// A held lock.
 struct MemoryLock {
-    shared: Arc<Mutex<State>>,
+    shared: Arc<Mutex<DeviceState>>,
     path: String,
 }
 

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_entered_by_those_who_read_its_files() {
+    fn readers_of_files_can_enter_their_directory() {
         let dir = |file| Modes::new(file, None).unwrap().dir();
         assert_eq!(dir(0o600), 0o700);
         assert_eq!(dir(0o640), 0o750);

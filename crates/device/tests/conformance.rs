@@ -69,7 +69,7 @@ fn read(device: &dyn Device, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn opening_makes_only_what_was_asked_for() {
+fn opening_creates_a_file_only_on_request() {
     on_all("open", |device| {
         let kind = |options| device.open("f", options).unwrap_err().kind();
         assert_eq!(kind(OpenOptions::READ), ErrorKind::NotFound);
@@ -155,7 +155,7 @@ fn vectored_writes_write_all_buffers_in_order() {
 }
 
 #[test]
-fn space_is_taken_and_given_back() {
+fn allocating_and_punching_change_the_disk_space() {
     on_all("space", |device| {
         let file = device.open("f", OpenOptions::CREATE).unwrap();
         file.allocate(0, 1 << 20).unwrap();
@@ -192,7 +192,7 @@ fn an_offset_out_of_range_is_an_error() {
 }
 
 #[test]
-fn directories_list_what_is_in_them() {
+fn directories_list_their_entries() {
     on_all("list", |device| {
         assert_eq!(device.list("").unwrap(), [""; 0]);
         device.create_dir("d").unwrap();

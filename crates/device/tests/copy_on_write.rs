@@ -20,7 +20,7 @@ fn bytes(device: &dyn Device, name: &str) -> Vec<u8> {
 /// A random history on a copy-on-write device over existing files equals the same history on a
 /// plain device.
 #[test]
-fn a_file_over_another_is_as_a_file_with_the_same_content() {
+fn a_history_equals_the_same_history_on_a_plain_device() {
     for seed in 0..60 {
         let mut prng = Prng::new(seed);
         let below = Arc::new(MemoryDevice::new());
@@ -59,7 +59,7 @@ fn a_file_over_another_is_as_a_file_with_the_same_content() {
 }
 
 #[test]
-fn names_change_above_only() {
+fn names_below_never_change() {
     let below: SharedDevice = Arc::new(MemoryDevice::new());
     for name in ["a", "b"] {
         below.open(name, OpenOptions::CREATE).unwrap().write_at(0, name.as_bytes()).unwrap();
@@ -83,7 +83,7 @@ fn names_change_above_only() {
 
 /// Pages beyond the memory limit go to a temporary file and read the same.
 #[test]
-fn a_large_device_is_as_a_small_one() {
+fn pages_in_the_temporary_file_read_the_same() {
     let dir = a_directory();
     for seed in 0..4 {
         println!("seed {seed}");

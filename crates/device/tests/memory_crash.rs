@@ -89,7 +89,7 @@ fn a_random_crash_is_repeated_by_its_seed() {
 }
 
 #[test]
-fn a_crash_leaves_a_device_of_its_own() {
+fn a_crash_copy_is_independent() {
     let device = MemoryDevice::new();
     let file = durable(&device, "f");
     let lock = device.lock("LOCK").unwrap();
@@ -104,7 +104,7 @@ fn a_crash_leaves_a_device_of_its_own() {
 }
 
 #[test]
-fn from_its_stop_on_every_call_fails() {
+fn every_call_fails_after_the_stop() {
     let run = |stop: u64| {
         let device = MemoryDevice::new();
         device.stop_after(stop);
@@ -171,7 +171,7 @@ fn a_full_device_refuses_and_recovers() {
 }
 
 #[test]
-fn replacing_a_file_gives_its_space_back() {
+fn replacing_a_file_frees_its_space() {
     let device = MemoryDevice::new();
     for name in ["a", "b"] {
         device.open(name, OpenOptions::CREATE).unwrap().write_at(0, &[1; 4096]).unwrap();

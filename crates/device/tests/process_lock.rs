@@ -24,7 +24,7 @@ fn child() {
 }
 
 #[test]
-fn a_lock_dies_with_its_process() {
+fn a_lock_ends_with_its_process() {
     let name = format!("frondb-process-lock-{}", std::process::id());
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let device = PosixDevice::create(&dir).unwrap();

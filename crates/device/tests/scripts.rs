@@ -87,7 +87,7 @@ impl Stack {
                 file.write_at(0, b"sub").map(ok)
             }
             "time" => Ok(format!("{:?}", self.clock.now())),
-            "struck" => Ok(self.faults.struck().to_string()),
+            "injected" => Ok(self.faults.injected().to_string()),
             other => panic!("no call {other:?}"),
         }
     }

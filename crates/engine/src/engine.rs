@@ -652,10 +652,10 @@ impl Engine {
         self.unpin_prepared()?;
         self.background().trim_log()?;
         self.background().rotate_manifest(false)?;
-        background.jobs.log.wal.settle()?;
+        background.jobs.log.wal.secure()?;
         self.background().idle_maintenance();
         // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
-        background.jobs.edits.manifest.settle()?;
+        background.jobs.edits.manifest.secure_all()?;
         self.health().check_unpoisoned()
     }
 

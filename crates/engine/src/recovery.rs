@@ -100,7 +100,7 @@ pub(crate) fn open(
         durable,
         Arc::clone(&clock),
     )?;
-    let mut again = replay.again();
+    let mut again = replay.second_pass();
     let mut survey = Survey::new(&mut state);
     let mut end = start;
     while let Some(record) = replay.next_record()? {
@@ -246,7 +246,7 @@ fn make_manifest(
     let db_id = new_db_id();
     let lock = owner::claim(&log_device, db_id)?;
     let manifest = Manifest::create(Arc::clone(device), db_id, ManifestOptions::default())?;
-    owner::settle(&log_device, db_id)?;
+    owner::complete_claim(&log_device, db_id)?;
     Ok((manifest, log_device, lock))
 }
 
@@ -295,7 +295,7 @@ fn open_manifest(
             let lock = owner::lock(&log_device)?;
             let (start, durable) = (state.log_start, state.log_durable);
             damage.add(frondb_wal::salvage(&log_device, manifest.db_id(), start, durable)?);
-            owner::settle(&log_device, manifest.db_id())?;
+            owner::complete_claim(&log_device, manifest.db_id())?;
             lock
         }
         None => owner::take(&log_device, manifest.db_id())?,

@@ -20,7 +20,7 @@ fn build(kind: FilterKind, count: u64) -> Vec<u8> {
 }
 
 #[test]
-fn everything_pushed_is_found_and_little_else() {
+fn pushed_hashes_are_found_and_few_others() {
     // Bits a hash and false positives in a thousand that each kind may have when it is large.
     for (kind, bits, errors) in
         [(FilterKind::BlockedBloom, 10.1, 13.0), (FilterKind::BinaryFuse8, 9.7, 5.0)]
@@ -60,7 +60,7 @@ fn duplicates_far_apart_do_no_harm() {
 
 /// With less to work with it has more partitions, and is found in as before.
 #[test]
-fn a_filter_that_is_made_in_little_memory_is_hardly_larger() {
+fn a_filter_built_in_little_memory_is_hardly_larger() {
     let count = 300_000;
     let usual = build(FilterKind::BinaryFuse8, count).len();
     for (work_bytes, percent) in [(0, 110), (200 << 10, 110), (1 << 20, 105), (usize::MAX, 100)] {
@@ -80,7 +80,7 @@ fn a_filter_that_is_made_in_little_memory_is_hardly_larger() {
 
 /// The bytes are kept in databases: a change of this is a change of format.
 #[test]
-fn bytes_are_those_of_version_one() {
+fn filters_have_the_bytes_of_version_one() {
     let digest = |kind| xxh3(&build(kind, 1_000));
     assert_eq!(digest(FilterKind::BlockedBloom), 3886865933682178715);
     assert_eq!(digest(FilterKind::BinaryFuse8), 196636279848143816);

@@ -52,14 +52,14 @@ impl BatchLatch {
 
     /// Lets a batch in if there is no locker.
     #[inline]
-    pub(crate) fn try_pass(&self) -> bool {
+    pub(crate) fn try_enter_batch(&self) -> bool {
         let add = |inside| (inside < LOCKER).then_some(inside + 1);
         self.inside.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
     }
 
     /// A batch leaves.
     #[inline]
-    pub(crate) fn pass_ended(&self) {
+    pub(crate) fn leave_batch(&self) {
         let left = self.inside.fetch_sub(1, Ordering::AcqRel) - 1;
         if left >= LOCKER && left & BATCHES == 0 {
             // Notify under the lock: otherwise a locker that has checked the count and not yet

@@ -16,7 +16,7 @@
 use crate::class::{Class, LockMode};
 use crate::graph::Graph;
 use crate::held::Held;
-use crate::key::{Area, Hi, Key, cmp_ends};
+use crate::key::{Area, Key, UpperBound, cmp_ends};
 use crate::locker::Locker;
 use crate::manager::{Counters, LockManager};
 use crate::packed::{Keys, Packed};
@@ -117,9 +117,9 @@ impl Locker {
 }
 
 /// Neighbouring locks that become one range.
-struct Group {
+struct LockGroup {
     lo: Key,
-    hi: Hi,
+    hi: UpperBound,
     /// The class of the range: shared or exclusive.
     class: Class,
     /// Whether the group already has the effect of such a range.
@@ -131,7 +131,7 @@ struct Group {
     locks: usize,
 }
 
-impl Group {
+impl LockGroup {
     fn of_row(key: Key, mode: LockMode) -> Self {
         let hi = Some(key.successor());
         let class = Class::range(mode);
@@ -143,7 +143,7 @@ impl Group {
         Self { rows: Vec::new(), is_packed: true, ..Self::of_row(key, mode) }
     }
 
-    fn of_range(lo: Key, hi: Hi, held: Class) -> Self {
+    fn of_range(lo: Key, hi: UpperBound, held: Class) -> Self {
         let class = Class::range(held.mode());
         let (rows, is_packed) = (Vec::new(), false);
         Self { lo, hi, class, exact: held == class, rows, is_packed, locks: 1 }
@@ -185,13 +185,13 @@ impl Group {
 }
 
 /// A lock as collected before the table's lock is taken.
-enum Found {
+enum HeldLock {
     Row(Key),
     Packed(Key, LockMode),
-    Range(Key, Hi, Class),
+    Range(Key, UpperBound, Class),
 }
 
-impl Found {
+impl HeldLock {
     fn lo(&self) -> &Key {
         match self {
             Self::Row(key) | Self::Packed(key, _) | Self::Range(key, ..) => key,
@@ -201,12 +201,12 @@ impl Found {
 
 /// Packs under construction, separated by mode.
 #[derive(Default)]
-struct Packer {
+struct PackBuilder {
     shared: Vec<Packed>,
     exclusive: Vec<Packed>,
 }
 
-impl Packer {
+impl PackBuilder {
     /// Adds a row after all others of its mode.
     fn push(&mut self, key: &[u8], mode: LockMode) {
         let packs = match mode {
@@ -233,11 +233,11 @@ impl Packer {
 }
 
 /// Merges the keys of several packs into one order.
-struct Merged<'a> {
+struct MergedPacks<'a> {
     sources: Vec<(Keys<'a>, LockMode, Option<Key>)>,
 }
 
-impl<'a> Merged<'a> {
+impl<'a> MergedPacks<'a> {
     fn of(packs: &'a [Pack]) -> Self {
         let begin = |pack: &'a Pack| {
             let mut keys = pack.keys.keys();
@@ -260,23 +260,23 @@ impl<'a> Merged<'a> {
 }
 
 /// The locks of one locker, ordered by their first keys.
-struct Stream<'a> {
-    found: std::iter::Peekable<std::vec::IntoIter<Found>>,
-    packed: Merged<'a>,
+struct LockStream<'a> {
+    found: std::iter::Peekable<std::vec::IntoIter<HeldLock>>,
+    packed: MergedPacks<'a>,
 }
 
-impl Stream<'_> {
+impl LockStream<'_> {
     fn is_empty(&mut self) -> bool {
         self.found.peek().is_none() && self.packed.peek().is_none()
     }
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<HeldLock> {
         let packed_first = match (self.packed.peek(), self.found.peek()) {
             (Some(packed), Some(found)) => packed < found.lo(),
             (packed, _) => packed.is_some(),
         };
         if packed_first {
-            return self.packed.next().map(|(key, mode)| Found::Packed(key, mode));
+            return self.packed.next().map(|(key, mode)| HeldLock::Packed(key, mode));
         }
         self.found.next()
     }
@@ -287,7 +287,7 @@ impl Held {
     fn pack_rows(&mut self, locker: u64) {
         let table = Arc::clone(&self.table);
         let rows = self.take_rows();
-        let mut fresh = Packer::default();
+        let mut fresh = PackBuilder::default();
         for some in rows.chunks(JOIN_LOCKS) {
             let state = table.state.lock();
             for key in some {
@@ -328,20 +328,22 @@ impl Held {
     /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together.
     fn join_neighbours(&mut self, locker: u64, manager: &LockManager, mix: bool) {
         let own = self.own_packs(locker);
-        let mut stream =
-            Stream { found: self.take_all().into_iter().peekable(), packed: Merged::of(&own) };
+        let mut stream = LockStream {
+            found: self.take_all().into_iter().peekable(),
+            packed: MergedPacks::of(&own),
+        };
         let table = Arc::clone(&self.table);
-        let (mut open, mut alone): (Option<Group>, _) = (None, Packer::default());
+        let (mut open, mut alone): (Option<LockGroup>, _) = (None, PackBuilder::default());
         while !stream.is_empty() {
             let mut state = table.state.lock();
             let interests = interests(&state, locker, manager);
             for _ in 0..JOIN_LOCKS {
                 let next = match stream.next() {
                     None => break,
-                    Some(Found::Range(lo, hi, class)) => Group::of_range(lo, hi, class),
-                    Some(Found::Packed(key, mode)) => Group::of_packed(key, mode),
-                    Some(Found::Row(key)) => match state.lists_row(locker, &key) {
-                        Some(mode) => Group::of_row(key, mode),
+                    Some(HeldLock::Range(lo, hi, class)) => LockGroup::of_range(lo, hi, class),
+                    Some(HeldLock::Packed(key, mode)) => LockGroup::of_packed(key, mode),
+                    Some(HeldLock::Row(key)) => match state.lists_row(locker, &key) {
+                        Some(mode) => LockGroup::of_row(key, mode),
                         None => continue,
                     },
                 };
@@ -402,31 +404,31 @@ impl Held {
     }
 
     /// All locks except packed ones, in order. Rows are removed from the list; ranges stay.
-    fn take_all(&mut self) -> Vec<Found> {
+    fn take_all(&mut self) -> Vec<HeldLock> {
         let rows = self.take_rows();
         let ranges = self.ranges.iter();
-        let ranges = ranges.map(|(lo, own)| Found::Range(lo.clone(), own.hi.clone(), own.class));
-        let mut found: Vec<Found> = ranges.chain(rows.into_iter().map(Found::Row)).collect();
+        let ranges = ranges.map(|(lo, own)| HeldLock::Range(lo.clone(), own.hi.clone(), own.class));
+        let mut found: Vec<HeldLock> = ranges.chain(rows.into_iter().map(HeldLock::Row)).collect();
         found.sort_by(|a, b| a.lo().cmp(b.lo()));
         found
     }
 
     /// Enters a group into the table and returns it as the single lock that it has become. A single
     /// row stays a row and is part of the returned group.
-    fn close(&mut self, group: Group, locker: u64, state: &mut TableState) -> Group {
+    fn close(&mut self, group: LockGroup, locker: u64, state: &mut TableState) -> LockGroup {
         if group.locks == 1 {
             return group;
         }
-        let Group { lo, hi, class, rows, .. } = group;
+        let LockGroup { lo, hi, class, rows, .. } = group;
         self.add_range(locker, state, lo.clone(), hi.clone(), class);
         for row in rows {
             state.release_row(locker, &row);
         }
-        Group::of_range(lo, hi, class)
+        LockGroup::of_range(lo, hi, class)
     }
 
     /// Keeps a row that found no neighbour as what it was.
-    fn keep_alone(&mut self, group: Group, packed: &mut Packer) {
+    fn keep_alone(&mut self, group: LockGroup, packed: &mut PackBuilder) {
         if group.is_packed {
             packed.push(group.lo.as_slice(), group.class.mode());
         }
@@ -441,7 +443,7 @@ fn merge(locker: u64, packs: Vec<Pack>) -> Vec<Pack> {
     if packs.len() < 2 {
         return packs;
     }
-    let (mut keys, mut out) = (Merged::of(&packs), Packer::default());
+    let (mut keys, mut out) = (MergedPacks::of(&packs), PackBuilder::default());
     while let Some((key, mode)) = keys.next() {
         out.push(key.as_slice(), mode);
     }
@@ -460,8 +462,8 @@ fn interests(state: &TableState, locker: u64, manager: &LockManager) -> Vec<Area
 }
 
 fn may_join(
-    group: &Group,
-    next: &Group,
+    group: &LockGroup,
+    next: &LockGroup,
     state: &TableState,
     locker: u64,
     interests: &[Area],

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use crate::class::Class;
 use crate::graph::Graph;
-use crate::key::{Extent, Hi, Key};
-use crate::own::{OwnRanges, Piece, Place};
+use crate::key::{Extent, Key, UpperBound};
+use crate::own::{OwnRanges, Piece, RangeStore};
 use crate::queue::{Request, RequestPart, RequestParts};
 use crate::table::{LockTable, TableState};
 
@@ -96,11 +96,11 @@ impl Held {
         locker: u64,
         state: &mut TableState,
         lo: Key,
-        hi: Hi,
+        hi: UpperBound,
         class: Class,
     ) {
         let mut place =
-            Place { ranges: &mut state.ranges, next_entry: &mut state.next_entry, locker };
+            RangeStore { ranges: &mut state.ranges, next_entry: &mut state.next_entry, locker };
         self.ranges.add(Piece { lo, hi, class }, &mut place);
     }
 
@@ -146,7 +146,7 @@ impl Held {
     }
 }
 
-fn want_end(extent: &Extent) -> &Hi {
+fn want_end(extent: &Extent) -> &UpperBound {
     match extent {
         Extent::To(hi) => hi,
         Extent::Row => &None,

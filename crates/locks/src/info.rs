@@ -7,7 +7,7 @@ use std::time::Duration;
 use frondb_core::TreeId;
 
 use crate::class::{Class, LockMode};
-use crate::key::{Area, Extent, Hi, Key};
+use crate::key::{Area, Extent, Key, UpperBound};
 use crate::queue::Request;
 
 /// Bytes of a key that a message shows.
@@ -133,7 +133,7 @@ pub(crate) fn describe(tree: TreeId, want: &Request) -> String {
     format!("{mode} lock on {on} of tree {tree}")
 }
 
-fn show_range(lo: &Key, hi: &Hi) -> String {
+fn show_range(lo: &Key, hi: &UpperBound) -> String {
     match hi {
         Some(hi) => format!("[{}, {})", show(lo), show(hi)),
         None => format!("[{}, end)", show(lo)),

@@ -80,16 +80,16 @@ impl PartialOrd for Key {
 }
 
 /// Where a range ends: before a key, or `None` for no end.
-pub(crate) type Hi = Option<Key>;
+pub(crate) type UpperBound = Option<Key>;
 
 /// Whether a range that ends at `hi` may contain keys at or after `key`.
 #[inline]
-pub(crate) fn ends_after(hi: &Hi, key: &Key) -> bool {
+pub(crate) fn ends_after(hi: &UpperBound, key: &Key) -> bool {
     hi.as_ref().is_none_or(|hi| hi > key)
 }
 
 /// The order of ends; no end is the largest.
-pub(crate) fn cmp_ends(a: &Hi, b: &Hi) -> Ordering {
+pub(crate) fn cmp_ends(a: &UpperBound, b: &UpperBound) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => a.cmp(b),
         (None, None) => Ordering::Equal,
@@ -108,7 +108,7 @@ pub(crate) fn lo_of(bound: Bound<&[u8]>) -> Key {
 }
 
 /// The end of a range with this upper bound.
-pub(crate) fn hi_of(bound: Bound<&[u8]>) -> Hi {
+pub(crate) fn hi_of(bound: Bound<&[u8]>) -> UpperBound {
     match bound {
         Bound::Included(key) => Some(Key::after(key)),
         Bound::Excluded(key) => Some(Key::new(key)),
@@ -122,7 +122,7 @@ pub(crate) enum Extent {
     /// The first key alone.
     Row,
     /// All keys before the end.
-    To(Hi),
+    To(UpperBound),
 }
 
 /// A lock without its owner: keys and a class.
@@ -138,7 +138,7 @@ impl Area {
         Self { lo: key, extent: Extent::Row, class }
     }
 
-    pub(crate) fn range(lo: Key, hi: Hi, class: Class) -> Self {
+    pub(crate) fn range(lo: Key, hi: UpperBound, class: Class) -> Self {
         Self { lo, extent: Extent::To(hi), class }
     }
 

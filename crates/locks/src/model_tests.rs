@@ -418,7 +418,7 @@ impl World {
             assert!(self.manager.graph.lock().decide(locker.id(), WaitState::TimedOut));
             ErrorKind::LockTimeout
         };
-        let error = locker.settle(pending.take().unwrap(), LockWait::Forever).unwrap_err();
+        let error = locker.conclude(pending.take().unwrap(), LockWait::Forever).unwrap_err();
         assert_eq!(error.kind(), kind, "seed {}", self.seed);
         self.model.actors[at].waits = None;
     }
@@ -470,7 +470,7 @@ impl World {
                 let Some(state) = state.filter(|state| *state != WaitState::Waiting) else {
                     continue;
                 };
-                let result = locker.settle(pending.take().unwrap(), LockWait::Forever);
+                let result = locker.conclude(pending.take().unwrap(), LockWait::Forever);
                 let state = match state {
                     WaitState::Victim(_) => WaitState::Victim(Vec::new()),
                     state => state,

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_holds_back_what_comes_after_it() {
+    fn an_unpublished_range_delays_later_ones() {
         let oracle = SeqOracle::new(SeqNo(10));
         let (a, b, c) = (oracle.reserve(2), oracle.reserve(3), oracle.reserve(1));
         assert_eq!((a, b, c), (SeqNo(11), SeqNo(13), SeqNo(16)));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_wait_see_their_commit() {
+    fn wait_visible_returns_after_all_earlier_commits() {
         let oracle = SeqOracle::new(SeqNo::MIN);
         std::thread::scope(|scope| {
             for _ in 0..4 {

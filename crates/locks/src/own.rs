@@ -14,12 +14,12 @@
 use std::collections::BTreeMap;
 
 use crate::class::Class;
-use crate::key::{Hi, Key, cmp_ends, ends_after};
+use crate::key::{Key, UpperBound, cmp_ends, ends_after};
 use crate::ranges::{Range, Ranges};
 
 /// An own range without its first key.
-pub(crate) struct Own {
-    pub(crate) hi: Hi,
+pub(crate) struct OwnRange {
+    pub(crate) hi: UpperBound,
     pub(crate) class: Class,
     pub(crate) entry: u64,
 }
@@ -28,17 +28,17 @@ pub(crate) struct Own {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub(crate) lo: Key,
-    pub(crate) hi: Hi,
+    pub(crate) hi: UpperBound,
     pub(crate) class: Class,
 }
 
 #[derive(Default)]
 pub(crate) struct OwnRanges {
-    map: BTreeMap<Key, Own>,
+    map: BTreeMap<Key, OwnRange>,
 }
 
 /// A tree's ranges, the locker that changes them, and the source of entry numbers.
-pub(crate) struct Place<'a> {
+pub(crate) struct RangeStore<'a> {
     pub(crate) ranges: &'a mut Ranges,
     pub(crate) next_entry: &'a mut u64,
     pub(crate) locker: u64,
@@ -54,7 +54,7 @@ impl OwnRanges {
         self.map.is_empty()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Own)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &OwnRange)> {
         self.map.iter()
     }
 
@@ -69,7 +69,7 @@ impl OwnRanges {
     }
 
     /// Whether own ranges make a request for `[lo, hi)` in `class` unnecessary.
-    pub(crate) fn covers(&self, lo: &Key, hi: &Hi, class: Class) -> bool {
+    pub(crate) fn covers(&self, lo: &Key, hi: &UpperBound, class: Class) -> bool {
         let mut from = lo;
         loop {
             let Some(own) = self.at(from).filter(|own| own.class.covers(class)) else {
@@ -82,13 +82,13 @@ impl OwnRanges {
         }
     }
 
-    fn at(&self, key: &Key) -> Option<&Own> {
+    fn at(&self, key: &Key) -> Option<&OwnRange> {
         let (_, own) = self.map.range(..=key).next_back()?;
         ends_after(&own.hi, key).then_some(own)
     }
 
     /// Adds a locked range. Where it overlaps own ranges the stronger class stays.
-    pub(crate) fn add(&mut self, piece: Piece, into: &mut Place<'_>) {
+    pub(crate) fn add(&mut self, piece: Piece, into: &mut RangeStore<'_>) {
         if self.extend_last(&piece, into.ranges) {
             return;
         }
@@ -115,7 +115,7 @@ impl OwnRanges {
     }
 
     /// Removes the ranges that overlap or touch `piece`, in order.
-    fn take_touching(&mut self, piece: &Piece, into: &mut Place<'_>) -> Vec<Piece> {
+    fn take_touching(&mut self, piece: &Piece, into: &mut RangeStore<'_>) -> Vec<Piece> {
         let first = self.map.range(..&piece.lo).next_back();
         let first = first.filter(|(_, own)| own.hi.as_ref().is_none_or(|hi| *hi >= piece.lo));
         let from = first.map_or(&piece.lo, |(lo, _)| lo).clone();
@@ -145,13 +145,13 @@ impl OwnRanges {
         true
     }
 
-    fn insert(&mut self, piece: Piece, into: &mut Place<'_>) {
+    fn insert(&mut self, piece: Piece, into: &mut RangeStore<'_>) {
         let Piece { lo, hi, class } = piece;
         let entry = *into.next_entry;
         *into.next_entry += 1;
         let range = Range { lo: lo.clone(), hi: hi.clone(), class, locker: into.locker, entry };
         into.ranges.insert(range);
-        self.map.insert(lo, Own { hi, class, entry });
+        self.map.insert(lo, OwnRange { hi, class, entry });
     }
 }
 
@@ -159,22 +159,22 @@ impl OwnRanges {
 fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     let mut out = Vec::with_capacity(old.len() + 2);
     // The end of what is covered of `new` so far; past its end when all of it is.
-    let mut done: Hi = Some(new.lo.clone());
+    let mut done: UpperBound = Some(new.lo.clone());
     for piece in old {
-        push(&mut out, &done, &least(&Some(piece.lo.clone()), &new.hi), new.class);
+        push(&mut out, &done, &min_end(&Some(piece.lo.clone()), &new.hi), new.class);
         let (begin, lo) = (Some(piece.lo.clone()), Some(new.lo.clone()));
-        push(&mut out, &begin, &least(&piece.hi, &lo), piece.class);
+        push(&mut out, &begin, &min_end(&piece.hi, &lo), piece.class);
         let both = piece.class.max(new.class);
-        push(&mut out, &most(&begin, &lo), &least(&piece.hi, &new.hi), both);
-        push(&mut out, &most(&begin, &new.hi), &piece.hi, piece.class);
-        done = most(&done, &piece.hi);
+        push(&mut out, &max_end(&begin, &lo), &min_end(&piece.hi, &new.hi), both);
+        push(&mut out, &max_end(&begin, &new.hi), &piece.hi, piece.class);
+        done = max_end(&done, &piece.hi);
     }
     push(&mut out, &done, &new.hi, new.class);
     out
 }
 
 /// Appends `[lo, hi)` if it contains a key. A `lo` of `None` lies after all keys.
-fn push(out: &mut Vec<Piece>, lo: &Hi, hi: &Hi, class: Class) {
+fn push(out: &mut Vec<Piece>, lo: &UpperBound, hi: &UpperBound, class: Class) {
     let Some(lo) = lo else { return };
     if !ends_after(hi, lo) {
         return;
@@ -187,11 +187,11 @@ fn push(out: &mut Vec<Piece>, lo: &Hi, hi: &Hi, class: Class) {
     }
 }
 
-fn least(a: &Hi, b: &Hi) -> Hi {
+fn min_end(a: &UpperBound, b: &UpperBound) -> UpperBound {
     if cmp_ends(a, b).is_le() { a.clone() } else { b.clone() }
 }
 
-fn most(a: &Hi, b: &Hi) -> Hi {
+fn max_end(a: &UpperBound, b: &UpperBound) -> UpperBound {
     if cmp_ends(a, b).is_ge() { a.clone() } else { b.clone() }
 }
 
@@ -223,7 +223,7 @@ mod tests {
                     *at = (*at).max(Some(class));
                 }
                 let mut into =
-                    Place { ranges: &mut ranges, next_entry: &mut next_entry, locker: 9 };
+                    RangeStore { ranges: &mut ranges, next_entry: &mut next_entry, locker: 9 };
                 own.add(Piece { lo: key(lo), hi: end, class }, &mut into);
             }
             check(&own, &ranges, &model, seed);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_keys_answer_like_a_set() {
+    fn packed_keys_agree_with_a_set() {
         for seed in 0..200 {
             let mut random = Prng::new(seed);
             let count = random.below(120);

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::class::{Class, LockMode};
-use crate::key::{Area, Hi, Key};
+use crate::key::{Area, Key, UpperBound};
 
 /// A request of a locker.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,17 +15,17 @@ pub(crate) enum Request {
     /// A gap or a range lock.
     Range {
         lo: Key,
-        hi: Hi,
+        hi: UpperBound,
         class: Class,
     },
     /// A step of a scan: the gap and the row at one of its ends; together they are `[lo, hi)`.
     Step {
         gap_lo: Key,
-        gap_hi: Hi,
+        gap_hi: UpperBound,
         row: Key,
         mode: LockMode,
         lo: Key,
-        hi: Hi,
+        hi: UpperBound,
     },
 }
 

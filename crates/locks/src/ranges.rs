@@ -14,14 +14,14 @@
 //! Guarded by the table's lock.
 
 use crate::class::{Class, Classes};
-use crate::key::{Area, Hi, Key, cmp_ends, ends_after};
+use crate::key::{Area, Key, UpperBound, cmp_ends, ends_after};
 
 const NIL: u32 = u32::MAX;
 
 /// One range lock.
 pub(crate) struct Range {
     pub(crate) lo: Key,
-    pub(crate) hi: Hi,
+    pub(crate) hi: UpperBound,
     pub(crate) class: Class,
     pub(crate) locker: u64,
     pub(crate) entry: u64,
@@ -62,7 +62,7 @@ impl Ranges {
 
     /// Adds a range.
     pub(crate) fn insert(&mut self, range: Range) {
-        let priority = scramble(range.entry);
+        let priority = mix(range.entry);
         let classes = range.class.bit();
         let at = self.free.pop().unwrap_or_else(|| {
             self.nodes.push(None);
@@ -90,7 +90,7 @@ impl Ranges {
     }
 
     /// Moves the end of the range that begins at `lo` and has this number.
-    pub(crate) fn set_end(&mut self, lo: &Key, entry: u64, hi: Hi) {
+    pub(crate) fn set_end(&mut self, lo: &Key, entry: u64, hi: UpperBound) {
         self.set_end_at(self.root, lo, entry, hi);
     }
 
@@ -227,7 +227,7 @@ impl Ranges {
         self.refresh(root)
     }
 
-    fn set_end_at(&mut self, root: u32, lo: &Key, entry: u64, hi: Hi) {
+    fn set_end_at(&mut self, root: u32, lo: &Key, entry: u64, hi: UpperBound) {
         if root == NIL {
             return;
         }
@@ -274,7 +274,7 @@ fn index(at: usize) -> u32 {
 }
 
 /// Spreads consecutive numbers evenly (the finalizer of splitmix64).
-fn scramble(n: u64) -> u64 {
+fn mix(n: u64) -> u64 {
     let z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -292,7 +292,7 @@ mod tests {
 
     /// Random changes and searches, compared with a list.
     #[test]
-    fn finds_what_a_list_finds() {
+    fn searches_agree_with_a_list() {
         let seed = 11;
         let mut prng = Prng::new(seed);
         let (mut ranges, mut list) = (Ranges::default(), Vec::<(u64, u64, Class, u64)>::new());

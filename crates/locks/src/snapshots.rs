@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_leave_nothing_behind() {
+    fn dropped_snapshots_leave_no_entry() {
         let oracle = Arc::new(SeqOracle::new(SeqNo(1)));
         let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::new(ManualClock::new()));
         std::thread::scope(|scope| {

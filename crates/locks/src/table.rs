@@ -49,7 +49,7 @@ pub struct Unlocked<'a> {
 
 impl Drop for Unlocked<'_> {
     fn drop(&mut self) {
-        self.table.batch_latch.pass_ended();
+        self.table.batch_latch.leave_batch();
     }
 }
 
@@ -82,7 +82,7 @@ impl LockTable {
     /// everything since; the batch must lock what it writes.
     #[must_use = "None says that the batch must lock"]
     pub fn begin_unlocked(&self) -> Option<Unlocked<'_>> {
-        self.batch_latch.try_pass().then(|| Unlocked { table: self })
+        self.batch_latch.try_enter_batch().then(|| Unlocked { table: self })
     }
 }
 

@@ -126,7 +126,7 @@ impl Locker {
             Requested::Waits(pending) => pending,
         };
         self.sleep(wait);
-        self.settle(pending, wait)
+        self.conclude(pending, wait)
     }
 
     /// Returns when the wait is decided.
@@ -161,7 +161,7 @@ impl Locker {
     }
 
     /// Cleans up after a decided wait and returns its outcome.
-    pub(crate) fn settle(&mut self, pending: Box<Pending>, wait: LockWait) -> Result<Acquired> {
+    pub(crate) fn conclude(&mut self, pending: Box<Pending>, wait: LockWait) -> Result<Acquired> {
         let Some(ended) = self.manager.graph.lock().end(self.id) else {
             return Err(Error::internal("a wait was ended by another thread"));
         };

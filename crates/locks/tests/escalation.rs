@@ -133,7 +133,7 @@ fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Vec<Gran
 }
 
 #[test]
-fn escalation_neither_steals_nor_loses_locks() {
+fn escalation_neither_loses_locks_nor_takes_those_of_others() {
     for seed in 0..60 {
         let mut prng = Prng::new(seed);
         // A transaction's share is a tenth of what it requests and of what all hold.

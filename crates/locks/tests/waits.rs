@@ -231,7 +231,7 @@ fn the_record_of_a_deadlock_is_bounded() {
 }
 
 #[test]
-fn one_wait_may_close_several_circles() {
+fn one_wait_may_close_several_cycles() {
     let setup = Setup::new();
     let big = setup.holder(1, &[(0, b"a"), (0, b"b")], Exclusive);
     big.add_work(100);
@@ -247,7 +247,7 @@ fn one_wait_may_close_several_circles() {
 }
 
 #[test]
-fn a_wait_may_be_too_long() {
+fn a_wait_ends_at_its_timeout() {
     let setup = Setup::new();
     let holder = setup.holder(1, &[(0, b"a")], Exclusive);
     let mut late = setup.manager.locker(4);

@@ -86,7 +86,7 @@ const CHECKSUM_BYTES: usize = 8;
 
 /// Why bytes cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Bad {
+pub(crate) enum DecodeFault {
     /// The magic is wrong.
     Foreign,
     /// The magic is correct, but the checksum is not.
@@ -120,10 +120,10 @@ impl Superblock {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Bad> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeFault> {
         let mut reader = checked(bytes, SLOT_BYTES, MAGIC_SUPER)?;
         let (db_id, generation) = common(&mut reader)?;
-        let mut next = || reader.u64().map_err(|_| Bad::Damaged);
+        let mut next = || reader.u64().map_err(|_| DecodeFault::Damaged);
         let (durable_bytes, update) = (next()?, next()?);
         Ok(Self { db_id, generation, durable_bytes, update })
     }
@@ -144,7 +144,7 @@ impl FileHeader {
         bytes
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Bad> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeFault> {
         let mut reader = checked(bytes, HEADER_BYTES as usize, MAGIC_MANIFEST)?;
         let (db_id, generation) = common(&mut reader)?;
         Ok(Self { db_id, generation })
@@ -179,24 +179,24 @@ fn seal(bytes: &mut [u8]) {
 }
 
 /// Verifies checksum, magic and version; returns what follows the version.
-fn checked<'a>(bytes: &'a [u8], len: usize, magic: &[u8; 8]) -> Result<Reader<'a>, Bad> {
-    let bad = if bytes.starts_with(magic) { Bad::Damaged } else { Bad::Foreign };
+fn checked<'a>(bytes: &'a [u8], len: usize, magic: &[u8; 8]) -> Result<Reader<'a>, DecodeFault> {
+    let bad = if bytes.starts_with(magic) { DecodeFault::Damaged } else { DecodeFault::Foreign };
     let bytes = bytes.get(..len).ok_or(bad)?;
     let (checked, checksum) = bytes.split_at_checked(len - CHECKSUM_BYTES).ok_or(bad)?;
-    if checksum != xxh3(checked).to_le_bytes() || bad == Bad::Foreign {
+    if checksum != xxh3(checked).to_le_bytes() || bad == DecodeFault::Foreign {
         return Err(bad);
     }
     let mut reader = Reader::new(&checked[magic.len()..]);
     match reader.u32() {
-        Ok(version) if version > FORMAT_VERSION => Err(Bad::Newer(version)),
+        Ok(version) if version > FORMAT_VERSION => Err(DecodeFault::Newer(version)),
         Ok(_) => Ok(reader),
-        Err(_) => Err(Bad::Damaged),
+        Err(_) => Err(DecodeFault::Damaged),
     }
 }
 
-fn common(reader: &mut Reader<'_>) -> Result<(u128, u64), Bad> {
-    let _zero = reader.u32().map_err(|_| Bad::Damaged)?;
-    let mut next = || reader.u64().map_err(|_| Bad::Damaged);
+fn common(reader: &mut Reader<'_>) -> Result<(u128, u64), DecodeFault> {
+    let _zero = reader.u32().map_err(|_| DecodeFault::Damaged)?;
+    let mut next = || reader.u64().map_err(|_| DecodeFault::Damaged);
     let (low, high, generation) = (next()?, next()?, next()?);
     Ok((u128::from(high) << 64 | u128::from(low), generation))
 }
@@ -241,7 +241,7 @@ mod tests {
         for bit in 0..SLOT_BYTES * 8 {
             let mut bytes = SUPERBLOCK.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let bad = if bit < 64 { Bad::Foreign } else { Bad::Damaged };
+            let bad = if bit < 64 { DecodeFault::Foreign } else { DecodeFault::Damaged };
             assert_eq!(Superblock::decode(&bytes), Err(bad), "bit {bit}");
         }
     }
@@ -251,7 +251,7 @@ mod tests {
         let mut bytes = SUPERBLOCK.encode();
         bytes[8] = 9;
         seal(&mut bytes);
-        assert_eq!(Superblock::decode(&bytes), Err(Bad::Newer(9)));
+        assert_eq!(Superblock::decode(&bytes), Err(DecodeFault::Newer(9)));
     }
 
     #[test]

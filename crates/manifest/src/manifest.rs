@@ -199,7 +199,7 @@ impl Manifest {
     ///
     /// # Errors
     /// `Poisoned`.
-    pub fn settle(&self) -> Result<()> {
+    pub fn secure_all(&self) -> Result<()> {
         let (state, files) = self.shared.take_lead()?;
         drop(state);
         self.shared.update_superblock(files, true)

@@ -11,7 +11,7 @@ use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::file::LogFile;
 use crate::format::{
-    Bad, FORMAT_VERSION, FileHeader, HEADER_BYTES, RecordKind, SUPER_FILE, SUPER_FILE_NEW,
+    DecodeFault, FORMAT_VERSION, FileHeader, HEADER_BYTES, RecordKind, SUPER_FILE, SUPER_FILE_NEW,
     Superblock, WHAT_FILE, WHAT_HEADER, WHAT_RECORD, WHAT_SUPERBLOCK, file_name, parse_file_name,
 };
 use crate::options::ManifestOptions;
@@ -120,7 +120,7 @@ pub(crate) fn open(
         }
     }
     let (file, content) = read(device, &superblock)?;
-    let mut log = settle(device, &mut slots, &superblock, file, &content)?;
+    let mut log = make_durable(device, &mut slots, &superblock, file, &content)?;
     for &other in others.iter().filter(|&&other| other != superblock.generation) {
         device.remove(&file_name(other))?;
     }
@@ -146,14 +146,14 @@ pub(crate) fn open(
 /// Makes durable what was read, cuts off a torn tail, confirms the superblock if a crash prevented
 /// that, and records in the superblocks how far the file is durable. Other manifest files may be
 /// removed only after this.
-fn settle(
+fn make_durable(
     device: &SharedDevice,
     slots: &mut Slots,
     superblock: &Superblock,
     file: SharedFile,
     content: &Content,
 ) -> Result<LogFile> {
-    slots.settle()?;
+    slots.rewrite()?;
     device.sync_dir("")?;
     let end = content.stop.offset;
     let mut log = LogFile {
@@ -305,14 +305,14 @@ fn read_header(name: &str, file: &SharedFile) -> Result<FileHeader> {
     let mut bytes = [0; HEADER_BYTES as usize];
     let read = file.read_at(0, &mut bytes)?;
     FileHeader::decode(&bytes[..read]).map_err(|bad| match bad {
-        Bad::Newer(version) => Error::new(
+        DecodeFault::Newer(version) => Error::new(
             ErrorKind::Unsupported,
             format!(
                 "{name} has format version {version}; this build reads up to {FORMAT_VERSION}: use \
                  a newer FronDB"
             ),
         ),
-        Bad::Foreign | Bad::Damaged => {
+        DecodeFault::Foreign | DecodeFault::Damaged => {
             Error::corruption(name, 0, WHAT_HEADER, "the file header is damaged")
         }
     })

@@ -16,8 +16,8 @@ use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::file::LogFile;
 use crate::format::{
-    Bad, FileHeader, HEADER_BYTES, SLOT_BYTES, SUPER_FILE, Superblock, WHAT_FILE, WHAT_HEADER,
-    WHAT_RECORD, WHAT_SUPERBLOCK, file_name,
+    DecodeFault, FileHeader, HEADER_BYTES, SLOT_BYTES, SUPER_FILE, Superblock, WHAT_FILE,
+    WHAT_HEADER, WHAT_RECORD, WHAT_SUPERBLOCK, file_name,
 };
 use crate::recovery::{Parser, manifest_files, scan};
 use crate::snapshot::{confirm, end_snapshot};
@@ -134,8 +134,8 @@ fn read_slots(device: &SharedDevice, findings: &mut Findings) -> Result<[Option<
         let read = file.read_at(offset, &mut bytes)?;
         *slot = match Superblock::decode(&bytes[..read]) {
             Ok(superblock) => Some(superblock),
-            Err(Bad::Newer(version)) => return Err(newer(SUPER_FILE, version)),
-            Err(Bad::Foreign | Bad::Damaged) => {
+            Err(DecodeFault::Newer(version)) => return Err(newer(SUPER_FILE, version)),
+            Err(DecodeFault::Foreign | DecodeFault::Damaged) => {
                 let right = one_byte_of(&mut bytes, |bytes| Superblock::decode(bytes).ok());
                 right.map(|(at, superblock)| {
                     findings.repaired(SUPER_FILE, offset + at as u64, WHAT_SUPERBLOCK);
@@ -226,8 +226,8 @@ fn header(name: &str, file: &SharedFile, findings: &mut Findings) -> Result<Opti
     let read = file.read_at(0, &mut bytes)?;
     match FileHeader::decode(&bytes[..read]) {
         Ok(header) => return Ok(Some(header)),
-        Err(Bad::Newer(version)) => return Err(newer(name, version)),
-        Err(Bad::Foreign | Bad::Damaged) => {}
+        Err(DecodeFault::Newer(version)) => return Err(newer(name, version)),
+        Err(DecodeFault::Foreign | DecodeFault::Damaged) => {}
     }
     let right = one_byte_of(&mut bytes, |bytes| FileHeader::decode(bytes).ok());
     if let Some((at, header)) = right {

@@ -20,7 +20,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Device, OpenOptions, SharedFile};
 
 use crate::format::{
-    Bad, FORMAT_VERSION, SLOT_BYTES, SUPER_FILE, SUPER_FILE_NEW, Superblock, WHAT_SUPERBLOCK,
+    DecodeFault, FORMAT_VERSION, SLOT_BYTES, SUPER_FILE, SUPER_FILE_NEW, Superblock,
+    WHAT_SUPERBLOCK,
 };
 
 /// The open file and the slot in force.
@@ -69,7 +70,7 @@ impl Slots {
         let (first, second) = bytes[..read].split_at(SLOT_BYTES.min(read));
         let slots = [Superblock::decode(first), Superblock::decode(second)];
         let (current, superblock) = match slots {
-            [Err(Bad::Newer(version)), _] | [_, Err(Bad::Newer(version))] => {
+            [Err(DecodeFault::Newer(version)), _] | [_, Err(DecodeFault::Newer(version))] => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     format!(
@@ -86,7 +87,7 @@ impl Slots {
             [Ok(a), Ok(b)] if b.age() > a.age() => (1, b),
             [Ok(a), _] => (0, a),
             [_, Ok(b)] => (1, b),
-            [Err(Bad::Foreign), Err(Bad::Foreign)] => {
+            [Err(DecodeFault::Foreign), Err(DecodeFault::Foreign)] => {
                 return Err(Error::invalid(format!(
                     "not a FronDB database: {SUPER_FILE} in {} is empty or was written by \
                      another program",
@@ -117,7 +118,7 @@ impl Slots {
 
     /// Makes durable what was read. The slot is written again, because a failed sync may have lost
     /// it on the disk but not in the page cache.
-    pub(crate) fn settle(&self) -> Result<()> {
+    pub(crate) fn rewrite(&self) -> Result<()> {
         self.file.write_at((self.current * SLOT_BYTES) as u64, &self.superblock.encode())?;
         self.file.sync()
     }

@@ -120,7 +120,7 @@ impl History {
             _ => {
                 *writer = None;
                 if self.prng.chance(1, 2) {
-                    manifest.settle()?;
+                    manifest.secure_all()?;
                 }
                 drop(manifest);
                 return self.reopen();

@@ -100,15 +100,15 @@ fn only_unsecured_edits_may_be_lost() {
 }
 
 #[test]
-fn a_settled_manifest_loses_nothing_even_with_one_superblock() {
+fn a_secured_manifest_loses_nothing_even_with_one_superblock() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     let manifest = create(&device).unwrap();
     secure(&manifest, 1);
     log(&manifest, &edit(2)).unwrap();
-    manifest.settle().unwrap();
+    manifest.secure_all().unwrap();
     let superblocks = manifest.stats().superblocks;
-    manifest.settle().unwrap();
+    manifest.secure_all().unwrap();
     assert_eq!(manifest.stats().superblocks, superblocks + 1);
     drop(manifest);
     let memory = memory.crash(CrashMode::LoseUnsynced);
@@ -163,7 +163,7 @@ fn every_point_of_securing_and_changing_files_keeps_what_was_secured() {
                 if number != 2 {
                     rotate(&manifest, &secured)?;
                 }
-                manifest.settle()?;
+                manifest.secure_all()?;
             }
             Ok(())
         };

@@ -12,7 +12,7 @@ use frondb_testkit::fuzz::smoke;
 use support::{create, edit, log, rotate};
 
 #[test]
-fn no_bytes_make_a_decoder_panic() {
+fn decoders_never_panic() {
     let memory = MemoryDevice::new();
     let device: SharedDevice = Arc::new(memory.clone());
     let manifest = create(&device).unwrap();

@@ -24,12 +24,13 @@ use crate::setup::{Setup, clock, open};
 
 /// The states that a recovery may find if the history ends now.
 #[derive(Debug, Default)]
-pub struct Known(Mutex<Inner>);
+pub struct AllowedStates(Mutex<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The moment known to be durable, then one for each commit since; the last may be in flight.
-    moments: VecDeque<Moment>,
+    /// The last state known to be durable, then one for each commit since; the last may be in
+    /// flight.
+    commit_points: VecDeque<CommitPoint>,
     /// Prepared transactions whose rollback is in flight.
     rolling_back: BTreeSet<u32>,
     catalog: Catalog,
@@ -39,7 +40,7 @@ struct Inner {
 
 /// The state after a commit.
 #[derive(Clone, Debug, Default)]
-pub struct Moment {
+pub struct CommitPoint {
     /// Contents of the trees.
     pub state: State,
     /// Prepared transactions.
@@ -51,7 +52,7 @@ pub struct Moment {
 impl Default for Inner {
     fn default() -> Self {
         Self {
-            moments: VecDeque::from([Moment::default()]),
+            commit_points: VecDeque::from([CommitPoint::default()]),
             rolling_back: BTreeSet::new(),
             catalog: Catalog::new(),
             catalog_next: None,
@@ -59,14 +60,14 @@ impl Default for Inner {
     }
 }
 
-impl Known {
+impl AllowedStates {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a commit or a prepare that leads to `moment`.
-    pub fn committing(&self, moment: Moment) {
-        self.inner().moments.push_back(moment);
+    /// Begins a commit or a prepare that leads to `commit_point`.
+    pub fn committing(&self, commit_point: CommitPoint) {
+        self.inner().commit_points.push_back(commit_point);
     }
 
     /// Begins the rollback of a prepared transaction.
@@ -79,8 +80,8 @@ impl Known {
         let mut inner = self.inner();
         inner.rolling_back.remove(&transaction);
         if done {
-            inner.moments.iter_mut().for_each(|moment| {
-                moment.prepared.remove(&transaction);
+            inner.commit_points.iter_mut().for_each(|commit_point| {
+                commit_point.prepared.remove(&transaction);
             });
         }
     }
@@ -88,17 +89,17 @@ impl Known {
     /// The commit or catalog change in flight was refused: recovery must never find it.
     pub fn refused(&self) {
         let mut inner = self.inner();
-        if inner.catalog_next.take().is_none() && inner.moments.len() > 1 {
-            inner.moments.pop_back();
+        if inner.catalog_next.take().is_none() && inner.commit_points.len() > 1 {
+            inner.commit_points.pop_back();
         }
     }
 
     /// Every commit so far is durable.
     pub fn all_durable(&self) {
         let mut inner = self.inner();
-        if let Some(last) = inner.moments.pop_back() {
-            inner.moments.clear();
-            inner.moments.push_back(last);
+        if let Some(last) = inner.commit_points.pop_back() {
+            inner.commit_points.clear();
+            inner.commit_points.push_back(last);
         }
     }
 
@@ -106,8 +107,8 @@ impl Known {
     /// that wrote something need not be.
     pub fn commits_durable(&self) {
         let mut inner = self.inner();
-        let last = inner.moments.iter().rposition(|moment| !moment.in_log_only);
-        inner.moments.drain(..last.unwrap_or_default());
+        let last = inner.commit_points.iter().rposition(|commit_point| !commit_point.in_log_only);
+        inner.commit_points.drain(..last.unwrap_or_default());
     }
 
     /// Begins a change of the catalog.
@@ -123,24 +124,24 @@ impl Known {
         }
     }
 
-    /// Returns the catalog and the moment that equal `found` together with the prepared
+    /// Returns the catalog and the commit point that equal `found` together with the prepared
     /// transactions of these names.
     ///
     /// # Panics
     /// If no allowed state is equal; the message says how `found` differs from the nearest
     /// candidates.
-    pub fn check(&self, found: &Found, prepared: &[Vec<u8>]) -> (Catalog, Moment) {
+    pub fn check(&self, found: &DatabaseContents, prepared: &[Vec<u8>]) -> (Catalog, CommitPoint) {
         let inner = self.inner();
         let catalogs = std::iter::once(&inner.catalog).chain(&inner.catalog_next);
         let mut differences = Vec::new();
         for catalog in catalogs {
-            for (back, moment) in inner.moments.iter().rev().enumerate() {
-                let difference = difference(found, catalog, &moment.state)
-                    .or_else(|| inner.difference_of_prepared(prepared, &moment.prepared));
+            for (back, commit_point) in inner.commit_points.iter().rev().enumerate() {
+                let difference = difference(found, catalog, &commit_point.state)
+                    .or_else(|| inner.difference_of_prepared(prepared, &commit_point.prepared));
                 let Some(text) = difference else {
-                    let mut moment = moment.clone();
-                    moment.prepared.retain(|number, _| prepared.contains(&xid(*number)));
-                    return (catalog.clone(), moment);
+                    let mut commit_point = commit_point.clone();
+                    commit_point.prepared.retain(|number, _| prepared.contains(&xid(*number)));
+                    return (catalog.clone(), commit_point);
                 };
                 differences.push(format!("{back} commits back: {text}"));
             }
@@ -164,9 +165,9 @@ impl Inner {
 }
 
 /// Everything in a database: contents by tree name.
-pub type Found = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
+pub type DatabaseContents = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 
-fn difference(found: &Found, catalog: &Catalog, state: &State) -> Option<String> {
+fn difference(found: &DatabaseContents, catalog: &Catalog, state: &State) -> Option<String> {
     if !found.keys().eq(catalog.keys()) {
         let (found, wanted): (Vec<_>, Vec<_>) = (found.keys().collect(), catalog.keys().collect());
         return Some(format!("trees {found:?}, not {wanted:?}"));
@@ -195,7 +196,7 @@ fn difference(found: &Found, catalog: &Catalog, state: &State) -> Option<String>
 ///
 /// # Errors
 /// Errors of the database.
-pub fn read_all(db: &Db) -> Result<Found> {
+pub fn read_all(db: &Db) -> Result<DatabaseContents> {
     db.list_trees()
         .into_iter()
         .map(|name| Ok((name.clone(), read_tree(&db.open_tree(&name)?)?)))
@@ -232,7 +233,7 @@ pub enum Check {
 ///
 /// # Panics
 /// If a check fails.
-pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, check: Check) {
+pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &AllowedStates, check: Check) {
     let clock: SharedClock = clock();
     let reopen = || match open(device, setup, &clock) {
         Ok(db) => db,
@@ -241,8 +242,8 @@ pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, chec
     let db = reopen();
     let first = read_checked(&db);
     let prepared = db.prepared();
-    let (catalog, moment) = known.check(&first, &prepared);
-    check_locks(&db, &catalog, &moment.prepared);
+    let (catalog, commit_point) = known.check(&first, &prepared);
+    check_locks(&db, &catalog, &commit_point.prepared);
     drop(db);
     if check == Check::Once {
         return;
@@ -250,10 +251,10 @@ pub fn check_recovered(device: &MemoryDevice, setup: &Setup, known: &Known, chec
     let db = reopen();
     assert!(first == read_checked(&db), "a second recovery found another state");
     assert_eq!(prepared, db.prepared(), "a second recovery found other prepared transactions");
-    let decided = if moment.prepared.is_empty() {
+    let decided = if commit_point.prepared.is_empty() {
         first
     } else {
-        decide(&db, &catalog, moment);
+        decide(&db, &catalog, commit_point);
         read_checked(&db)
     };
     if let Err(error) = db.checkpoint() {
@@ -300,11 +301,11 @@ fn check_locks(db: &Db, catalog: &Catalog, prepared: &Prepared) {
 
 /// Decides all prepared transactions, alternating between commit and rollback, and checks the
 /// result.
-fn decide(db: &Db, catalog: &Catalog, mut moment: Moment) {
-    for (number, messages) in std::mem::take(&mut moment.prepared) {
+fn decide(db: &Db, catalog: &Catalog, mut commit_point: CommitPoint) {
+    for (number, messages) in std::mem::take(&mut commit_point.prepared) {
         let decided = if number.is_multiple_of(2) {
             for (tree, function, message) in messages.iter() {
-                let contents = moment.state.entry(*tree).or_default();
+                let contents = commit_point.state.entry(*tree).or_default();
                 apply(std::sync::Arc::make_mut(contents), *function, message);
             }
             db.commit_prepared(&xid(number), Durability::Sync)
@@ -316,14 +317,14 @@ fn decide(db: &Db, catalog: &Catalog, mut moment: Moment) {
         }
     }
     let found = read_checked(db);
-    if let Some(text) = difference(&found, catalog, &moment.state) {
+    if let Some(text) = difference(&found, catalog, &commit_point.state) {
         panic!("after the prepared transactions were decided: {text}");
     }
     assert_eq!(db.prepared(), Vec::<Vec<u8>>::new(), "a decided transaction is still prepared");
     assert_eq!(db.locks(), [], "locks of decided transactions");
 }
 
-fn read_checked(db: &Db) -> Found {
+fn read_checked(db: &Db) -> DatabaseContents {
     let report = db.verify(&mut |_, _, _| true).and_then(|report| Ok((report, read_all(db)?)));
     match report {
         Ok((report, found)) => {

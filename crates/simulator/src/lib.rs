@@ -7,8 +7,8 @@
 //!              v            same op
 //!  Setup -> Simulation ----------------> Model   answers must agree, op by op
 //!              |
-//!          MemoryDevice --- stops, tears, forgets ---> recovered database == a state that Known
-//!                                                      allows
+//!          MemoryDevice --- stops, tears, forgets ---> recovered database == one of the
+//!                                                      AllowedStates
 //! ```
 //!
 //! | module | content |
@@ -33,7 +33,7 @@ pub mod setup;
 pub mod shrink;
 pub mod simulation;
 
-pub use crash::{Known, check_recovered};
+pub use crash::{AllowedStates, check_recovered};
 pub use history::{History, Op, Profile};
 pub use setup::Setup;
 pub use simulation::Simulation;

@@ -1,7 +1,8 @@
 //! Executes a history on a database and on the model at once, and compares every answer.
 //!
 //! An operation fails only if the device does; then [`Simulation::run`] returns the error, and
-//! [`Known`] has the allowed states. A wrong answer panics with the number of the operation.
+//! [`AllowedStates`] lists what a recovery may find. A wrong answer panics with the number of the
+//! operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use frondb::{Batch, Cursor, CursorOptions, Db, Durability, ErrorKind, Result, Sn
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_device::{MemoryDevice, SharedDevice};
 
-use crate::crash::{Found, Known, read_tree};
+use crate::crash::{AllowedStates, DatabaseContents, read_tree};
 use crate::history::{History, Op};
 use crate::model::{
     Bytes, Catalog, Contents, Message, Model, ModelCursor, Move, State, TreeNumber,
@@ -23,7 +24,7 @@ mod held;
 mod transactions;
 
 pub use self::coverage::Coverage;
-use self::held::{Held, is_nothing};
+use self::held::{OpenTransaction, is_nothing};
 
 struct HeldSnapshot {
     snapshot: Snapshot,
@@ -40,13 +41,13 @@ pub struct Simulation {
     device: SharedDevice,
     setup: Setup,
     clock: Arc<ManualClock>,
-    known: Arc<Known>,
+    known: Arc<AllowedStates>,
     db: Option<Db>,
     model: Model,
     trees: BTreeMap<TreeNumber, Tree>,
     snapshots: BTreeMap<u32, HeldSnapshot>,
     cursors: BTreeMap<u32, HeldCursor>,
-    transactions: BTreeMap<u32, Held>,
+    transactions: BTreeMap<u32, OpenTransaction>,
     /// Trees to which each prepared transaction has ever written.
     touched: BTreeMap<u32, BTreeSet<TreeNumber>>,
     /// A hash of every answer, to compare runs with different setups.
@@ -59,7 +60,7 @@ impl Simulation {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn new(device: MemoryDevice, setup: Setup, known: Arc<Known>) -> Result<Self> {
+    pub fn new(device: MemoryDevice, setup: Setup, known: Arc<AllowedStates>) -> Result<Self> {
         Self::on(Arc::new(device), setup, known)
     }
 
@@ -67,7 +68,7 @@ impl Simulation {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn on(device: SharedDevice, setup: Setup, known: Arc<Known>) -> Result<Self> {
+    pub fn on(device: SharedDevice, setup: Setup, known: Arc<AllowedStates>) -> Result<Self> {
         let mut simulation = Self {
             device,
             setup,
@@ -143,7 +144,7 @@ impl Simulation {
     /// On a wrong answer.
     pub fn run(&mut self, history: &History) -> Result<()> {
         for (i, op) in history.ops.iter().enumerate() {
-            let _at = AtOp(i, op);
+            let _at = ReportOp(i, op);
             self.apply(op)?;
         }
         Ok(())
@@ -299,7 +300,7 @@ impl Simulation {
         let before = self.model.state.clone();
         let writes = !messages.iter().all(|(_, message)| is_nothing(message));
         self.model.write(messages);
-        self.known.committing(self.moment(writes));
+        self.known.committing(self.commit_point(writes));
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().write(&batch, durability) {
             if error.kind() == ErrorKind::NoSpace {
@@ -317,7 +318,9 @@ impl Simulation {
 
     fn catalog(&mut self, op: &Op) -> Result<()> {
         let (wanted, touched) = match op {
-            Op::DropTree { tree, .. } => (self.is_wanted(*tree), self.is_touched(*tree)),
+            Op::DropTree { tree, .. } => {
+                (self.has_prepared_writes(*tree), self.was_touched_by_prepared(*tree))
+            }
             _ => (false, false),
         };
         let result = self.change_catalog(op);
@@ -416,7 +419,7 @@ impl Simulation {
             assert!(one.as_deref() == *wanted, "get: same beginning, different bytes");
             assert_eq!(exists, wanted.is_some(), "exists {:?}", short(Some(key)));
             assert!(many.as_deref() == *wanted, "multi_get {:?}", short(Some(key)));
-            self.digest = mix(self.digest, one.as_deref());
+            self.digest = add_to_digest(self.digest, one.as_deref());
         }
         Ok(())
     }
@@ -463,7 +466,7 @@ impl Simulation {
         let wanted_value = wanted.as_ref().map(|(_, value)| &**value);
         assert_eq!(short(value), short(wanted_value), "{to:?}: value of {:?}", short(at));
         assert!(value == wanted_value, "{to:?}: values with the same beginning differ");
-        self.digest = mix(mix(self.digest, at), value);
+        self.digest = add_to_digest(add_to_digest(self.digest, at), value);
         Ok(wanted.is_some())
     }
 
@@ -505,8 +508,8 @@ impl Simulation {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn read_held(&self) -> Result<Found> {
-        let mut found = Found::new();
+    pub fn read_held(&self) -> Result<DatabaseContents> {
+        let mut found = DatabaseContents::new();
         for tree in self.trees.values() {
             match read_tree(tree) {
                 Ok(entries) => drop(found.insert(tree.name(), entries)),
@@ -520,9 +523,9 @@ impl Simulation {
 }
 
 /// Prints the operation during which a panic occurred.
-struct AtOp<'a>(usize, &'a Op);
+struct ReportOp<'a>(usize, &'a Op);
 
-impl Drop for AtOp<'_> {
+impl Drop for ReportOp<'_> {
     #[allow(clippy::print_stderr)]
     fn drop(&mut self) {
         if std::thread::panicking() && std::env::var_os("FRONDB_SHRINK").is_none() {
@@ -541,7 +544,7 @@ fn short(bytes: Option<&[u8]>) -> Option<String> {
     })
 }
 
-fn mix(digest: u64, bytes: Option<&[u8]>) -> u64 {
+fn add_to_digest(digest: u64, bytes: Option<&[u8]>) -> u64 {
     let hash = bytes.map_or(1, |bytes| {
         bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

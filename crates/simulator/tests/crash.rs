@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use frondb_device::{CrashMode, MemoryDevice};
 use frondb_simulator::crash::Check;
 use frondb_simulator::simulation::Coverage;
-use frondb_simulator::{History, Known, Profile, Setup, Simulation, check_recovered};
+use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation, check_recovered};
 use frondb_testkit::{
     CrashReport, CrashTest, crash_while_running, for_each_crash_point, for_each_crash_point_from,
     seed,
@@ -27,7 +27,12 @@ fn setup(seed: u64) -> Setup {
     Setup { wal_compression: seed % 4 == 1, ..setup }
 }
 
-fn run(device: &MemoryDevice, history: &History, setup: &Setup, known: &Arc<Known>) -> Coverage {
+fn run(
+    device: &MemoryDevice,
+    history: &History,
+    setup: &Setup,
+    known: &Arc<AllowedStates>,
+) -> Coverage {
     let simulation = Simulation::new(device.clone(), setup.clone(), Arc::clone(known));
     let Ok(mut simulation) = simulation else { return Coverage::default() };
     let _ = simulation.run(history);
@@ -113,7 +118,7 @@ fn crash_one(
     let (checked, again) = (setup.clone(), Arc::clone(recoveries));
     let report = crash_while_running(
         CrashTest::new(u64::MAX, seed),
-        || Arc::new(Known::default()),
+        || Arc::new(AllowedStates::default()),
         |device, known| {
             run(&device, history, setup, known);
         },
@@ -144,7 +149,7 @@ fn crash_one(
 }
 
 /// Loses power at every point of the recovery of `device` and of a first commit after it.
-fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &Known, point: u64) -> u64 {
+fn crash_recovery(device: &MemoryDevice, setup: &Setup, known: &AllowedStates, point: u64) -> u64 {
     let test = CrashTest { only: None, lotteries: 0, points_max: 16, seed: point };
     let start = || device.crash(CrashMode::KeepAll);
     let history = |device: Arc<MemoryDevice>| {
@@ -171,7 +176,7 @@ fn the_engine_unwinds_from_a_device_that_stops() {
         let report = for_each_crash_point(
             CrashTest::new(40, seed),
             |device| {
-                let known = Arc::new(Known::default());
+                let known = Arc::new(AllowedStates::default());
                 run(&device, &history, &setup, &known);
                 known
             },

@@ -136,7 +136,7 @@ fn storm(threads: u64, seed: u64) {
 }
 
 #[test]
-fn every_transaction_of_a_storm_gets_through() {
+fn every_transaction_of_a_deadlock_storm_commits() {
     let first = seed::from_env("FRONDB_SEED", 1);
     storm(8, first);
     storm(16, first + 1);

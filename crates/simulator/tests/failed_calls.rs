@@ -19,7 +19,7 @@ use frondb::{ErrorKind, Result};
 use frondb_device::faults::Script;
 use frondb_device::{CrashMode, FaultDevice, MemoryDevice};
 use frondb_simulator::crash::Check;
-use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation, check_recovered};
+use frondb_simulator::{AllowedStates, History, Op, Profile, Setup, Simulation, check_recovered};
 use frondb_testkit::seed;
 
 /// The outcome of a fault: the kind of the first error, if a call failed.
@@ -30,7 +30,7 @@ fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
     let memory = MemoryDevice::new();
     let script: Script = rule.parse().unwrap();
     let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &script));
-    let known = Arc::new(Known::default());
+    let known = Arc::new(AllowedStates::default());
     let shared = Arc::clone(&faults) as _;
     let outcome = match Simulation::on(shared, setup.clone(), Arc::clone(&known)) {
         Err(error) => Some(error.kind()),
@@ -46,12 +46,12 @@ fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
             }
             let kind = failed.map(|(_, kind)| kind);
             if kind == Some(ErrorKind::Poisoned) && rule.starts_with("fail sync ") {
-                assert_eq!(faults.struck(), 1, "synced again after a failed sync");
+                assert_eq!(faults.injected(), 1, "synced again after a failed sync");
             }
             kind
         }
     };
-    if faults.struck() == 0 {
+    if faults.injected() == 0 {
         return None;
     }
     for mode in [CrashMode::LoseUnsynced, CrashMode::KeepAll, CrashMode::Random(1)] {
@@ -60,7 +60,7 @@ fn run(history: &History, setup: &Setup, rule: &str) -> Option<Outcome> {
     Some(outcome)
 }
 
-fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: &Known) {
+fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: &AllowedStates) {
     if kind == ErrorKind::Io && is_read(op) && simulation.db().sync().is_ok() {
         // A single call of the device failed.
         simulation.apply(op).unwrap();

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use frondb::{Db, Error, ErrorKind, Result};
 use frondb_core::prng::Prng;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
-use frondb_simulator::crash::{Found, read_all};
+use frondb_simulator::crash::{DatabaseContents, read_all};
 use frondb_simulator::model::Message;
 use frondb_simulator::setup::{clock, open};
-use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation};
+use frondb_simulator::{AllowedStates, History, Op, Profile, Setup, Simulation};
 use frondb_testkit::seed;
 
 /// The outcome of a flip.
@@ -33,12 +33,12 @@ enum Outcome {
 }
 
 /// A database with every kind of data, closed or not.
-fn database(close: bool) -> (MemoryDevice, Setup, Arc<Known>) {
+fn database(close: bool) -> (MemoryDevice, Setup, Arc<AllowedStates>) {
     let device = MemoryDevice::new();
     let setup = Setup::tall();
     let profile =
         Profile { reopen_in: 0, large_in: 60, reads_percent: 0, keys: 200, ..Profile::general() };
-    let known = Arc::new(Known::default());
+    let known = Arc::new(AllowedStates::default());
     let mut history = History::new(5, 90, &profile);
     if !close {
         // Data for the log to hold: any tree accepts it, whatever its update function.
@@ -89,7 +89,7 @@ fn assert_names(error: &Error, file: &str) {
 }
 
 /// Reads the content of the undamaged database key by key.
-fn read_by_key(db: &Db, whole: &Found, file: &str) -> Result<usize> {
+fn read_by_key(db: &Db, whole: &DatabaseContents, file: &str) -> Result<usize> {
     let mut lost = 0;
     for (name, entries) in whole {
         let tree = db.open_tree(name)?;
@@ -109,8 +109,8 @@ fn read_by_key(db: &Db, whole: &Found, file: &str) -> Result<usize> {
 fn outcome(
     device: &MemoryDevice,
     setup: &Setup,
-    whole: &Found,
-    known: &Known,
+    whole: &DatabaseContents,
+    known: &AllowedStates,
     file: &str,
 ) -> Outcome {
     let db = match open(device, setup, &(clock() as _)) {

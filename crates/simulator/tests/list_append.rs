@@ -36,8 +36,8 @@ fn run(level: Level, check: fn(&History) -> Vec<Anomaly>) {
         let anomalies = check(&history);
         for anomaly in anomalies.iter().take(10) {
             println!("{anomaly}");
-            if let Anomaly::Cycle { way, .. } = anomaly {
-                way.iter().for_each(|(t, _)| println!("T{t}: {:?}", history.transactions[*t]));
+            if let Anomaly::Cycle { path, .. } = anomaly {
+                path.iter().for_each(|(t, _)| println!("T{t}: {:?}", history.transactions[*t]));
             }
         }
         assert!(anomalies.is_empty(), "{} anomalies at {level:?}, seed {seed}", anomalies.len());

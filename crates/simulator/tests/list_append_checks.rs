@@ -36,8 +36,8 @@ const BY_NONE: [bool; 3] = [false; 3];
 
 fn class(history: &History) -> Class {
     let found = check_serializable(history);
-    let [Anomaly::Cycle { class, way }] = &found[..] else { panic!("{found:?}") };
-    assert!(way.len() > 1 || way.iter().any(|(_, edge)| *edge == Edge::RealTime), "{way:?}");
+    let [Anomaly::Cycle { class, path }] = &found[..] else { panic!("{found:?}") };
+    assert!(path.len() > 1 || path.iter().any(|(_, edge)| *edge == Edge::RealTime), "{path:?}");
     *class
 }
 

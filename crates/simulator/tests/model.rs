@@ -12,11 +12,11 @@ use std::sync::Arc;
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
 use frondb_simulator::simulation::Coverage;
-use frondb_simulator::{History, Known, Profile, Setup, Simulation, shrink};
+use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation, shrink};
 use frondb_testkit::seed;
 
 fn run(history: &History, setup: &Setup) -> Simulation {
-    let known = Arc::new(Known::default());
+    let known = Arc::new(AllowedStates::default());
     let simulation = Simulation::new(MemoryDevice::new(), setup.clone(), known);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("it does not open: {error}"));
     if let Err(error) = simulation.run(history) {
@@ -34,7 +34,7 @@ fn run_or_shrink(seed: u64, history: &History, setup: &Setup) -> Simulation {
     let fails = |history: &History| {
         let mut error = false;
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let known = Arc::new(Known::default());
+            let known = Arc::new(AllowedStates::default());
             let simulation = Simulation::new(MemoryDevice::new(), setup.clone(), known);
             error = simulation.and_then(|mut simulation| simulation.run(history)).is_err();
         }));

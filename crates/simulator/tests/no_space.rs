@@ -12,7 +12,7 @@ use frondb::{Error, ErrorKind};
 use frondb_device::faults::Script;
 use frondb_device::{CrashMode, FaultDevice, MemoryDevice};
 use frondb_simulator::crash::Check;
-use frondb_simulator::{History, Known, Op, Profile, Setup, Simulation, check_recovered};
+use frondb_simulator::{AllowedStates, History, Op, Profile, Setup, Simulation, check_recovered};
 use frondb_testkit::seed;
 
 /// How often a call is retried once there is space.
@@ -21,7 +21,7 @@ const TRIES: u32 = 3;
 struct Run {
     memory: MemoryDevice,
     faults: Arc<FaultDevice>,
-    known: Arc<Known>,
+    known: Arc<AllowedStates>,
     refused: u64,
 }
 
@@ -86,7 +86,7 @@ fn run(history: &History, setup: &Setup, full: &Full) -> (bool, u64) {
     for op in &history.ops {
         run.apply(&mut simulation, op);
     }
-    let met = run.faults.struck() > 0 || run.refused > 0 || simulation.db().stats().disk_full > 0;
+    let met = run.faults.injected() > 0 || run.refused > 0 || simulation.db().stats().disk_full > 0;
     run.heal();
     simulation.apply(&Op::Reopen { close: true }).unwrap();
     drop(simulation);

@@ -13,9 +13,9 @@ use frondb::{Db, ErrorKind, SalvageReport};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
-use frondb_simulator::crash::{Found, read_all};
+use frondb_simulator::crash::{DatabaseContents, read_all};
 use frondb_simulator::setup::{clock, open};
-use frondb_simulator::{History, Known, Profile, Setup, Simulation};
+use frondb_simulator::{AllowedStates, History, Profile, Setup, Simulation};
 use frondb_testkit::seed;
 
 /// The damage to a file.
@@ -31,13 +31,13 @@ enum Damage {
 }
 
 /// A database with every kind of data, all of it durable, closed or not.
-fn database(close: bool) -> (MemoryDevice, Setup, Found) {
+fn database(close: bool) -> (MemoryDevice, Setup, DatabaseContents) {
     let device = MemoryDevice::new();
     let setup = Setup::tall();
     let profile =
         Profile { reopen_in: 0, large_in: 60, reads_percent: 0, keys: 200, ..Profile::general() };
     let history = History::new(5, 90, &profile);
-    let known = Arc::new(Known::default());
+    let known = Arc::new(AllowedStates::default());
     let mut simulation = Simulation::new(device.clone(), setup.clone(), known).unwrap();
     simulation.run(&history).unwrap();
     if close {
@@ -90,7 +90,7 @@ fn damage(device: &MemoryDevice, name: &str, offset: u64, what: Damage) {
 }
 
 /// Saves what can be read, including `uncertain`; `None` if nothing can.
-fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Found)> {
+fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, DatabaseContents)> {
     let (from, executor) = (Arc::new(device.clone()), ThreadExecutor::shared());
     let damaged = match Db::open_damaged(from, None, setup.options(), clock(), &executor) {
         Ok(damaged) => damaged,
@@ -108,7 +108,7 @@ fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Found
 }
 
 /// Every saved row is correct, and every other row is in a listed range.
-fn check(report: &SalvageReport, found: &Found, whole: &Found) {
+fn check(report: &SalvageReport, found: &DatabaseContents, whole: &DatabaseContents) {
     for (name, rows) in found {
         if name.ends_with(".uncertain") {
             assert!(!report.cut.is_empty(), "{name} is uncertain for no reason");

@@ -65,7 +65,7 @@ impl FileSpace {
     }
 
     /// Free pages that may take disk space.
-    pub(crate) fn warm_pages(&self) -> u64 {
+    pub(crate) fn unpunched_pages(&self) -> u64 {
         self.free_pages() - self.holes.pages()
     }
 
@@ -75,7 +75,7 @@ impl FileSpace {
     }
 
     /// Number of pages of a free range that may take disk space.
-    pub(crate) fn warm_in(&self, range: &Range<u32>) -> u32 {
+    pub(crate) fn unpunched_in(&self, range: &Range<u32>) -> u32 {
         range.end - range.start - self.holes.overlap(range)
     }
 
@@ -101,7 +101,7 @@ impl FileSpace {
     /// # Panics
     /// If a page of it is free already or lies behind the end of the file: the range was released
     /// twice, or was never acquired.
-    pub(crate) fn give(&mut self, range: Range<u32>, backing: Backing) {
+    pub(crate) fn free_range(&mut self, range: Range<u32>, backing: Backing) {
         assert!(range.end <= self.pages, "pages {range:?} lie behind the end at {}", self.pages);
         self.free.insert(range.clone());
         if backing != Backing::Backed {
@@ -113,7 +113,7 @@ impl FileSpace {
     }
 
     /// Moves the end of the file; new pages are in use until they are freed by
-    /// [`give`](Self::give).
+    /// [`free_range`](Self::free_range).
     ///
     /// # Panics
     /// If a page that is cut off is free.
@@ -146,10 +146,10 @@ impl FileSpace {
     }
 
     /// The last free range that may take disk space, cut to its last `pages` pages.
-    pub(crate) fn last_warm_range(&self, pages: u32) -> Option<Range<u32>> {
+    pub(crate) fn last_unpunched_range(&self, pages: u32) -> Option<Range<u32>> {
         for free in self.free.ranges().iter().rev() {
-            if let Some(warm) = gaps(&free, self.holes.parts_in(&free)).last() {
-                return Some(warm.start.max(warm.end.saturating_sub(pages))..warm.end);
+            if let Some(part) = gaps(&free, self.holes.parts_in(&free)).last() {
+                return Some(part.start.max(part.end.saturating_sub(pages))..part.end);
             }
         }
         None
@@ -174,25 +174,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_of_free_pages_are_told_apart() {
+    fn states_of_free_pages_are_distinguished() {
         let mut file = FileSpace::with_pages(100);
-        file.give(0..10, Backing::Backed);
-        file.give(10..30, Backing::Hole);
-        file.give(30..35, Backing::Unknown);
-        file.give(90..100, Backing::Backed);
+        file.free_range(0..10, Backing::Backed);
+        file.free_range(10..30, Backing::Hole);
+        file.free_range(30..35, Backing::Unknown);
+        file.free_range(90..100, Backing::Backed);
         assert_eq!(file.free_pages(), 45);
         assert_eq!(file.backed_pages(), 20);
-        assert_eq!(file.warm_pages(), 25);
+        assert_eq!(file.unpunched_pages(), 25);
         assert_eq!(file.unbacked_in(&(5..32)), 22);
         assert_eq!(file.tail(), Some(90..100));
         assert_eq!(file.backed_range(8), Some(0..8));
         assert_eq!(file.backed_range(50), Some(0..10));
-        assert_eq!(file.last_warm_range(100), Some(90..100));
-        assert_eq!(file.last_warm_range(4), Some(96..100));
+        assert_eq!(file.last_unpunched_range(100), Some(90..100));
+        assert_eq!(file.last_unpunched_range(4), Some(96..100));
         file.take(&(90..100));
-        assert_eq!(file.last_warm_range(100), Some(30..35));
+        assert_eq!(file.last_unpunched_range(100), Some(30..35));
         assert_eq!(file.tail(), None);
         file.take(&(8..33));
-        assert_eq!((file.backed_pages(), file.warm_pages(), file.hole_pages()), (8, 10, 0));
+        assert_eq!((file.backed_pages(), file.unpunched_pages(), file.hole_pages()), (8, 10, 0));
     }
 }

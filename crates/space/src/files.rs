@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_we_write_are_data_files() {
+    fn only_generated_names_are_data_files() {
         for number in [0, 7, 9999, 10_000] {
             assert_eq!(parse_name(&name_of(number)), Some(number));
         }

@@ -57,30 +57,30 @@ impl FreeMap {
     }
 
     /// The smallest gap that holds `pages`, low in the file.
-    pub(crate) fn tight(&self, pages: u32) -> Option<Range<u32>> {
+    pub(crate) fn best_fit(&self, pages: u32) -> Option<Range<u32>> {
         let start = self
             .in_own_bin(pages, u32::MAX)
-            .or_else(|| self.sure_bins(pages).find_map(|bin| bin.first().copied()))?;
+            .or_else(|| self.sufficient_bins(pages).find_map(|bin| bin.first().copied()))?;
         Some(start..start + pages)
     }
 
     /// `pages` pages of the largest free area, so that the next request can be adjacent.
-    pub(crate) fn wide(&self, pages: u32) -> Option<Range<u32>> {
-        let sure = self.sure_bins(pages).rev().find_map(|bin| bin.first().copied());
+    pub(crate) fn worst_fit(&self, pages: u32) -> Option<Range<u32>> {
+        let sure = self.sufficient_bins(pages).rev().find_map(|bin| bin.first().copied());
         let start = sure.or_else(|| self.in_own_bin(pages, u32::MAX))?;
         Some(start..start + pages)
     }
 
     /// A range of `pages` pages that ends at or before `limit`, as low as a quick search can find.
     pub(crate) fn below(&self, pages: u32, limit: u32) -> Option<Range<u32>> {
-        let sure = self.sure_bins(pages).filter_map(|bin| bin.first().copied()).min();
+        let sure = self.sufficient_bins(pages).filter_map(|bin| bin.first().copied()).min();
         let own = self.in_own_bin(pages, limit);
         let start = sure.into_iter().chain(own).min()?;
         (u64::from(start) + u64::from(pages) <= u64::from(limit)).then(|| start..start + pages)
     }
 
     /// A free range at least half as long as the longest one.
-    pub(crate) fn large(&self) -> Option<Range<u32>> {
+    pub(crate) fn long_range(&self) -> Option<Range<u32>> {
         let start = *self.bins.iter().rev().find_map(BTreeSet::first)?;
         self.ranges.range_of(start)
     }
@@ -99,7 +99,7 @@ impl FreeMap {
     }
 
     /// The bins in which every range holds `pages`, small ones first.
-    fn sure_bins(&self, pages: u32) -> impl DoubleEndedIterator<Item = &BTreeSet<u32>> {
+    fn sufficient_bins(&self, pages: u32) -> impl DoubleEndedIterator<Item = &BTreeSet<u32>> {
         let first = (u64::from(pages.max(1))).next_power_of_two().ilog2() as usize;
         self.bins.iter().skip(first)
     }
@@ -122,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn tight_takes_the_smallest_gap_and_wide_the_largest_area() {
+    fn best_fit_takes_the_smallest_gap_and_worst_fit_the_largest_range() {
         let map = map(&[0..3, 10..16, 20..27, 100..200, 300..500]);
-        assert_eq!(map.tight(3), Some(0..3));
-        assert_eq!(map.tight(6), Some(10..16));
-        assert_eq!(map.tight(7), Some(20..27));
-        assert_eq!(map.tight(8), Some(100..108));
-        assert_eq!(map.tight(150), Some(300..450));
-        assert_eq!(map.tight(201), None);
-        assert_eq!(map.wide(1), Some(300..301));
-        assert_eq!(map.wide(7), Some(300..307));
-        assert_eq!(map.large(), Some(300..500));
+        assert_eq!(map.best_fit(3), Some(0..3));
+        assert_eq!(map.best_fit(6), Some(10..16));
+        assert_eq!(map.best_fit(7), Some(20..27));
+        assert_eq!(map.best_fit(8), Some(100..108));
+        assert_eq!(map.best_fit(150), Some(300..450));
+        assert_eq!(map.best_fit(201), None);
+        assert_eq!(map.worst_fit(1), Some(300..301));
+        assert_eq!(map.worst_fit(7), Some(300..307));
+        assert_eq!(map.long_range(), Some(300..500));
     }
 
     #[test]
-    fn below_stays_below() {
+    fn below_stays_below_the_limit() {
         let map = map(&[5..9, 100..200, 300..500]);
         assert_eq!(map.below(4, 50), Some(5..9));
         assert_eq!(map.below(4, 8), None);
@@ -149,11 +149,11 @@ mod tests {
     fn bins_follow_joins_and_cuts() {
         let mut map = map(&[0..4, 6..9]);
         map.insert(4..6);
-        assert_eq!(map.tight(9), Some(0..9));
+        assert_eq!(map.best_fit(9), Some(0..9));
         map.remove(&(3..5));
-        assert_eq!(map.tight(5), None);
-        assert_eq!(map.tight(4), Some(5..9));
+        assert_eq!(map.best_fit(5), None);
+        assert_eq!(map.best_fit(4), Some(5..9));
         assert_eq!(map.ranges().pages(), 7);
-        assert_eq!(map.large(), Some(5..9));
+        assert_eq!(map.long_range(), Some(5..9));
     }
 }

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn smoke_of_the_fuzz_target() {
+    fn the_fuzz_entry_accepts_random_bytes() {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         for round in 0..2000usize {
             let bytes: Vec<u8> = (0..round % 40)

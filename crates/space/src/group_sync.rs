@@ -22,14 +22,14 @@ use frondb_core::{Error, ErrorKind, Result};
 /// See the module's head.
 #[derive(Default)]
 pub(crate) struct GroupSync {
-    state: Mutex<State>,
+    state: Mutex<SyncState>,
     done: Condvar,
     /// The error of the failed sync.
     poison: OnceLock<Error>,
 }
 
 #[derive(Default)]
-struct State {
+struct SyncState {
     /// Number of the last sync that started.
     started: u64,
     /// Number of the last sync that ended.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_sync_is_never_tried_again() {
+    fn a_failed_sync_is_never_repeated() {
         let group = GroupSync::default();
         group.sync(|| Ok(())).unwrap();
         let error = group.sync(|| Err(Error::new(ErrorKind::Io, "bad sector"))).unwrap_err();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_leaves_what_is_on_either_side() {
+    fn removing_keeps_both_sides() {
         let mut set = set(&[0..5, 5..9]);
         assert_eq!(set.remove(&(2..7)), (0..9, [Some(0..2), Some(7..9)]));
         assert_eq!(set.remove(&(0..2)), (0..2, [None, None]));

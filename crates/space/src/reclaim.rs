@@ -16,7 +16,7 @@ use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
 
 use crate::file_space::{Backing, FileSpace};
-use crate::space::{Space, State, extent};
+use crate::space::{Space, SpaceState, extent};
 use crate::{Extent, files::DataFile};
 
 /// Most pages punched in one step (64 MiB), so that a step is short.
@@ -69,11 +69,15 @@ impl Space {
     pub fn reclaim_step(&self, mode: Reclaim) -> Result<bool> {
         let reserve = self.reserve_pages();
         match mode {
-            Reclaim::Idle => self.give_back(reserve, true),
+            Reclaim::Idle => self.return_range(reserve, true),
             Reclaim::Busy => {
                 let keep = reserve + self.slack_pages();
-                let warm = self.state.lock().warm_pages();
-                if warm < keep + BUSY_PAGES_MIN { Ok(false) } else { self.give_back(keep, false) }
+                let unpunched = self.state.lock().unpunched_pages();
+                if unpunched < keep + BUSY_PAGES_MIN {
+                    Ok(false)
+                } else {
+                    self.return_range(keep, false)
+                }
             }
         }
     }
@@ -87,7 +91,7 @@ impl Space {
     pub fn lend_reserve(&self, bytes: u64) -> Result<()> {
         let backed = self.state.lock().backed_pages();
         let keep = backed.saturating_sub(Extent::pages_for(bytes));
-        while self.give_back(keep, false)? {}
+        while self.return_range(keep, false)? {}
         Ok(())
     }
 
@@ -127,7 +131,7 @@ impl Space {
     /// One step towards `keep` free pages that take disk space. The caller holds `growth`, so no
     /// other thread changes the lengths of files; the range is taken meanwhile, so no other thread
     /// acquires it.
-    fn give_back(&self, keep: u64, cut_holes: bool) -> Result<bool> {
+    fn return_range(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };
         let (Step::Cut(number, range) | Step::Punch(number, range)) = &step;
@@ -152,42 +156,42 @@ impl Space {
             }
             (Step::Punch(number, range), Ok(())) => {
                 state.punched_pages += u64::from(range.end - range.start);
-                state.files[*number].give(range.clone(), Backing::Hole);
+                state.files[*number].free_range(range.clone(), Backing::Hole);
             }
             (Step::Cut(number, range) | Step::Punch(number, range), Err(_)) => {
-                state.files[*number].give(range.clone(), Backing::Unknown);
+                state.files[*number].free_range(range.clone(), Backing::Unknown);
             }
         }
         result
     }
 }
 
-impl State {
+impl SpaceState {
     /// Free pages that may take disk space.
-    fn warm_pages(&self) -> u64 {
-        self.files.iter().map(FileSpace::warm_pages).sum()
+    fn unpunched_pages(&self) -> u64 {
+        self.files.iter().map(FileSpace::unpunched_pages).sum()
     }
 
     /// The next range to return, taken out of the free space: from the end of the last file
     /// downwards, because low pages are reused first.
     fn next_step(&mut self, keep: u64, cut_holes: bool) -> Option<Step> {
-        let excess = self.warm_pages().saturating_sub(keep);
+        let excess = self.unpunched_pages().saturating_sub(keep);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);
         for (number, file) in self.files.iter_mut().enumerate().rev() {
             let Some(tail) = file.tail() else { continue };
-            let whole = file.warm_in(&tail) <= excess;
+            let whole = file.unpunched_in(&tail) <= excess;
             let cut = if whole { tail } else { tail.end - excess..tail.end };
-            if !cut.is_empty() && (file.warm_in(&cut) > 0 || cut_holes) {
+            if !cut.is_empty() && (file.unpunched_in(&cut) > 0 || cut_holes) {
                 file.take(&cut);
                 return Some(Step::Cut(number, cut));
             }
         }
         for (number, file) in self.files.iter_mut().enumerate().rev() {
             if excess > 0
-                && let Some(warm) = file.last_warm_range(excess.min(STEP_PAGES))
+                && let Some(range) = file.last_unpunched_range(excess.min(STEP_PAGES))
             {
-                file.take(&warm);
-                return Some(Step::Punch(number, warm));
+                file.take(&range);
+                return Some(Step::Punch(number, range));
             }
         }
         None

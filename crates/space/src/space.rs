@@ -46,13 +46,13 @@ pub struct Space {
     /// Held by the thread that changes the length of a file, so that `state` is free during the
     /// system call.
     pub(crate) growth: Mutex<()>,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<SpaceState>,
     syncs: GroupSync,
 }
 
 /// The state behind the lock.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct SpaceState {
     /// By number of the file.
     pub(crate) files: Vec<FileSpace>,
     /// Counts changes of file lengths, so that a thread that waited to grow a file sees that
@@ -117,7 +117,7 @@ impl Space {
         let mut used: Vec<Extent> = used.into_iter().collect();
         used.sort_unstable();
         free_what_is_not_used(&mut spaces, &used)?;
-        let state = Mutex::new(State { files: spaces, ..State::default() });
+        let state = Mutex::new(SpaceState { files: spaces, ..SpaceState::default() });
         let growth = Mutex::new(());
         Ok(Arc::new(Self { options, files, growth, state, syncs: GroupSync::default() }))
     }
@@ -155,7 +155,7 @@ impl Space {
         assert!((1..=extent.pages).contains(&keep_pages), "{extent} shrinks to {keep_pages}");
         let kept = Extent { pages: keep_pages, ..extent };
         if kept.pages < extent.pages {
-            self.give(extent.file, kept.end()..extent.end());
+            self.free_range(extent.file, kept.end()..extent.end());
         }
         kept
     }
@@ -166,7 +166,7 @@ impl Space {
     /// # Panics
     /// If a part of it is free already.
     pub fn release(&self, extent: Extent) {
-        self.give(extent.file, extent.page..extent.end());
+        self.free_range(extent.file, extent.page..extent.end());
     }
 
     /// Reads `buf.len()` bytes from `byte_offset` on within an extent. With direct I/O, offset,
@@ -277,7 +277,7 @@ impl Space {
         let Some(range) = space.free().below(pages, limit) else { return Ok(None) };
         let taken = take(space, file as usize, &range);
         drop(state);
-        self.back(taken).map(Some)
+        self.reserve_disk(taken).map(Some)
     }
 
     fn acquire_leaving(&self, pages: u32, class: Class, leave: u64) -> Result<Extent> {
@@ -289,7 +289,7 @@ impl Space {
                 (state.take(pages, class, leave), state.growths)
             };
             let attempt = match taken {
-                Some(taken) => self.back(taken).map(Some),
+                Some(taken) => self.reserve_disk(taken).map(Some),
                 None => self.grow(pages, leave, growths).map(|()| None),
             };
             match attempt {
@@ -304,7 +304,7 @@ impl Space {
     }
 
     /// Reserves disk space for a taken range; if that fails, frees the whole range again.
-    fn back(&self, taken: Taken) -> Result<Extent> {
+    fn reserve_disk(&self, taken: Taken) -> Result<Extent> {
         let Taken { extent, unbacked } = taken;
         for (i, part) in unbacked.iter().enumerate() {
             let Err(error) = self.allocate(extent.file, part) else { continue };
@@ -313,13 +313,13 @@ impl Space {
             let mut from = extent.page;
             for part in &unbacked[i..] {
                 if from < part.start {
-                    space.give(from..part.start, Backing::Backed);
+                    space.free_range(from..part.start, Backing::Backed);
                 }
-                space.give(part.clone(), Backing::Unknown);
+                space.free_range(part.clone(), Backing::Unknown);
                 from = part.end;
             }
             if from < extent.end() {
-                space.give(from..extent.end(), Backing::Backed);
+                space.free_range(from..extent.end(), Backing::Backed);
             }
             return Err(error);
         }
@@ -392,20 +392,20 @@ impl Space {
         state.growths += 1;
         state.grown_pages += u64::from(step);
         state.files[number].set_pages(new.end);
-        state.files[number].give(new, Backing::Backed);
+        state.files[number].free_range(new, Backing::Backed);
         Ok(())
     }
 
-    fn give(&self, file: u32, range: Range<u32>) {
+    fn free_range(&self, file: u32, range: Range<u32>) {
         let mut state = self.state.lock();
         let Some(space) = state.files.get_mut(file as usize) else {
             panic!("released an extent of data file {file}, which does not exist");
         };
-        space.give(range, Backing::Backed);
+        space.free_range(range, Backing::Backed);
     }
 }
 
-impl State {
+impl SpaceState {
     /// Free pages with reserved disk space.
     pub(crate) fn backed_pages(&self) -> u64 {
         self.files.iter().map(FileSpace::backed_pages).sum()
@@ -425,7 +425,8 @@ impl State {
     fn find(&self, pages: u32, class: Class) -> Option<(usize, Range<u32>)> {
         let whole = self.files.iter().enumerate().find_map(|(number, file)| {
             let free = file.free();
-            let range = if class.is_short_lived() { free.wide(pages) } else { free.tight(pages) };
+            let range =
+                if class.is_short_lived() { free.worst_fit(pages) } else { free.best_fit(pages) };
             Some((number, range?))
         });
         if whole.is_some() {
@@ -433,7 +434,7 @@ impl State {
         }
         let part_min = class.part_pages_min().min(pages);
         self.files.iter().enumerate().find_map(|(number, file)| {
-            let large = file.free().large()?;
+            let large = file.free().long_range()?;
             let range = large.start..large.end.min(large.start.saturating_add(pages));
             (range.end - range.start >= part_min).then_some((number, range))
         })
@@ -497,12 +498,12 @@ fn free_what_is_not_used(spaces: &mut [FileSpace], used: &[Extent]) -> Result<()
         let mut from = 0;
         for extent in used.iter().filter(|extent| extent.file as usize == number) {
             if from < extent.page {
-                space.give(from..extent.page, Backing::Unknown);
+                space.free_range(from..extent.page, Backing::Unknown);
             }
             from = extent.end();
         }
         if from < space.pages() {
-            space.give(from..space.pages(), Backing::Unknown);
+            space.free_range(from..space.pages(), Backing::Unknown);
         }
     }
     Ok(())

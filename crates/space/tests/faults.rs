@@ -86,7 +86,7 @@ fn extent(page: u32, pages: u32) -> Extent {
 /// The order of calls is the durability of the part: the name first, a sync only of files that
 /// were written, and none without a write.
 #[test]
-fn the_calls_on_the_device() {
+fn device_calls_are_in_the_order_of_durability() {
     let device = Arc::new(TraceDevice::new(Arc::new(MemoryDevice::new()), Detail::Mutations));
     let options = SpaceOptions { file_bytes_max: 1 << 20, reserve_bytes: 0, ..Default::default() };
     let space = Space::open(device.clone(), options, []).unwrap();

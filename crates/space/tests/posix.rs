@@ -18,7 +18,7 @@ fn files_take(device: &PosixDevice) -> (u64, u64) {
 }
 
 #[test]
-fn disk_space_comes_back() {
+fn released_space_is_returned_to_the_file_system() {
     let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let dir = dir.join(format!("space-posix-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();

@@ -91,7 +91,7 @@ fn a_read_outside_its_extent_is_corruption() {
 
 #[test]
 #[should_panic(expected = "in the set already")]
-fn releasing_twice_is_caught() {
+fn releasing_twice_panics() {
     let space = Space::open(Arc::new(MemoryDevice::new()), SpaceOptions::default(), []).unwrap();
     let extent = space.acquire(2, Class::Base).unwrap();
     space.release(extent);

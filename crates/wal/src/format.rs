@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn names_round_trip_and_others_are_left_alone() {
+    fn log_file_names_round_trip_and_others_are_ignored() {
         for name in
             [FileName::Segment(1), FileName::Spare(999_999_999_999), FileName::Unfinished(0)]
         {

@@ -37,7 +37,7 @@ pub mod fuzz;
 pub use log::Wal;
 pub use mark::MARK_FILE;
 pub use options::{SyncMode, WalOptions};
-pub use replay::{Record, Replay, Reread, TornTail};
+pub use replay::{Record, Replay, SecondPass, TornTail};
 pub use salvage::salvage;
 pub use state::Appended;
 pub use stats::WalStats;

@@ -315,7 +315,7 @@ impl Wal {
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn trim_spares(&self) -> Result<()> {
+    pub fn delete_spares(&self) -> Result<()> {
         let spares = std::mem::take(&mut self.state.lock().spares);
         self.directory.remove_spares(&spares)
     }
@@ -349,11 +349,11 @@ impl Wal {
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].
-    pub fn settle(&self) -> Result<()> {
+    pub fn secure(&self) -> Result<()> {
         self.sync()?;
         let mark = self.durable_mark();
         match &mut *self.mark.lock() {
-            Some(file) => file.settle(mark),
+            Some(file) => file.record_twice(mark),
             None => Ok(()),
         }
     }
@@ -390,6 +390,6 @@ impl Wal {
     /// # Errors
     /// Like [`Wal::sync_to`].
     pub fn close(self) -> Result<()> {
-        self.settle()
+        self.secure()
     }
 }

@@ -147,7 +147,7 @@ impl Mark {
     ///
     /// # Errors
     /// `Poisoned`.
-    pub(crate) fn settle(&mut self, mark: DurableMark) -> Result<()> {
+    pub(crate) fn record_twice(&mut self, mark: DurableMark) -> Result<()> {
         if self.slots == [Some(mark); 2] {
             return Ok(());
         }

@@ -48,7 +48,7 @@ impl Wal {
         let mut mark = Mark::open(directory.device(), durable)?;
         let marked = match &mut mark {
             Some(mark) if owner::is_marked(directory.device(), db_id)? => {
-                mark.settle(durable)?;
+                mark.record_twice(durable)?;
                 true
             }
             // `LOG` names the mark only once the mark is durable.

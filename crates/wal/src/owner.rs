@@ -70,11 +70,11 @@ pub fn claim(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
 pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     check(device, db_id)?;
     let lock = device.lock(LOCK_FILE)?;
-    settle(device, db_id)?;
+    complete_claim(device, db_id)?;
     Ok(lock)
 }
 
-/// Takes only the lock of a log's directory, for a log that may be damaged; [`settle`] follows once
+/// Takes only the lock of a log's directory, for a log that may be damaged; [`complete_claim`] follows once
 /// it is repaired.
 ///
 /// # Errors
@@ -87,7 +87,7 @@ pub fn lock(device: &SharedDevice) -> Result<DeviceLock> {
 ///
 /// # Errors
 /// Like [`take`].
-pub fn settle(device: &SharedDevice, db_id: u128) -> Result<()> {
+pub fn complete_claim(device: &SharedDevice, db_id: u128) -> Result<()> {
     let marked = check(device, db_id)?;
     if !is_named(&**device, OWNER_FILE, db_id)? {
         if !is_named(&**device, OWNER_FILE_NEW, db_id)? {
@@ -142,7 +142,7 @@ pub fn restore_owner(device: &SharedDevice, db_id: u128) -> Result<()> {
         Ok(owner) if owner.db_id == db_id => return Ok(()),
         Ok(owner) => {
             let message = format!("it holds the log of database {:032x}", owner.db_id);
-            return Err(not_here(&**device, db_id, &message));
+            return Err(log_is_elsewhere(&**device, db_id, &message));
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corruption) => {}
         Err(error) => return Err(error),
@@ -165,7 +165,7 @@ fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
         Some(Ok(owner)) if owner.db_id == db_id => return Ok(owner.marked),
         Some(Ok(owner)) => {
             let message = format!("it holds the log of database {:032x}", owner.db_id);
-            return Err(not_here(&**device, db_id, &message));
+            return Err(log_is_elsewhere(&**device, db_id, &message));
         }
         // `LOG.new` does not replace a `LOG` here and is accepted as it is.
         None if is_named(&**device, OWNER_FILE_NEW, db_id)? => return Ok(false),
@@ -178,7 +178,7 @@ fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
             .open(newest, db_id)
             .map(|(_, header)| header.marked),
         (None, Some(Err(error))) => Err(error),
-        (None, _) => Err(not_here(&**device, db_id, "it holds no log")),
+        (None, _) => Err(log_is_elsewhere(&**device, db_id, "it holds no log")),
     }
 }
 
@@ -196,7 +196,7 @@ fn segment_number(name: &str) -> Option<u64> {
 /// Advice for a database without its log.
 const LOST: &str = "if the log is lost, `frondb salvage` saves what the data files have";
 
-fn not_here(device: &dyn Device, db_id: u128, found: &str) -> Error {
+fn log_is_elsewhere(device: &dyn Device, db_id: u128, found: &str) -> Error {
     Error::invalid(format!(
         "the log of this database ({db_id:032x}) is not in {}: {found}. Open the database with the \
          log directory it was made with; {LOST}",

@@ -120,13 +120,13 @@ impl FoundSegment {
 ///
 /// Segments that this pass has read may be recycled meanwhile.
 #[derive(Debug)]
-pub struct Reread {
+pub struct SecondPass {
     log: Replay,
     /// The Lsn after the last record read.
     at: Lsn,
 }
 
-impl Reread {
+impl SecondPass {
     /// The next record below `end`, an Lsn at which a record of the first pass ended; `None` once
     /// `end` is reached.
     ///
@@ -202,7 +202,7 @@ impl Replay {
 
     /// A second pass over the same records, from the first one on.
     #[must_use]
-    pub fn again(&self) -> Reread {
+    pub fn second_pass(&self) -> SecondPass {
         let log = Self {
             directory: self.directory.clone(),
             options: self.options.clone(),
@@ -218,7 +218,7 @@ impl Replay {
             bytes: 0,
             ..*self
         };
-        Reread { log, at: self.start }
+        SecondPass { log, at: self.start }
     }
 
     /// The next record at or above the Lsn with which the log was opened; `None` at the end.
@@ -259,7 +259,7 @@ impl Replay {
                     }
                     return Ok(Some((Lsn(record.position), end)));
                 }
-                Step::Stop(stop) => self.judge(stop)?,
+                Step::Stop(stop) => self.classify_stop(stop)?,
             }
         }
     }
@@ -297,7 +297,7 @@ impl Replay {
     }
 
     /// Decides what the end of a segment's valid records means; see the module head.
-    fn judge(&mut self, stop: Stop) -> Result<()> {
+    fn classify_stop(&mut self, stop: Stop) -> Result<()> {
         let end = Lsn(stop.position);
         if let Some(next) = self.segments.get(self.at + 1) {
             let expected = next.header.end_before;

@@ -83,7 +83,7 @@ fn recycled_files_are_reused_and_idle_ones_removed() {
     assert!(stats.segments_recycled > 5, "{stats:?}");
     assert_eq!(stats.records, 200);
     assert!(stats.spares > 0);
-    wal.trim_spares().unwrap();
+    wal.delete_spares().unwrap();
     assert_eq!(wal.stats().spares, 0);
     let is_kept = |name: &String| name.ends_with(".wal") || name == MARK_FILE || name == OWNER_FILE;
     assert!(device.list("").unwrap().iter().all(is_kept));
@@ -229,7 +229,7 @@ fn a_second_reading_that_ends_early_is_damage() {
     }
     drop(wal);
     let mut replay = open(&device, &small(), Lsn(0), Lsn(0)).unwrap();
-    let mut again = replay.again();
+    let mut again = replay.second_pass();
     let mut end = Lsn(0);
     while let Some(record) = replay.next_record().unwrap() {
         end = record.end;

@@ -101,7 +101,7 @@ impl History {
                     wal.recycle(start)?;
                 }
             }
-            18 => wal.trim_spares()?,
+            18 => wal.delete_spares()?,
             _ => {
                 drop(wal);
                 return self.reopen();

@@ -31,7 +31,7 @@ fn segments() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_bytes_make_a_decoder_panic() {
+fn decoders_never_panic() {
     let segments = segments();
     let headers: Vec<_> = segments.iter().map(|bytes| bytes[..64].to_vec()).collect();
     let has_records = |bytes: &&Vec<u8>| bytes.len() > 400;

@@ -73,7 +73,7 @@ impl Stack {
             "sync" => self.wal()?.sync()?,
             "wait" => self.wal()?.sync_to(Lsn(number(1)))?,
             "recycle" => self.wal()?.recycle(Lsn(number(1)))?,
-            "trim" => self.wal()?.trim_spares()?,
+            "trim" => self.wal()?.delete_spares()?,
             "kill" => self.wal = None,
             "power" => {
                 let mode =

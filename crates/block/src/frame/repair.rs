@@ -103,7 +103,7 @@ mod tests {
     const PLACE: Place = Place { generation: 3, position: 1000 };
 
     #[test]
-    fn any_one_byte_is_put_right() {
+    fn any_one_byte_is_repaired() {
         for len in [0, 1, 40, 300] {
             let mut frame = Vec::new();
             let payload: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_record_is_put_right_by_the_bit() {
+    fn one_bit_of_a_long_record_is_repaired() {
         let mut frame = Vec::new();
         append(&mut frame, PLACE, 1, None, Body::Raw(&[&[9; 6000]])).unwrap();
         let mut bytes = frame.clone();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn two_bytes_zeros_and_records_of_another_place_are_not() {
+    fn two_bytes_zeros_and_records_of_another_place_are_not_repaired() {
         let mut frame = Vec::new();
         append(&mut frame, PLACE, 1, None, Body::Raw(&[b"some bytes"])).unwrap();
         assert_eq!(one_byte(&frame, Place { position: 1001, ..PLACE }), None);

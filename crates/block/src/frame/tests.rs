@@ -166,7 +166,7 @@ fn the_search_behind_a_bad_place_finds_records_anywhere() {
 }
 
 #[test]
-fn only_a_record_that_tells_what_was_durable_proves_damage() {
+fn only_a_record_that_states_what_was_durable_proves_damage() {
     let (plain, offsets) = file(&[20, 20, 20, 20], |_| None);
     // The last record was written when everything below the third was durable.
     let synced = PLACE.position + offsets[2] as u64;

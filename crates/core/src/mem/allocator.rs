@@ -65,9 +65,9 @@ static RESIDENT: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 static HEAP: AtomicUsize = AtomicUsize::new(0);
 /// The sum of what the [`IdleMemory`] objects allow; 0 if there are none.
-static ALLOWED: AtomicUsize = AtomicUsize::new(0);
+static IDLE_ALLOWED: AtomicUsize = AtomicUsize::new(0);
 /// Set while one thread returns idle memory; other threads need not try, too.
-static TRIMMING: AtomicBool = AtomicBool::new(false);
+static RETURNING_IDLE: AtomicBool = AtomicBool::new(false);
 
 /// The current counters.
 #[must_use]
@@ -90,10 +90,10 @@ pub fn trim() {
 pub(super) struct Block {
     start: NonNull<u8>,
     bytes: usize,
-    home: Home,
+    origin: Origin,
 }
 
-enum Home {
+enum Origin {
     /// The ordinary heap; no memory if the block is empty.
     Heap,
     Slab {
@@ -102,7 +102,7 @@ enum Home {
         slab: u32,
     },
     /// Boxed because this case is rare, and every block would be as large as it.
-    Own(Box<Pages>),
+    Mapping(Box<Pages>),
 }
 
 // SAFETY: only the block refers to its bytes, and they are plain memory.
@@ -114,7 +114,7 @@ impl Block {
     /// An empty block at an aligned address.
     pub(super) const fn empty() -> Self {
         const { assert!(align_of::<u128>() == BLOCK_ALIGN) };
-        Self { start: NonNull::<u128>::dangling().cast(), bytes: 0, home: Home::Heap }
+        Self { start: NonNull::<u128>::dangling().cast(), bytes: 0, origin: Origin::Heap }
     }
 
     /// At least `len` initialised bytes with unspecified contents. With `paged`, address and size
@@ -125,14 +125,14 @@ impl Block {
         } else if len <= CLASS_BYTES_MAX {
             Self::alloc_slab(class_for(len, paged))
         } else {
-            Self::alloc_own(len)
+            Self::alloc_mapping(len)
         }
     }
 
     /// As [`alloc`](Self::alloc), with all bytes zero.
     pub(super) fn alloc_zeroed(len: usize, paged: bool) -> Self {
         let block = Self::alloc(len, paged);
-        if matches!(block.home, Home::Slab { .. }) {
+        if matches!(block.origin, Origin::Slab { .. }) {
             // SAFETY: only this block refers to the memory, which holds that many bytes. Memory
             // from the other origins is zero anyway.
             unsafe { block.start.write_bytes(0, len) };
@@ -161,36 +161,36 @@ impl Block {
         let start = unsafe { std::alloc::alloc_zeroed(layout) };
         let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
         HEAP.fetch_add(len, Ordering::Relaxed);
-        Self { start, bytes: len, home: Home::Heap }
+        Self { start, bytes: len, origin: Origin::Heap }
     }
 
     fn alloc_slab(class: usize) -> Self {
         let bytes = class_bytes(class);
         let (slab, taken) = CLASS[class].lock().take(class);
-        let home = Home::Slab { class: class as u8, block: taken.block, slab };
-        Self { start: taken.start, bytes, home }
+        let origin = Origin::Slab { class: class as u8, block: taken.block, slab };
+        Self { start: taken.start, bytes, origin }
     }
 
-    fn alloc_own(len: usize) -> Self {
+    fn alloc_mapping(len: usize) -> Self {
         let pages = Box::new(Pages::map(len));
         let (start, bytes) = (pages.start(), pages.bytes());
         for counter in [&MAPPED, &RESIDENT, &USED] {
             counter.fetch_add(bytes, Ordering::Relaxed);
         }
-        Self { start, bytes, home: Home::Own(pages) }
+        Self { start, bytes, origin: Origin::Mapping(pages) }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        match &self.home {
-            Home::Heap if self.bytes == 0 => {}
-            Home::Heap => {
+        match &self.origin {
+            Origin::Heap if self.bytes == 0 => {}
+            Origin::Heap => {
                 // SAFETY: it came from the ordinary heap with this layout.
                 unsafe { std::alloc::dealloc(self.start.as_ptr(), heap_layout(self.bytes)) };
                 HEAP.fetch_sub(self.bytes, Ordering::Relaxed);
             }
-            &Home::Slab { class, block, slab } => {
+            &Origin::Slab { class, block, slab } => {
                 let idle = idle_bytes() + self.bytes;
                 let bound = idle_bound();
                 let class = usize::from(class);
@@ -200,7 +200,7 @@ impl Drop for Block {
                     trim_to(bound / 2);
                 }
             }
-            Home::Own(pages) => {
+            Origin::Mapping(pages) => {
                 for counter in [&MAPPED, &RESIDENT, &USED] {
                     counter.fetch_sub(pages.bytes(), Ordering::Relaxed);
                 }
@@ -283,7 +283,7 @@ fn idle_bytes() -> usize {
 }
 
 fn idle_bound() -> usize {
-    let least = match ALLOWED.load(Ordering::Relaxed) {
+    let least = match IDLE_ALLOWED.load(Ordering::Relaxed) {
         0 => IDLE_BYTES_MIN,
         allowed => allowed.min(IDLE_BYTES_MIN),
     };
@@ -300,21 +300,21 @@ impl IdleMemory {
     #[must_use]
     pub fn allow(bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, IDLE_BYTES_MIN);
-        ALLOWED.fetch_add(bytes, Ordering::Relaxed);
+        IDLE_ALLOWED.fetch_add(bytes, Ordering::Relaxed);
         Self(bytes)
     }
 }
 
 impl Drop for IdleMemory {
     fn drop(&mut self) {
-        ALLOWED.fetch_sub(self.0, Ordering::Relaxed);
+        IDLE_ALLOWED.fetch_sub(self.0, Ordering::Relaxed);
     }
 }
 
 /// Returns idle memory to the kernel, large classes first (more bytes per call), until `limit` is
 /// left.
 fn trim_to(limit: usize) {
-    if TRIMMING.swap(true, Ordering::Acquire) {
+    if RETURNING_IDLE.swap(true, Ordering::Acquire) {
         return;
     }
     for class in CLASS.iter().rev() {
@@ -323,7 +323,7 @@ fn trim_to(limit: usize) {
         }
         trim_class(class, limit);
     }
-    TRIMMING.store(false, Ordering::Release);
+    RETURNING_IDLE.store(false, Ordering::Release);
 }
 
 fn trim_class(class: &Mutex<Class>, limit: usize) {

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn holds_what_a_vector_holds() {
+    fn an_array_equals_a_vector() {
         let (mut array, mut vec) = (Array::new(), Vec::new());
         for i in 0..100_000u32 {
             match i % 7 {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn has_the_room_that_was_asked_for() {
+    fn reserving_provides_the_requested_capacity() {
         for room in [0, 1, 7, 512, 100_000, 600_000] {
             let mut array = Array::<u64>::with_capacity(room);
             assert!(array.capacity() >= room && array.allocated() >= 8 * room);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_lie_as_they_must() {
+    fn elements_are_aligned() {
         for len in [1, 3, 100, 2000, 1_000_000] {
             let array: Array<u128> = (0..len).collect();
             assert_eq!(array.as_ptr().addr() % align_of::<u128>(), 0);

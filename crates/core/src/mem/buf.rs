@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn zeroed_means_zero_after_reuse_too() {
+    fn a_zeroed_buffer_is_zero_after_reuse_too() {
         for len in [0, 1, 1000, 1024, 20_000, 4 << 20, (4 << 20) + 1] {
             let mut dirty = Buf::with_len(len);
             dirty.fill(0xa5);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "slice out of range")]
-    fn a_part_cannot_reach_outside() {
+    fn a_slice_outside_the_buffer_panics() {
         let _ = Bytes::copy_from(b"0123456789").slice(2..7).slice(1..6);
     }
 }

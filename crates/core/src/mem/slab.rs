@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hands_out_each_block_once_and_warm_ones_first() {
+    fn each_block_is_allocated_once_and_resident_ones_first() {
         let class = class_for(100_000, false);
         let mut slab = Slab::map(class);
         let mut starts = Vec::new();
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "freed twice")]
-    fn a_double_free_is_caught() {
+    fn a_double_free_panics() {
         let mut slab = Slab::map(class_for(5000, false));
         let taken = slab.take();
         slab.put_back(taken.block);

@@ -83,7 +83,7 @@ fn bytes_sort_as_the_tuples_do_and_decode_to_them() {
 }
 
 #[test]
-fn the_format_is_what_the_table_says() {
+fn encodings_match_the_format_table() {
     let key = Tuple::new()
         .with(None::<u8>)
         .with(true)
@@ -104,7 +104,7 @@ fn the_format_is_what_the_table_says() {
 }
 
 #[test]
-fn an_integer_is_the_same_part_in_any_width() {
+fn integers_of_all_widths_encode_alike() {
     assert_eq!(Part::from(5_u8), Part::from(5_i128));
     assert_eq!(Tuple::new().with(5_u8), Tuple::new().with(5_i64));
     assert_eq!(Part::from(u128::MAX).scalar, Scalar::Uint(u128::MAX));
@@ -112,7 +112,7 @@ fn an_integer_is_the_same_part_in_any_width() {
 }
 
 #[test]
-fn what_is_not_a_tuple_is_refused_with_its_place() {
+fn malformed_keys_are_refused_with_their_offset() {
     let cases: [(&[u8], &str); 9] = [
         (&[0x00], "unknown tag"),
         (&[0x7f], "unknown tag"),

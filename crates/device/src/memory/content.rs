@@ -163,7 +163,7 @@ mod tests {
 
     /// Random changes against a plain vector of bytes.
     #[test]
-    fn content_is_what_a_vector_would_be() {
+    fn content_equals_a_vector() {
         let mut prng = Prng::new(11);
         let (mut content, mut model) = (Content::default(), Vec::<u8>::new());
         for step in 0..2000 {

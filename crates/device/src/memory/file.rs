@@ -8,7 +8,7 @@ use frondb_core::Result;
 use frondb_core::sync::{Arc, Mutex};
 
 use super::inode::Change;
-use super::state::{State, failed, observe};
+use super::state::{DeviceState, failed, observe};
 use super::tree::InodeId;
 use crate::device::File;
 
@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: u64 = i64::MAX as u64;
 
 /// An open file of a [`MemoryDevice`].
 pub(super) struct MemoryFile {
-    pub(super) shared: Arc<Mutex<State>>,
+    pub(super) shared: Arc<Mutex<DeviceState>>,
     pub(super) id: InodeId,
     pub(super) name: String,
     pub(super) path: String,

@@ -54,7 +54,7 @@ impl Change {
 
 /// The part of a file's unsynced changes that a crash keeps.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum CrashOutcome {
     /// The first n changes and a part of the next: the disk wrote in order.
     Prefix(usize),
     /// Each sector and each metadata change with this chance out of eight: the disk wrote out of
@@ -106,30 +106,30 @@ impl Inode {
     }
 
     /// The content that every crash leaves.
-    pub(super) fn after_losing_all(&self) -> Content {
+    pub(super) fn after_losing_unsynced(&self) -> Content {
         self.synced.clone()
     }
 
     /// A content that a crash may leave.
-    pub(super) fn after_lottery(&self, prng: &mut Prng) -> Content {
+    pub(super) fn after_random_crash(&self, prng: &mut Prng) -> Content {
         let mut content = self.synced.clone();
         if self.changes.is_empty() {
             return content;
         }
         let fate = match prng.below(3) {
-            0 => Fate::Prefix(prng.index(self.changes.len() + 1)),
-            _ => Fate::Sectors(prng.below(9)),
+            0 => CrashOutcome::Prefix(prng.index(self.changes.len() + 1)),
+            _ => CrashOutcome::Sectors(prng.below(9)),
         };
         let torn = prng.index(self.changes.len());
         for (index, change) in self.changes.iter().enumerate() {
             match fate {
-                Fate::Prefix(end) if index < end => change.apply(&mut content),
-                Fate::Prefix(end) if index == end => tear(change, &mut content, prng),
-                Fate::Prefix(_) => break,
-                Fate::Sectors(_) if index == torn && prng.chance(1, 4) => {
+                CrashOutcome::Prefix(end) if index < end => change.apply(&mut content),
+                CrashOutcome::Prefix(end) if index == end => tear(change, &mut content, prng),
+                CrashOutcome::Prefix(_) => break,
+                CrashOutcome::Sectors(_) if index == torn && prng.chance(1, 4) => {
                     tear(change, &mut content, prng);
                 }
-                Fate::Sectors(chance) => scatter(change, &mut content, chance, prng),
+                CrashOutcome::Sectors(chance) => scatter(change, &mut content, chance, prng),
             }
         }
         // Surviving sectors beyond the surviving length are not part of the file.
@@ -189,7 +189,7 @@ mod tests {
 
     /// The fast sync (pages the changes touched) must equal the slow one (a copy of all).
     #[test]
-    fn a_sync_makes_all_durable() {
+    fn a_sync_makes_all_changes_durable() {
         for seed in 0..200 {
             let mut prng = Prng::new(seed);
             let mut inode = Inode::default();
@@ -217,14 +217,14 @@ mod tests {
     /// Every byte of a random outcome was there before or was written, whatever the seed; both
     /// extremes and mixtures occur.
     #[test]
-    fn a_lottery_mixes_old_and_new() {
+    fn a_random_crash_mixes_old_and_new_bytes() {
         let mut inode = Inode::default();
         inode.change(Change::Write(0, vec![1; 8192]));
         inode.sync();
         inode.change(Change::Write(0, vec![2; 8192]));
         let (mut old, mut new, mut mixed, mut torn) = (0, 0, 0, 0);
         for seed in 0..400 {
-            let bytes = bytes_of(&inode.after_lottery(&mut Prng::new(seed)));
+            let bytes = bytes_of(&inode.after_random_crash(&mut Prng::new(seed)));
             assert_eq!(bytes.len(), 8192);
             let twos = bytes.iter().filter(|&&byte| byte == 2).count();
             assert_eq!(twos + bytes.iter().filter(|&&byte| byte == 1).count(), 8192);
@@ -239,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_synced_survives_every_lottery() {
+    fn synced_bytes_survive_every_random_crash() {
         let mut inode = Inode::default();
         inode.change(Change::Write(0, vec![1; 5000]));
         inode.sync();
         inode.change(Change::Write(5000, vec![2; 5000]));
         for seed in 0..200 {
-            let bytes = bytes_of(&inode.after_lottery(&mut Prng::new(seed)));
+            let bytes = bytes_of(&inode.after_random_crash(&mut Prng::new(seed)));
             assert!(bytes.len() >= 5000 && bytes[..5000].iter().all(|&byte| byte == 1));
             assert!(bytes[5000..].iter().all(|&byte| byte == 2 || byte == 0));
         }

@@ -17,7 +17,7 @@ use super::tree::{Entry, InodeId, Tree};
 pub type Observer = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// The whole state of a device.
-pub(super) struct State {
+pub(super) struct DeviceState {
     pub(super) tree: Tree,
     pub(super) inodes: BTreeMap<InodeId, Inode>,
     pub(super) next_inode: InodeId,
@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) observer: Option<Observer>,
 }
 
-impl State {
+impl DeviceState {
     pub(super) fn new(tree: Tree, inodes: BTreeMap<InodeId, Inode>) -> Self {
         let used = inodes.values().map(|inode| inode.live.allocated_bytes()).sum();
         let next_inode = inodes.last_key_value().map_or(0, |(id, _)| id + 1);
@@ -119,7 +119,7 @@ impl State {
 
 /// Calls the observer before a call that may be a point, without the lock, so that the observer can
 /// use the device.
-pub(super) fn observe(shared: &Mutex<State>) {
+pub(super) fn observe(shared: &Mutex<DeviceState>) {
     let state = shared.lock();
     if state.stopped {
         return;

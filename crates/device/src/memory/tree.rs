@@ -129,12 +129,12 @@ impl Tree {
     }
 
     /// The names that every crash leaves.
-    pub(super) fn after_losing_all(&self) -> Names {
+    pub(super) fn after_losing_unsynced(&self) -> Names {
         reachable(self.durable.clone())
     }
 
     /// Names that a crash may leave.
-    pub(super) fn after_lottery(&self, prng: &mut Prng) -> Names {
+    pub(super) fn after_random_crash(&self, prng: &mut Prng) -> Names {
         let mut names = self.durable.clone();
         let mut lost = BTreeSet::new();
         let chance = prng.below(5);
@@ -187,13 +187,13 @@ mod tests {
         tree.change(create("d/a", 1));
         tree.change(create("b", 2));
         tree.sync("d");
-        assert_eq!(paths(&tree.after_losing_all()), [""; 0], "d itself is not durable yet");
+        assert_eq!(paths(&tree.after_losing_unsynced()), [""; 0], "d itself is not durable yet");
         tree.sync("");
-        assert_eq!(paths(&tree.after_losing_all()), ["b", "d", "d/a"]);
+        assert_eq!(paths(&tree.after_losing_unsynced()), ["b", "d", "d/a"]);
     }
 
     #[test]
-    fn a_rename_replaces_in_one_step() {
+    fn a_rename_is_atomic() {
         let mut tree = Tree::default();
         tree.change(create("old", 1));
         tree.sync("");
@@ -201,7 +201,7 @@ mod tests {
         tree.change(Operation::Rename("new".to_owned(), "old".to_owned()));
         let mut seen = BTreeSet::new();
         for seed in 0..200 {
-            let names = tree.after_lottery(&mut Prng::new(seed));
+            let names = tree.after_random_crash(&mut Prng::new(seed));
             seen.insert(format!("{names:?}"));
         }
         let expected =
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_between_directories_takes_what_it_rests_on_along() {
+    fn syncing_a_rename_between_directories_syncs_its_dependencies() {
         let mut tree = Tree::default();
         for dir in ["x", "y"] {
             tree.change(Operation::Create(dir.to_owned(), Entry::Dir));
@@ -220,6 +220,6 @@ mod tests {
         tree.change(Operation::Rename("x/a".to_owned(), "y/a".to_owned()));
         tree.change(create("x/b", 2));
         tree.sync("y");
-        assert_eq!(paths(&tree.after_losing_all()), ["x", "y", "y/a"]);
+        assert_eq!(paths(&tree.after_losing_unsynced()), ["x", "y", "y/a"]);
     }
 }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_dots_are_resolved_also_where_nothing_is() {
+    fn links_and_dots_are_resolved_even_in_missing_paths() {
         let top = std::env::temp_dir().join(format!("frondb-resolve-{}", std::process::id()));
         PosixDevice::create(top.join("a/b")).unwrap();
         std::os::unix::fs::symlink(top.join("a"), top.join("link")).unwrap();

@@ -78,7 +78,7 @@ fn run(seed: u64, full: &Full) -> (bool, u64) {
             disk.refuse(&error, tries);
         }
     }
-    let met = disk.faults.struck() > 0 || disk.refused > 0 || world.engine.stats().disk_full > 0;
+    let met = disk.faults.injected() > 0 || disk.refused > 0 || world.engine.stats().disk_full > 0;
     disk.heal();
     world.check(&mut check);
     let expected = world.close().unwrap();

@@ -38,7 +38,7 @@ pub enum Anomaly {
     /// A read saw a state that the list never had.
     NoVersion { transaction: usize, key: KeyNumber },
     /// A cycle in the order of transactions: each transaction with the edge to the next.
-    Cycle { class: Class, way: Vec<(usize, Edge)> },
+    Cycle { class: Class, path: Vec<(usize, Edge)> },
 }
 
 /// Classes of cycles, the worst first.
@@ -58,8 +58,8 @@ pub enum Class {
 
 impl fmt::Display for Anomaly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Cycle { class, way } = self else { return write!(f, "{self:?}") };
+        let Self::Cycle { class, path } = self else { return write!(f, "{self:?}") };
         write!(f, "{class:?}:")?;
-        way.iter().try_for_each(|(transaction, edge)| write!(f, " T{transaction} -{edge:?}->"))
+        path.iter().try_for_each(|(transaction, edge)| write!(f, " T{transaction} -{edge:?}->"))
     }
 }

@@ -43,7 +43,7 @@ pub fn check_serializable(history: &History) -> Vec<Anomaly> {
     let mut anomalies = Vec::new();
     let order = order_of(history, Repeated::Same, &mut anomalies);
     let graph = Graph::new(history, &order);
-    let any = || graph.cycle().map(|way| cycle(&graph, Class::G2Item, &way));
+    let any = || graph.cycle().map(|path| cycle(&graph, Class::G2Item, &path));
     anomalies.extend(dirty_cycle(&graph).or_else(|| snapshot_cycle(&graph)).or_else(any));
     anomalies
 }
@@ -54,8 +54,8 @@ fn dirty_cycle(graph: &Graph) -> Option<Anomaly> {
     for (class, edges) in classes {
         for real_time in [false, true] {
             let keep = |edge| edges.contains(&edge) || real_time && edge == Edge::RealTime;
-            if let Some(way) = graph.only(keep).cycle() {
-                return Some(cycle(graph, class, &way));
+            if let Some(path) = graph.only(keep).cycle() {
+                return Some(cycle(graph, class, &path));
             }
         }
     }
@@ -63,16 +63,16 @@ fn dirty_cycle(graph: &Graph) -> Option<Anomaly> {
 }
 
 fn snapshot_cycle(graph: &Graph) -> Option<Anomaly> {
-    let way = graph.without_neighbouring_rw().cycle()?;
+    let path = graph.without_neighbouring_rw().cycle()?;
     if let Some(single) = graph.cycle_with_one_rw() {
         return Some(cycle(graph, Class::GSingle, &single));
     }
     let nodes = graph.edges.len();
-    let way: Vec<_> = way.into_iter().map(|(node, edge)| (node % nodes, edge)).collect();
-    Some(cycle(graph, Class::GNonadjacent, &way))
+    let path: Vec<_> = path.into_iter().map(|(node, edge)| (node % nodes, edge)).collect();
+    Some(cycle(graph, Class::GNonadjacent, &path))
 }
 
-fn cycle(graph: &Graph, class: Class, way: &[(usize, Edge)]) -> Anomaly {
+fn cycle(graph: &Graph, class: Class, path: &[(usize, Edge)]) -> Anomaly {
     let named = |&(node, edge): &(usize, Edge)| graph.transaction(node).map(|t| (t, edge));
-    Anomaly::Cycle { class, way: way.iter().filter_map(named).collect() }
+    Anomaly::Cycle { class, path: path.iter().filter_map(named).collect() }
 }

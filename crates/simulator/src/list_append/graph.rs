@@ -156,17 +156,17 @@ impl Graph {
 }
 
 fn way_back(came: &[Option<(usize, Edge)>], from: usize, to: usize) -> Vec<(usize, Edge)> {
-    let mut way = Vec::new();
+    let mut path = Vec::new();
     let mut at = to;
     while let Some((before, edge)) = came[at] {
-        way.push((before, edge));
+        path.push((before, edge));
         at = before;
         if at == from {
             break;
         }
     }
-    way.reverse();
-    way
+    path.reverse();
+    path
 }
 
 /// Strongly connected components by Tarjan's algorithm, without recursion.

@@ -7,7 +7,7 @@ use frondb::{Isolation, Savepoint, Transaction};
 use crate::model::{Message, State, TreeNumber};
 
 /// An open transaction.
-pub(super) struct Held {
+pub(super) struct OpenTransaction {
     pub(super) transaction: Transaction,
     pub(super) isolation: Isolation,
     pub(super) sync: bool,
@@ -30,7 +30,7 @@ pub(super) fn is_nothing(message: &Message) -> bool {
     matches!(message, Message::DeleteRange(lo, Some(hi)) if hi <= lo)
 }
 
-impl Held {
+impl OpenTransaction {
     pub(super) fn wrote(&mut self, tree: TreeNumber, message: Message) {
         self.touched.insert(tree);
         self.messages.push((tree, message));

@@ -9,9 +9,9 @@ use frondb::{
     TransactionOptions, Wait,
 };
 
-use super::held::{Held, LockedKeys, is_nothing};
-use super::{Simulation, mix, short};
-use crate::crash::Moment;
+use super::held::{LockedKeys, OpenTransaction, is_nothing};
+use super::{Simulation, add_to_digest, short};
+use crate::crash::CommitPoint;
 use crate::functions::Function;
 use crate::history::{End, Op, Step};
 use crate::model::{Bytes, Contents, Message, ModelCursor, Move, State, TreeNumber, apply, xid};
@@ -57,9 +57,9 @@ impl Simulation {
 
     /// The state if a commit that begins now succeeds. `writes` says whether the commit puts
     /// messages into trees.
-    pub(super) fn moment(&self, writes: bool) -> Moment {
+    pub(super) fn commit_point(&self, writes: bool) -> CommitPoint {
         let (state, prepared) = (self.model.state.clone(), self.model.prepared.clone());
-        Moment { state, prepared, in_log_only: !writes }
+        CommitPoint { state, prepared, in_log_only: !writes }
     }
 
     /// Executes one operation on transactions.
@@ -69,7 +69,7 @@ impl Simulation {
                 let durability = if *sync { Durability::Sync } else { Durability::NoSync };
                 let options = TransactionOptions::new().isolation(*isolation);
                 let begun = self.db().begin(options.durability(durability))?;
-                let held = Held {
+                let held = OpenTransaction {
                     transaction: begun,
                     isolation: *isolation,
                     sync: *sync,
@@ -121,7 +121,12 @@ impl Simulation {
         result
     }
 
-    fn step_of(&mut self, held: &mut Held, step: &Step, locked: &LockedKeys) -> Result<()> {
+    fn step_of(
+        &mut self,
+        held: &mut OpenTransaction,
+        step: &Step,
+        locked: &LockedKeys,
+    ) -> Result<()> {
         match step {
             Step::Write(tree, message) => self.write_in(held, *tree, message, locked),
             Step::Insert(tree, key, value) => {
@@ -165,7 +170,7 @@ impl Simulation {
 
     fn write_in(
         &mut self,
-        held: &mut Held,
+        held: &mut OpenTransaction,
         tree: TreeNumber,
         message: &Message,
         locked: &LockedKeys,
@@ -187,7 +192,7 @@ impl Simulation {
     }
 
     /// The committed content that a read of the transaction sees.
-    fn seen(&self, held: &mut Held, tree: TreeNumber, newest: bool) -> Contents {
+    fn seen(&self, held: &mut OpenTransaction, tree: TreeNumber, newest: bool) -> Contents {
         let state = if newest || held.isolation != Isolation::RepeatableRead {
             &self.model.state
         } else {
@@ -197,7 +202,7 @@ impl Simulation {
     }
 
     /// The same with the transaction's own writes applied.
-    fn contents_in(&self, held: &mut Held, tree: TreeNumber, newest: bool) -> Contents {
+    fn contents_in(&self, held: &mut OpenTransaction, tree: TreeNumber, newest: bool) -> Contents {
         let mut contents = self.seen(held, tree, newest);
         let function = self.model.functions.get(&tree).copied().unwrap_or(Function::None);
         for (_, message) in held.messages.iter().filter(|(of, _)| *of == tree) {
@@ -208,7 +213,7 @@ impl Simulation {
 
     fn value_in(
         &self,
-        held: &mut Held,
+        held: &mut OpenTransaction,
         tree: TreeNumber,
         key: &Bytes,
         newest: bool,
@@ -218,7 +223,7 @@ impl Simulation {
 
     fn get_in(
         &mut self,
-        held: &mut Held,
+        held: &mut OpenTransaction,
         tree: TreeNumber,
         key: &Bytes,
         locks: bool,
@@ -239,11 +244,16 @@ impl Simulation {
         let wanted = self.value_in(held, tree, key, asks);
         assert_eq!(short(found.as_deref()), short(wanted.as_deref()), "{:?}", short(Some(key)));
         assert!(found.as_deref() == wanted.as_deref(), "get: same beginning, different bytes");
-        self.digest = mix(self.digest, found.as_deref());
+        self.digest = add_to_digest(self.digest, found.as_deref());
         Ok(())
     }
 
-    fn scan_in(&mut self, held: &mut Held, step: &Step, locked: &LockedKeys) -> Result<()> {
+    fn scan_in(
+        &mut self,
+        held: &mut OpenTransaction,
+        step: &Step,
+        locked: &LockedKeys,
+    ) -> Result<()> {
         let Step::Scan { tree, lower, upper, backward, limit, locked: locks } = step else {
             return Ok(());
         };
@@ -271,7 +281,8 @@ impl Simulation {
             let keys = [found, wanted].map(|entry| short(entry.map(|(key, _)| key)));
             assert_eq!(keys[0], keys[1], "{step:?}");
             assert!(found == wanted, "{step:?}: a different value of {keys:?}");
-            self.digest = mix(mix(self.digest, found.map(|e| e.0)), found.map(|e| e.1));
+            self.digest =
+                add_to_digest(add_to_digest(self.digest, found.map(|e| e.0)), found.map(|e| e.1));
             if found.is_none() {
                 break;
             }
@@ -280,7 +291,7 @@ impl Simulation {
     }
 
     /// Whether a call failed because a tree was dropped. Panics if none was.
-    fn lost_a_tree(&self, held: &Held, error: &frondb::Error) -> bool {
+    fn lost_a_tree(&self, held: &OpenTransaction, error: &frondb::Error) -> bool {
         let lost = error.kind() == ErrorKind::NotFound;
         let mut dropped = held.touched.iter().filter(|tree| !self.trees.contains_key(tree));
         assert!(!lost || dropped.next().is_some(), "no tree was dropped: {error}");
@@ -288,7 +299,7 @@ impl Simulation {
     }
 
     /// Whether everything it wrote and kept can be committed.
-    fn has_all_trees(&self, held: &Held) -> bool {
+    fn has_all_trees(&self, held: &OpenTransaction) -> bool {
         held.messages.iter().all(|(tree, _)| self.trees.contains_key(tree))
     }
 
@@ -303,7 +314,9 @@ impl Simulation {
             if writes {
                 self.model.write(&held.messages);
                 self.known.committing(
-                    self.moment(!held.messages.iter().all(|(_, message)| is_nothing(message))),
+                    self.commit_point(
+                        !held.messages.iter().all(|(_, message)| is_nothing(message)),
+                    ),
                 );
             }
             let committed = held.transaction.commit_in_order();
@@ -315,12 +328,12 @@ impl Simulation {
                     waits.push((wait, durable));
                 }
                 Err(error) if self.lost_a_tree(&held, &error) => {
-                    self.take_back(before, writes);
+                    self.undo_commit(before, writes);
                     held.transaction.rollback()?;
                 }
                 Err(error) => {
                     if error.kind() == ErrorKind::NoSpace {
-                        self.take_back(before, writes);
+                        self.undo_commit(before, writes);
                         self.transactions.insert(*number, held);
                     }
                     result = Err(error);
@@ -341,7 +354,7 @@ impl Simulation {
     }
 
     /// Undoes the model's part of a refused commit.
-    fn take_back(&mut self, before: State, was_known: bool) {
+    fn undo_commit(&mut self, before: State, was_known: bool) {
         self.model.state = before;
         if was_known {
             self.known.refused();
@@ -357,7 +370,7 @@ impl Simulation {
         self.model.prepared.insert(number, std::sync::Arc::new(messages.collect()));
         let possible = self.has_all_trees(&held);
         if possible {
-            self.known.committing(self.moment(false));
+            self.known.committing(self.commit_point(false));
         }
         match held.transaction.prepare(&xid(number)) {
             Ok(()) => {
@@ -420,8 +433,9 @@ impl Simulation {
             apply(std::sync::Arc::make_mut(contents), *function, message);
         }
         self.model.prepared.remove(&number);
-        self.known
-            .committing(self.moment(!messages.iter().all(|(_, _, message)| is_nothing(message))));
+        self.known.committing(
+            self.commit_point(!messages.iter().all(|(_, _, message)| is_nothing(message))),
+        );
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().commit_prepared(&xid(number), durability) {
             if error.kind() == ErrorKind::NoSpace {
@@ -437,14 +451,14 @@ impl Simulation {
     }
 
     /// Whether a prepared transaction has written to the tree, which can then not be dropped.
-    pub(super) fn is_wanted(&self, tree: TreeNumber) -> bool {
+    pub(super) fn has_prepared_writes(&self, tree: TreeNumber) -> bool {
         let writes = |(of, _, _): &(TreeNumber, Function, Message)| *of == tree;
         self.model.prepared.values().any(|messages| messages.iter().any(writes))
     }
 
     /// Whether a prepared transaction has ever written to the tree, including writes that it rolled
     /// back.
-    pub(super) fn is_touched(&self, tree: TreeNumber) -> bool {
+    pub(super) fn was_touched_by_prepared(&self, tree: TreeNumber) -> bool {
         self.touched.values().any(|trees| trees.contains(&tree))
     }
 
