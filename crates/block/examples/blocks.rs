@@ -1,9 +1,9 @@
-//! Prints size and speed of blocks: `cargo run --release -p frondb-block --example blocks --
-//! [shape]`.
+//! Prints the size and the speed of blocks: `cargo run --release -p frondb-block --example blocks
+//! -- [shape]`.
 //!
-//! The entries are those of iiBench: rows by primary key, and one secondary index; and rows with
-//! keys and values of varied lengths. Times are processor time a single thread took, in ns an
-//! entry (find: a call), the mean of many rounds.
+//! The entries are those of iiBench (rows by primary key, and one secondary index), and rows with
+//! keys and values of varied lengths. Times are CPU time of one thread in ns per entry (find: per
+//! call), as the mean of many rounds.
 
 #![allow(clippy::print_stdout)]
 
@@ -56,13 +56,14 @@ fn varied(prng: &mut Prng) -> Vec<Entry> {
     entries
 }
 
-/// Nanoseconds this thread has run.
+/// CPU time of this thread in nanoseconds.
 fn processor_nanos() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0.0)
 }
 
-/// The mean time of many rounds of `work`, ns per `count`: the system counts in ticks.
+/// The mean time of many rounds of `work`, in ns per `count`. One round is too short, because the
+/// system measures CPU time in ticks.
 fn mean(count: u64, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let before = processor_nanos();
     let (mut rounds, mut spent) = (0, 0.0);
@@ -96,7 +97,7 @@ fn measure(name: &str, entries: &[Entry], codec: Codec, block_bytes: usize) -> R
         frames = encode(entries, codec, block_bytes)?;
         Ok(())
     })?;
-    // Each is dropped at once, so that the memory is there already as it is in a full cache.
+    // Each block is dropped at once, so its memory is reused, as in a full cache.
     let decode_ns = mean(ENTRIES, || {
         frames.iter().try_for_each(|frame| Block::decode(frame, &place).map(drop))
     })?;

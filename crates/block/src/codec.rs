@@ -29,7 +29,8 @@ pub enum Codec {
     Zstd(u8),
     /// zlib (RFC 1950) at a level of 1..=9.
     Zlib(u8),
-    /// LZMA2 in an xz stream, preset 0..=9: smallest and slowest; wants blocks of 128 KiB.
+    /// LZMA2 in an xz stream, preset 0..=9: smallest and slowest; pays off with blocks of 128 KiB
+    /// or more.
     Lzma(u8),
 }
 
@@ -273,7 +274,7 @@ impl Decoders {
         decoder.decompress_to_buffer(bytes, out).map_err(|e| e.to_string())
     }
 
-    /// As the method above.
+    /// As [`zstd`](Self::zstd).
     fn zlib(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
         let decoder = match &mut self.zlib_decoder {
             Some(decoder) => {

@@ -136,7 +136,7 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// What an error calls a block of this kind.
+    /// The name of this kind in error messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

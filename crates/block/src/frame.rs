@@ -400,7 +400,7 @@ fn verify(frame: &[u8], place: Place) -> bool {
         && Fields::of(frame).is_some_and(|f| f.checksum == xxh3_seeded(&frame[8..], place.seed()))
 }
 
-/// A test without a hash that most bytes which are no header fail.
+/// A test without hashing that rejects most bytes that are not a header.
 #[inline]
 fn may_be_header(head: &[u8]) -> bool {
     Fields::of(head)
@@ -413,8 +413,8 @@ fn leading_zeros(bytes: &[u8]) -> usize {
     words * 64 + bytes[words * 64..].iter().take_while(|&&byte| byte == 0).count()
 }
 
-/// For fuzzers: any bytes as a record at some place, as they are and with header and checksum made
-/// right so that what is stored is reached.
+/// For fuzzers: decodes any bytes as a record, first unchanged and then with a correct header and
+/// checksum, so that the stored bytes are parsed too.
 #[doc(hidden)]
 pub fn fuzz(data: &[u8]) {
     let place = Place { generation: 3, position: 1000 };

@@ -18,7 +18,7 @@ use crate::rows::{Rows, read_uint};
 use crate::transposed::ROW_SLACK;
 use crate::transposed_keys::{TransposedKeys, TransposedView};
 
-/// Every how many entries the position of a value is remembered, where values differ in length.
+/// Distance, in entries, between values whose positions are stored, where values differ in length.
 const VALUE_MARK_INTERVAL: usize = 16;
 
 /// A decoded and verified data block. Immutable; cloning counts a reference, any thread may read.
@@ -74,13 +74,13 @@ impl Block {
         self.0.count()
     }
 
-    /// Never: a block has a message.
+    /// Always false: a block has at least one message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Memory it takes, bytes.
+    /// Bytes of memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let inner = &*self.0;
@@ -129,7 +129,7 @@ impl Block {
         }
     }
 
-    /// The messages of `key`, newest first; empty, and where they would be, if it has none.
+    /// The messages of `key`, newest first; if it has none, the empty range where they would be.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> Range<usize> {
         let inner = &*self.0;

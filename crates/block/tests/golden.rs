@@ -1,4 +1,4 @@
-//! The bytes of blocks, which databases keep: a change here is a change of format.
+//! The bytes of blocks. Databases contain them, so a change here is a change of the format.
 
 #![allow(clippy::unwrap_used, reason = "a part of tests")]
 
@@ -46,7 +46,7 @@ fn rows() -> Vec<Message> {
     ]
 }
 
-/// 200 rows that every codec makes smaller, with transposed columns of all modes.
+/// 200 rows that every codec shrinks, with transposed columns of all modes.
 fn many() -> Vec<Message> {
     let mut many: Vec<Message> = (0..200u32)
         .map(|i| {
@@ -88,7 +88,7 @@ fn compressed_blocks_of_version_one_are_read() {
     }
 }
 
-/// Prints what the constants below should be: `cargo test -p frondb-block --test golden --
+/// Prints the expected values of the constants below: `cargo test -p frondb-block --test golden --
 /// --ignored --nocapture`.
 #[test]
 #[ignore = "makes the constants of this file"]
@@ -119,5 +119,5 @@ const ONE_WITHOUT_SEQ: &str = concat!(
     "050000000a000000030000000300000000000000000000000000000000000000006170706c657265",
     "64",
 );
-/// A codec and a frame of [`many`] a line.
+/// Each line has a codec and a frame of [`many`].
 const COMPRESSED: &str = include_str!("testdata/compressed.txt");

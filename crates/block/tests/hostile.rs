@@ -1,4 +1,4 @@
-//! Damaged blocks are noticed, and hostile ones do no harm.
+//! Damaged blocks are detected, and hostile blocks do no harm.
 
 mod shapes;
 
@@ -28,7 +28,7 @@ fn every_flipped_bit_is_a_corruption() {
     }
 }
 
-/// Changes a few bytes, most of them in the headers, where the lengths are.
+/// Changes a few bytes, most of them in the headers, which contain the lengths.
 fn mutate(bytes: &mut Vec<u8>, prng: &mut Prng) {
     for _ in 0..1 + prng.below(3) {
         let reach = if prng.chance(2, 3) { bytes.len().min(100) } else { bytes.len() };
@@ -80,7 +80,8 @@ fn mutated_frames_and_payloads_do_not_panic() {
     }
 }
 
-/// Found by libFuzzer: entries times their length went beyond 64 bits, and so past the bound.
+/// Found by libFuzzer: the product of the number of entries and their length exceeded 64 bits and
+/// so passed the check of the bound.
 #[test]
 fn a_payload_whose_size_overflows_is_refused() {
     let mut payload = vec![0, 0, 0x26, 2, 1, 0, 0, 0, 0, 0, 0xf2, 0xff, 0, 0x38];

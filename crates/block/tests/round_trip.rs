@@ -1,4 +1,4 @@
-//! What goes into a block comes out of it, however it is asked for.
+//! A block returns the messages that were written into it, by every way of reading.
 
 mod shapes;
 
@@ -53,7 +53,7 @@ fn check(messages: &[Message], options: BlockOptions, prng: &mut Prng) {
     }
 }
 
-/// A key, and others that are near it in several ways.
+/// A key, and keys that differ from it in several ways.
 fn neighbours(key: &[u8], prng: &mut Prng) -> Vec<Vec<u8>> {
     let mut longer = key.to_vec();
     longer.push(prng.below(3) as u8);

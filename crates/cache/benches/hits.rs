@@ -1,6 +1,6 @@
-//! Measures the cache against quick_cache: what a hit costs, what a load hits, what an entry takes,
-//! and whether that survives a capacity that changes all the time. The numbers go to
-//! docs/decisions/0004-cache.md.
+//! Measures the cache against quick_cache: the time of a hit, the hit rate of a load, the memory of
+//! an entry, and the hit rate under a capacity that changes all the time.
+//! docs/decisions/0004-cache.md has the numbers.
 //!
 //! `cargo bench -p frondb-cache -- [words of a case's name]`
 #![allow(clippy::print_stdout)]
@@ -17,18 +17,18 @@ use rustix::time::{ClockId, clock_gettime};
 
 const BLOCK: u64 = 16 << 10;
 
-/// Nanoseconds this thread has run: other processes of the machine do not count.
+/// CPU time of this thread in nanoseconds, so that other processes of the machine do not count.
 fn cpu_ns() -> f64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// What is measured of a cache.
+/// The operations that are measured.
 trait Structure: Send + Sync {
     fn name(&self) -> &'static str;
     fn get(&self, key: CacheKey) -> Option<Arc<u64>>;
     fn insert(&self, key: CacheKey, value: Arc<u64>, bytes: u64);
-    /// Sets how many bytes the other parts leave.
+    /// Sets the bytes that the other parts leave to the cache.
     fn set_capacity(&self, bytes: u64);
 }
 
@@ -105,7 +105,7 @@ fn key(block: u64) -> CacheKey {
     CacheKey::block(RunId(block >> 10), block as u32 & 1023)
 }
 
-/// Reads as a run does; whether it was a hit.
+/// Reads a block as a run does; returns whether it was a hit.
 fn read(cache: &dyn Structure, block: u64) -> bool {
     let hit = cache.get(key(block)).is_some();
     if !hit {
@@ -114,7 +114,8 @@ fn read(cache: &dyn Structure, block: u64) -> bool {
     hit
 }
 
-/// A skewed draw: 80 % of the reads go to a fifth, within that again, and so on.
+/// A skewed distribution: 80 % of the reads go to a fifth of the blocks, and likewise within that
+/// fifth.
 fn skewed(prng: &mut Prng, range: u64) -> u64 {
     let mut range = range;
     while range > 10 && prng.chance(4, 5) {
@@ -157,7 +158,7 @@ fn miss_cost() {
     }
 }
 
-/// Hits of a skewed load with a scan now and then, before and after the capacity has moved
+/// Hit rates of a skewed load with occasional scans, before and after the capacity has changed
 /// `changes` times.
 fn hit_rate(changes: u64) {
     for cache in both(64 << 20) {
@@ -187,7 +188,8 @@ fn resident() -> f64 {
     pages.unwrap_or(0.0) * 4096.0
 }
 
-/// Bytes of memory for an entry beyond its value, with the cache full and turned over twice.
+/// Memory of an entry beyond its value, in bytes, with the cache full and its content replaced
+/// twice.
 fn entry_cost() {
     let value = Arc::new(0);
     let makes: [fn(u64) -> Box<dyn Structure>; 2] =

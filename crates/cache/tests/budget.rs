@@ -1,5 +1,5 @@
-//! The cache takes what the other parts leave, gives it back under pressure, and counts exactly:
-//! its side of rule 24.
+//! The cache uses the memory that the other parts leave, returns it under pressure, and counts
+//! exactly (its part of rule 24).
 #![cfg(not(shuttle))]
 
 use std::sync::Barrier;
@@ -83,7 +83,7 @@ fn dropping_a_run_makes_room_at_once() {
     assert!(cache.get(CacheKey::block(RunId(2), 99)).is_some());
 }
 
-/// The charge of an entry covers what the tables really take.
+/// The overhead that is charged for each entry covers the memory of the tables.
 #[test]
 fn the_charge_of_entries_covers_the_tables() {
     let budget = Budget::new(64 * MIB);
@@ -97,8 +97,8 @@ fn the_charge_of_entries_covers_the_tables() {
     assert!(tables <= charged + charged / 2, "{tables} bytes of tables, {charged} charged");
 }
 
-/// Readers, writers and a part that grows and shrinks: every hit is the right value, the sum stays
-/// near the total, and nothing is left over at the end.
+/// Readers, writers and a part that grows and shrinks: every hit returns the right value, the sum
+/// stays near the total, and no charge remains at the end.
 #[test]
 fn concurrent_use_under_pressure_keeps_the_accounts() {
     let seed = 7;

@@ -24,7 +24,7 @@ fn read(cache: &Cache<u64>, run: u64, block: u32) -> bool {
     hit.is_some()
 }
 
-/// Reads hot blocks of `run` by lot and returns the share of hits, in percent.
+/// Reads random hot blocks of `run` and returns the hit rate in percent.
 fn hit_rate(cache: &Cache<u64>, prng: &mut Prng, run: u64, hot: u64, reads: u64) -> u64 {
     let hits = (0..reads).filter(|_| read(cache, run, prng.below(hot) as u32)).count();
     hits as u64 * 100 / reads
@@ -38,7 +38,7 @@ fn a_scan_of_ten_times_the_cache_leaves_the_hot_set() {
     assert_eq!(hit_rate(&cache, &mut prng, 1, 800, 5_000), 100);
     for block in 0..10_000 {
         read(&cache, 2, block);
-        // A cursor looks up what was read ahead for it.
+        // A cursor looks up the blocks that were read ahead for it.
         assert!(read(&cache, 2, block));
     }
     let rate = hit_rate(&cache, &mut prng, 1, 800, 5_000);
@@ -69,14 +69,14 @@ fn the_cache_follows_a_hot_set_that_moves() {
     }
 }
 
-/// Against a skewed load the small queue and the ghost must beat plain eviction in order of
-/// arrival by far; the bound is what S3-FIFO reaches here less a margin.
+/// Under a skewed load the small queue and the ghost must reach a far better hit rate than plain
+/// FIFO eviction. The bound is what S3-FIFO reaches here, less a margin.
 #[test]
 fn a_skewed_load_hits_more_than_its_share_of_memory() {
     let cache = cache(500);
     let mut prng = Prng::new(45);
     let mut draw = || {
-        // About 80 % of the reads go to 20 % of 5,000 blocks, within those again, and so on.
+        // About 80 % of the reads go to 20 % of 5,000 blocks, and likewise within those.
         let mut range = 5_000u64;
         while range > 10 && prng.chance(4, 5) {
             range /= 5;

@@ -1,4 +1,4 @@
-//! Schedules of eviction under pressure, explored: `RUSTFLAGS="--cfg shuttle" cargo test`.
+//! Explores schedules of eviction under pressure: `RUSTFLAGS="--cfg shuttle" cargo test`.
 #![cfg(shuttle)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,12 @@ fn key(block: u32) -> CacheKey {
     CacheKey::block(RunId(1), block)
 }
 
-/// Entries evicted in all schedules: a test in which nothing has to go shows nothing.
+/// Entries evicted in all schedules: a test that evicts nothing would prove nothing.
 static EVICTED: AtomicU64 = AtomicU64::new(0);
 
-/// Two inserters, one of which removes what the other put there, and a part that shrinks and grows:
-/// no schedule hands out a wrong value, loses a byte of the accounts, or leaves the sum over the
-/// total when all is quiet. All entries fit beside what the part has at first, three at the end.
+/// Two inserters, one of which removes what the other inserted, and a part that shrinks and grows:
+/// in every schedule the values are right, the byte counts are exact, and the final sum is within
+/// the total. All entries fit beside the part's initial size, three beside its final size.
 fn pressure_against_inserts() {
     let budget = Budget::new(4_000);
     let cache: Arc<Cache<u32>> =

@@ -1,9 +1,9 @@
-//! Measures the block allocator against malloc: what a block costs, and how much memory the
-//! process holds for what is in use when a cache turns blocks of mixed sizes over from several
-//! threads. The numbers are in docs/design/cache.md.
+//! Measures the block allocator against malloc: the time of a block, and the memory that the
+//! process holds compared to what is in use while several threads replace blocks of mixed sizes in
+//! a cache. docs/design/cache.md has the numbers.
 //!
-//! `cargo bench -p frondb-core --bench mem -- [ours | malloc] [threads]`; one kind a process, for
-//! what malloc keeps would be held against the other.
+//! `cargo bench -p frondb-core --bench mem -- [ours | malloc] [threads]`; each process measures one
+//! allocator, because memory that malloc keeps would be counted against the other.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use std::time::Instant;
 use frondb_core::mem::{self, Buf};
 use frondb_core::prng::Prng;
 
-/// What is kept at a time.
+/// Bytes of blocks that the cache holds.
 const HELD_BYTES: u64 = 192 << 20;
 
 trait Block: DerefMut<Target = [u8]> + Send + 'static {
@@ -46,7 +46,8 @@ fn cost<B: Block>() {
         let (rounds, start) = (400_000, Instant::now());
         for i in 0..rounds {
             let mut block = B::make(len);
-            // A decoder writes all of it; a word a page is enough to make it resident.
+            // A decoder writes all of the block; writing one byte per page is enough to make it
+            // resident.
             block.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
             ring[i % 64] = Some(black_box(block));
         }
@@ -54,8 +55,8 @@ fn cost<B: Block>() {
     }
 }
 
-/// Threads put blocks into one shared cache and drop what falls out of it; every phase has other
-/// sizes (a table of small blocks, one of large ones, a merge that writes), as a server has.
+/// Threads insert blocks into one shared cache and drop the evicted blocks. As in a server, each
+/// phase uses other sizes: a table of small blocks, a table of large blocks, a merge that writes.
 fn churn<B: Block>(threads: u64) {
     let held: Arc<Mutex<(std::collections::VecDeque<B>, u64)>> = Arc::default();
     let peak = Arc::new(AtomicU64::new(0));
@@ -76,7 +77,7 @@ fn churn<B: Block>(threads: u64) {
                         };
                         let mut block = B::make(len);
                         block.fill(1);
-                        // Windows of a merge: large, short-lived, in between the blocks.
+                        // Windows of a merge: large and short-lived, between the blocks.
                         if i % 64 == 0 {
                             let mut window = B::make(256 << 10);
                             window.fill(1);
@@ -91,7 +92,8 @@ fn churn<B: Block>(threads: u64) {
                             held.1 += block.len() as u64;
                             held.0.push_back(block);
                             while held.1 > HELD_BYTES {
-                                // Hot blocks stay: one of eight goes round again.
+                                // One block in eight is hot: it returns to the queue instead of
+                                // being evicted.
                                 let Some(old) = held.0.pop_front() else { break };
                                 if prng.chance(1, 8) {
                                     held.0.push_back(old);

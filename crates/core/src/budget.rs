@@ -20,7 +20,8 @@
 //!   arrives while one runs is not lost: the running thread calls again before it leaves.
 //!
 //! Threads: everything may be called from any thread. A callback must not reserve from the budget
-//! that it serves (it would ask itself for room); it may shrink and drop reservations.
+//! that it serves, because the reservation would request another run of the callbacks; it may
+//! shrink and drop reservations.
 
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, RwLock};
@@ -385,8 +386,8 @@ mod tests {
         assert_eq!(budget.used(), 0);
     }
 
-    /// A callback that reserves memory asks itself for room: it is called again, and not
-    /// recursively.
+    /// A callback that reserves memory requests another run of the callbacks: it is called again
+    /// afterwards, not recursively.
     #[test]
     fn a_callback_never_runs_inside_itself() {
         let budget = Budget::new(10);

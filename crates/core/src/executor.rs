@@ -24,8 +24,9 @@ pub type Task = Box<dyn FnOnce() + Send + 'static>;
 pub enum Priority {
     /// The priority of the thread that started it.
     Same,
-    /// Below threads that serve calls, but never starved by them. When cores are short, a point
-    /// read mostly waits for its turn behind a merge, which uses all the time that it can get.
+    /// Below threads that serve calls, but never starved by them. At the same priority, a point
+    /// read on a machine with few cores spends most of its time waiting behind a merge, which uses
+    /// all the processor time that it can get.
     Background,
 }
 

@@ -1,5 +1,5 @@
-//! The block allocator under threads, and what it does with idle memory. One test, because the
-//! counters are those of the process.
+//! The block allocator under threads, and its handling of idle memory. A single test, because the
+//! counters belong to the process.
 #![cfg(not(shuttle))]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use frondb_core::mem::{self, Buf, Bytes};
 use frondb_core::prng::Prng;
 
-/// Under Miri a smaller world does: it checks each access and not the numbers.
+/// Miri runs a smaller test, because it checks each access and not the numbers.
 const SCALE: usize = if cfg!(miri) { 200 } else { 1 };
 const BLOCKS: usize = 3_000 / SCALE;
 
@@ -29,7 +29,7 @@ fn check(bytes: &Bytes) {
     assert!(bytes.iter().all(|&found| found == byte), "a block of {} bytes", bytes.len());
 }
 
-/// Lengths of all kinds: heap, every class, mappings of their own.
+/// Lengths of all kinds: heap blocks, every class, and blocks with a mapping of their own.
 fn length(prng: &mut Prng) -> usize {
     let most = if cfg!(miri) { 1 << 14 } else { 1 << (8 + prng.below(13)) };
     match prng.below(1000) {
@@ -38,7 +38,7 @@ fn length(prng: &mut Prng) -> usize {
     }
 }
 
-/// Blocks made by one thread and freed by the next, in another order.
+/// One thread allocates blocks and the next thread frees them, in another order.
 fn passed_around(seed: u64) {
     std::thread::scope(|scope| {
         let (first, mut from) = mpsc::sync_channel::<Bytes>(64);
@@ -56,7 +56,7 @@ fn passed_around(seed: u64) {
                         check(&bytes);
                         let own = length(&mut prng);
                         let made = filled(&mut prng, own);
-                        // Some go on, some end here.
+                        // Some blocks are passed on, the others are freed here.
                         let goes_on = if prng.chance(1, 2) { bytes } else { made };
                         let _ = to.send(goes_on.slice(0..goes_on.len()));
                     }
@@ -74,15 +74,15 @@ fn passed_around(seed: u64) {
     });
 }
 
-/// Bytes of the process that are in memory.
+/// Resident bytes of the process.
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("a Linux system");
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     pages.expect("the second field is a number") * 4096
 }
 
-/// 64 MiB of blocks of all sizes, of which every eighth stays: the worst that a change of load
-/// leaves behind.
+/// Allocates 64 MiB of blocks of all sizes and keeps every eighth: the worst state that a change of
+/// load can leave.
 fn scattered_survivors(seed: u64) {
     let mut prng = Prng::new(seed);
     let mut blocks = Vec::new();
@@ -123,7 +123,7 @@ fn resident_memory_follows_the_memory_in_use() {
     }
 }
 
-/// The counters are what the kernel counts too, to a few per cent.
+/// The counters agree with the kernel's to within a few per cent.
 fn counters_agree_with_the_kernel() {
     let before = resident_bytes();
     let mut held: Vec<Buf> = Vec::new();
@@ -138,7 +138,7 @@ fn counters_agree_with_the_kernel() {
         assert!(grown.abs_diff(bytes) <= slack, "{grown} bytes are resident, not {bytes}");
     };
     near(mem::stats().resident_bytes);
-    // Every fourth stays; idle pages go back without a call.
+    // Keep every fourth block; idle pages are returned without an explicit call.
     let mut at = 0;
     held.retain(|_| {
         at += 1;

@@ -1,4 +1,4 @@
-//! The contract of directories and files: what the engine asks of them, and what it may rely on.
+//! The contract of directories and files: what the engine requests, and what it may rely on.
 //!
 //! # Durability
 //! Nothing is durable until it is synced, and names are not content:

@@ -16,8 +16,8 @@ use frondb_device::{
     TraceDevice,
 };
 
-/// A directory that is removed at the end. (`frondb_testkit`, which other crates use for this,
-/// depends on this crate.)
+/// A directory that is removed on drop. (Other crates use `frondb_testkit` for this, but it depends
+/// on this crate.)
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {
@@ -145,7 +145,7 @@ fn writes_leave_holes_that_read_as_zeros() {
 fn vectored_writes_write_all_buffers_in_order() {
     on_all("vectored", |device| {
         let file = device.open("f", OpenOptions::CREATE).unwrap();
-        // More than the kernel takes at once, empty ones among them.
+        // More buffers than the kernel accepts in one call, some of them empty.
         let bufs: Vec<Vec<u8>> = (0..3000_u32).map(|i| vec![i as u8; i as usize % 7]).collect();
         let slices: Vec<&[u8]> = bufs.iter().map(Vec::as_slice).collect();
         file.write_vectored_at(5, &slices).unwrap();

@@ -15,7 +15,7 @@ fn content(device: &MemoryDevice, name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A file whose first 1000 bytes of 1 are durable under a durable name.
+/// A file of 1000 bytes with the value 1; content and name are durable.
 fn durable(device: &MemoryDevice, name: &str) -> SharedFile {
     let file = device.open(name, OpenOptions::CREATE_NEW).unwrap();
     file.write_at(0, &[1; 1000]).unwrap();
@@ -163,7 +163,7 @@ fn a_full_device_refuses_and_recovers() {
     file.set_len(4 * 4096).unwrap();
     assert_eq!(device.used_bytes(), 3 * 4096);
 
-    // A removed file keeps its space until the last one closes it.
+    // A removed file keeps its space until its last handle is closed.
     device.remove("f").unwrap();
     assert_eq!(device.used_bytes(), 3 * 4096);
     drop(file);

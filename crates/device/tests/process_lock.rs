@@ -1,5 +1,5 @@
-//! The lock of a directory across processes: refused while the owner lives, free when it was
-//! killed.
+//! The lock of a directory across processes: it is refused while its owner lives, and free once the
+//! owner was killed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use frondb_core::ErrorKind;
 use frondb_device::{Device, PosixDevice};
 
-/// Where the child is to take the lock; set in the child only.
+/// The directory that the child locks; set in the child only.
 const DIR: &str = "FRONDB_TEST_LOCK_DIR";
 
 /// Not a test of its own: the child's part of the test below, which runs this binary again.
@@ -19,7 +19,7 @@ fn child() {
     let Ok(dir) = std::env::var(DIR) else { return };
     let _lock = PosixDevice::open(dir).unwrap().lock("LOCK").unwrap();
     println!("\nlocked");
-    // Until the parent kills it, or goes away and closes the pipe.
+    // Block until the parent kills this process, or ends and so closes the pipe.
     let _ = std::io::stdin().read(&mut [0]);
 }
 

@@ -49,7 +49,7 @@ impl Stack {
         Ok(Arc::clone(&self.files[name]))
     }
 
-    /// One call; the result as text.
+    /// Makes one call and returns its result as text.
     fn call(&mut self, line: &str) -> Result<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let number = |index: usize| words[index].parse::<u64>().unwrap();

@@ -1,4 +1,4 @@
-//! Filters contain what was pushed, little else, and survive hostile bytes.
+//! Filters contain the pushed hashes and few others, and survive hostile bytes.
 
 use frondb_core::ErrorKind;
 use frondb_core::checksum::xxh3;
@@ -21,7 +21,7 @@ fn build(kind: FilterKind, count: u64) -> Vec<u8> {
 
 #[test]
 fn pushed_hashes_are_found_and_few_others() {
-    // Bits a hash and false positives in a thousand that each kind may have when it is large.
+    // The most bits per hash and false positives per thousand of each kind, for large filters.
     for (kind, bits, errors) in
         [(FilterKind::BlockedBloom, 10.1, 13.0), (FilterKind::BinaryFuse8, 9.7, 5.0)]
     {
@@ -58,7 +58,7 @@ fn duplicates_far_apart_do_no_harm() {
     assert!((0..1_000).all(|i| filter.may_contain(hash(i))));
 }
 
-/// With less to work with it has more partitions, and is found in as before.
+/// With less scratch memory a filter has more partitions and finds the same hashes.
 #[test]
 fn a_filter_built_in_little_memory_is_hardly_larger() {
     let count = 300_000;
@@ -78,7 +78,7 @@ fn a_filter_built_in_little_memory_is_hardly_larger() {
     }
 }
 
-/// The bytes are kept in databases: a change of this is a change of format.
+/// Databases contain these bytes: a change here is a change of the format.
 #[test]
 fn filters_have_the_bytes_of_version_one() {
     let digest = |kind| xxh3(&build(kind, 1_000));
@@ -115,7 +115,8 @@ fn hostile_bytes_are_refused_or_answered() {
     }
 }
 
-/// Found by libFuzzer: fingerprints at an offset so large that their end came out within the bytes.
+/// Found by libFuzzer: the fingerprints had so large an offset that the sum for their end wrapped
+/// around to a place inside the bytes.
 #[test]
 fn fingerprints_beyond_the_last_address_are_refused() {
     let mut bytes = build(FilterKind::BinaryFuse8, 100);

@@ -1,5 +1,5 @@
-//! Devices that fail: a failed sync poisons, a failed growth or punch changes nothing, and what is
-//! synced is exactly what was written.
+//! Devices that fail: a failed sync poisons the space, a failed growth or punch changes nothing,
+//! and exactly the written files are synced.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -51,7 +51,7 @@ fn a_failed_growth_changes_nothing() {
         ("fail allocate data nth=1 count=all error=ENOSPC", ErrorKind::NoSpace),
     ] {
         device.set_script(&script(fault));
-        // On a full disk the 56 pages that are left are handed out; they are given back here.
+        // On a full disk `acquire` returns the remaining 56 pages, which are released here.
         let got = space.acquire(300, Class::Flush).map(|extent| space.release(extent));
         assert!(got.err().is_none_or(|error| error.kind() == kind), "{fault}");
         assert_eq!((space.free_extents(), space.stats()), (free.clone(), stats), "{fault}");
@@ -83,8 +83,8 @@ fn extent(page: u32, pages: u32) -> Extent {
     Extent { file: 0, page, pages }
 }
 
-/// The order of calls is the durability of the part: the name first, a sync only of files that
-/// were written, and none without a write.
+/// Durability depends on the order of these calls: first the name, then a sync of the files that
+/// were written and of no others; without a write there is no sync.
 #[test]
 fn device_calls_are_in_the_order_of_durability() {
     let device = Arc::new(TraceDevice::new(Arc::new(MemoryDevice::new()), Detail::Mutations));

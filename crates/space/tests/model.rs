@@ -1,6 +1,6 @@
-//! Random histories against a bitmap: no page is handed out twice or lost, nothing that is in use
-//! is ever punched or cut off, a full disk changes nothing, and a space reopened from the list of
-//! used extents is the one that was left.
+//! Random histories against a bitmap: no page is allocated twice or lost, no page in use is punched
+//! or cut off, a full disk changes nothing, and a space that is reopened from the list of used
+//! extents equals the one before.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ struct Model {
     options: SpaceOptions,
     space: Arc<Space>,
     prng: Prng,
-    /// Extents in use, each with what was written at its beginning.
+    /// Extents in use, each with the run id that was written at its beginning.
     live: Vec<(Extent, RunId)>,
     /// Every page in use.
     pages: BTreeSet<(u32, u32)>,
@@ -101,7 +101,7 @@ impl Model {
         }
         let run = RunId(self.next);
         self.next += 1;
-        // The space was promised: a full disk cannot hit here.
+        // Disk space is reserved for the extent, so this write cannot fail on a full disk.
         self.space.write(extent, last_page(extent), &page_of(run)).unwrap();
         self.live.push((extent, run));
     }
@@ -145,7 +145,7 @@ impl Model {
         }
     }
 
-    /// Everything in use is synced and in the "manifest", then the power goes.
+    /// Syncs everything in use, records it in the "manifest", and loses power.
     fn reopen(&mut self, mode: CrashMode) {
         self.space.sync().unwrap();
         let free = self.space.free_extents();
@@ -161,7 +161,7 @@ impl Model {
         self.check();
     }
 
-    /// Used and free make up the files, each page once.
+    /// Used and free extents together cover the files, each page once.
     fn check(&self) {
         let mut all = self.pages.clone();
         for free in self.space.free_extents() {
@@ -211,7 +211,7 @@ fn random_histories() {
         }
         model.check();
         full += model.full;
-        // All of it released and reclaimed, nothing but the reserve is left on the disk.
+        // When everything is released and reclaimed, only the reserve takes disk space.
         for (extent, _) in std::mem::take(&mut model.live) {
             model.space.release(extent);
         }

@@ -1,4 +1,4 @@
-//! On real files: what the kernel says a file takes is what the space says it does.
+//! On real files: the kernel and the space report the same disk space.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn released_space_is_returned_to_the_file_system() {
         live.push(extent);
     }
     space.sync().unwrap();
-    // Every other one goes, and the last eight: holes and a tail.
+    // Release every other extent and the last eight, which leaves holes and a free tail.
     let kept: Vec<Extent> = live.iter().take(16).step_by(2).copied().collect();
     live.iter().filter(|extent| !kept.contains(extent)).for_each(|&extent| space.release(extent));
     while space.reclaim_step(Reclaim::Idle).unwrap() {}
@@ -44,7 +44,7 @@ fn released_space_is_returned_to_the_file_system() {
     assert_eq!(length, stats.file_bytes);
     assert!(length <= 16 << 20, "the tail was cut: {length}");
     if allocated < length {
-        // This file system has holes. It may take a few blocks for its own trees.
+        // This file system supports holes. It may use a few blocks for its own metadata.
         assert!(allocated <= stats.allocated_bytes + (64 << 10), "{allocated}, {stats:?}");
         assert_eq!(stats.allocated_bytes, stats.used_bytes + options.reserve_bytes);
     }

@@ -1,5 +1,5 @@
-//! Allocation as a script: each file in `testdata` is a story of acquisitions and releases, with
-//! the extents they got and the state of the free space after each step.
+//! Allocation as a script: each file in `testdata` is a sequence of acquisitions and releases, with
+//! the resulting extents and the state of the free space after each step.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions, TailMove};
 
 const PAGE: u64 = 4096;
 
-/// A space and the extents that the script has given names.
+/// A space, and its extents by the names that the script gave them.
 struct Script {
     device: MemoryDevice,
     space: Arc<Space>,
@@ -56,7 +56,7 @@ impl Script {
         match case.directive.as_str() {
             "open" => self.open(case, &mut out),
             "disk" => {
-                // Pages that the disk has beyond what is taken.
+                // Free pages of the disk.
                 let pages: u64 = case.args["spare"][0].parse().unwrap();
                 self.device.set_capacity(self.device.used_bytes() + pages * PAGE);
             }
@@ -90,7 +90,8 @@ impl Script {
             self.named.clear();
         }
         for line in case.input.lines() {
-            // "name file page pages": what a manifest claims beyond what the script acquired.
+            // "name file page pages": an extent that the manifest lists although the script did not
+            // acquire it.
             let words: Vec<&str> = line.split_whitespace().collect();
             let number = |at: usize| words[at].parse::<u32>().unwrap();
             let extent = Extent { file: number(1), page: number(2), pages: number(3) };

@@ -1,5 +1,5 @@
-//! Threads that acquire, write, sync, read back and release while another gives space back to the
-//! file system: no extent is shared, and nothing is left over.
+//! Threads acquire, write, sync, read back and release while another thread returns space to the
+//! file system: no extent has two owners, and no page is leaked.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -73,7 +73,7 @@ fn threads_share_a_space() {
     assert!(stats.grown_bytes > 0 && stats.syncs > 0);
 }
 
-/// Offsets come from disk, so a bad one is an error that names the place.
+/// Offsets come from disk, so a wrong offset is an error that names the place.
 #[test]
 fn a_read_outside_its_extent_is_corruption() {
     let space = Space::open(Arc::new(MemoryDevice::new()), SpaceOptions::default(), []).unwrap();

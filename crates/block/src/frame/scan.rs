@@ -275,8 +275,8 @@ fn stop(read: &mut impl ReadAt, extent: Extent, offset: u64, fault: Fault) -> Re
     Ok(stop)
 }
 
-/// Counts the valid records that begin in `bytes`, which stand at the file offset `at`; returns how
-/// far behind `at` the last one ends.
+/// Counts the valid records that begin in `bytes`, which lie at the file offset `at`; returns the
+/// distance from `at` to the end of the last one.
 fn search(
     read: &mut impl ReadAt,
     extent: Extent,

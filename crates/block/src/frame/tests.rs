@@ -1,4 +1,4 @@
-//! A record is read back where it was written, and nowhere else, and not at all with a bit changed.
+//! A record is valid only in the place where it was written, and never with a flipped bit.
 
 use frondb_core::prng::Prng;
 
@@ -96,7 +96,7 @@ fn a_record_longer_than_the_limit_is_refused() {
     assert!(out.is_empty());
 }
 
-/// A file of records of these lengths from position 5000 on; gives the offset of each.
+/// A file of records of these lengths, the first at position 5000; also returns the offset of each.
 fn file(lens: &[usize], synced: impl Fn(usize) -> Option<u64>) -> (Vec<u8>, Vec<usize>) {
     let (mut out, mut offsets) = (Vec::new(), Vec::new());
     for (index, &len) in lens.iter().enumerate() {
@@ -139,10 +139,10 @@ fn a_scan_crosses_windows_and_ends_cleanly() {
     let (found, stop) = scan(&bytes);
     assert_eq!(found, offsets.iter().map(|&offset| offset as u64).collect::<Vec<_>>());
     assert!(stop.is_clean(false) && stop.offset == bytes.len() as u64);
-    // Preallocated space behind.
+    // Preallocated space follows.
     bytes.resize(bytes.len() + 2 * WINDOW_BYTES, 0);
     assert!(scan(&bytes).1.is_clean(false));
-    // A former use of the file behind zeros.
+    // Bytes of a former use of the file follow the zeros.
     *bytes.last_mut().unwrap() = 1;
     let stop = scan(&bytes).1;
     assert!(!stop.is_clean(false) && stop.is_clean(true) && !stop.proves_damage());
@@ -150,7 +150,7 @@ fn a_scan_crosses_windows_and_ends_cleanly() {
 
 #[test]
 fn the_search_behind_a_bad_place_finds_records_anywhere() {
-    // One begins across the end of the search's window, and one is longer than it.
+    // One record crosses the end of the search window, and one is longer than the window.
     let lens = [100, WINDOW_BYTES - 140, 50, 2 * WINDOW_BYTES, 9, 9];
     let (good, offsets) = file(&lens, |_| None);
     for damaged in 0..lens.len() {
@@ -190,7 +190,7 @@ fn random_bytes_never_panic() {
         let end = bytes.len().min(at + 1 + prng.index(8));
         prng.fill(&mut bytes[at..end]);
         fuzz(&bytes);
-        // With flags and kind in front, so that the stored bytes are taken as they are.
+        // Flags and kind come first, so that the stored bytes are parsed unchanged.
         fuzz(&bytes[12..]);
         fuzz(&bytes[14..]);
     }

@@ -10,22 +10,22 @@ pub const PLACE: Place<'static> = Place { file: "data/7", offset: 4096 };
 
 pub type Message = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 
-/// What the keys look like.
+/// The form of the keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Keys {
-    /// One length, the bytes from a small alphabet.
+    /// All of one length, with bytes from a small alphabet.
     Fixed(usize),
     /// Lengths from 0 up to a limit, with long common prefixes.
     Varied(usize),
 }
 
-/// What the values look like.
+/// The form of the values.
 #[derive(Clone, Copy, Debug)]
 pub enum Values {
     Empty,
     Fixed(usize),
     Varied(usize),
-    /// Words, cut to one length.
+    /// Words, truncated to one length.
     Text(usize),
 }
 
@@ -54,7 +54,7 @@ fn key(prng: &mut Prng, keys: Keys) -> Vec<u8> {
         Keys::Fixed(len) => len,
         Keys::Varied(max) => prng.index(max + 1),
     };
-    // Few values at the front so that keys share prefixes, more at the end.
+    // The first bytes have few values, so that keys share prefixes; the last bytes have more.
     (0..len)
         .map(
             |i| {
