@@ -11,6 +11,7 @@ use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::SharedDevice;
 use frondb_testkit::TempDir;
+use frondb_testkit::functions::Append;
 
 /// The rows of a tree.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -23,6 +24,13 @@ pub(crate) fn open(device: SharedDevice, options: Options) -> Result<Db> {
 /// Opens a database under a clock that stands still: nothing happens because time has passed.
 pub(crate) fn open_still(device: SharedDevice, options: Options) -> Db {
     open_at(device, options, Arc::new(ManualClock::new())).unwrap()
+}
+
+/// Opens a database with the least memory and the update function `append`, under a clock that
+/// stands still. The calls of the test do all work, because there are no background threads.
+pub(crate) fn open_small(device: SharedDevice) -> Db {
+    let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
+    open_still(device, options.update_fn(Append))
 }
 
 /// Opens a database under a clock of the caller.

@@ -4,23 +4,16 @@
 use std::sync::Arc;
 
 use frondb::{
-    Batch, Db, Durability, ErrorKind, Isolation, Options, Savepoint, Transaction,
-    TransactionOptions, Tree, TreeOptions,
+    Batch, Db, Durability, ErrorKind, Isolation, Savepoint, Transaction, TransactionOptions, Tree,
+    TreeOptions,
 };
 use frondb_core::prng::Prng;
 use frondb_device::MemoryDevice;
-use frondb_testkit::functions;
 
 use crate::support::{self, Rows, rows};
 
 fn open(device: &Arc<MemoryDevice>) -> Db {
-    let options = Options::new()
-        .memory_bytes(4 << 20)
-        .background_threads(0)
-        .reserve_bytes(0)
-        .update_fn(functions::Append);
-    let device = Arc::clone(device);
-    support::open_still(device, options)
+    support::open_small(Arc::clone(device) as _)
 }
 
 fn trees(db: &Db) -> [Tree; 2] {

@@ -18,11 +18,10 @@ use std::time::Duration;
 
 use datadriven::{TestCase, walk};
 use frondb::{
-    Batch, Canceller, CursorOptions, Db, Durability, Isolation, LockMode, Options, Result,
-    Savepoint, Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, Wait,
+    Batch, Canceller, CursorOptions, Db, Durability, Isolation, LockMode, Result, Savepoint,
+    Transaction, TransactionCursorOptions, TransactionOptions, Tree, TreeOptions, Wait,
 };
 use frondb_device::MemoryDevice;
-use frondb_testkit::functions;
 
 use crate::support;
 
@@ -44,13 +43,7 @@ struct World {
 }
 
 fn open(device: &Arc<MemoryDevice>) -> Db {
-    let options = Options::new()
-        .memory_bytes(4 << 20)
-        .background_threads(0)
-        .reserve_bytes(0)
-        .update_fn(functions::Append);
-    let device = Arc::clone(device);
-    support::open_still(device, options)
+    support::open_small(Arc::clone(device) as _)
 }
 
 fn world(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> World {
