@@ -171,35 +171,36 @@ impl Core {
     fn log(&self, state: &mut State) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let txns = &self.txns;
-        let writes = Writes::seal(txns, state)?;
-        let (messages, bytes) = (state.writes.count(), state.writes.bytes());
-        let frees_space = state.writes.frees_space();
-        let load = Load { bytes, messages, frees_space, unpaced: false };
-        txns.background.admit(load, &|| state.locker.take_cancel())?;
-        txns.parts.add(self.id, &writes.attachments)?;
+        let Writes { load, attachments, mut values } = self.admit(state)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
-        let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         let committed = txns
             .background
-            .lending_space(frees_space, || txns.committer.commit(commit, &mut values))
+            .lending_space(load.frees_space, || txns.committer.commit(commit, &mut values))
             .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
         state.writes.hand_over();
-        txns.background.committed(&committed, messages, bytes);
+        txns.background.committed(&committed, load.messages, load.bytes);
         Ok(committed.end)
+    }
+
+    /// Writes the data that must be on disk before the log record, waits for the admission of the
+    /// commit, and records the private runs as pending.
+    fn admit(&self, state: &mut State) -> Result<Writes> {
+        let txns = &self.txns;
+        let (attachments, values) = seal(txns, state)?;
+        let writes = &state.writes;
+        let (bytes, messages, frees_space) = (writes.bytes(), writes.count(), writes.frees_space());
+        let load = Load { bytes, messages, frees_space, unpaced: false };
+        txns.background.admit(load, &|| state.locker.take_cancel())?;
+        txns.parts.add(self.id, &attachments)?;
+        Ok(Writes { load, attachments, values })
     }
 
     fn prepare(&self, state: &mut State, xid: &[u8]) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let txns = &self.txns;
-        let writes = Writes::seal(txns, state)?;
-        let (messages, bytes) = (state.writes.count(), state.writes.bytes());
-        let frees_space = state.writes.frees_space();
-        let load = Load { bytes, messages, frees_space, unpaced: false };
-        txns.background.admit(load, &|| state.locker.take_cancel())?;
-        txns.parts.add(self.id, &writes.attachments)?;
+        let Writes { attachments, mut values, .. } = self.admit(state)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
-        let Writes { attachments, mut values } = writes;
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Another thread may resolve the transaction and release its locks: register them first.
         let mut locks = txns.prepared.holds();
@@ -223,44 +224,43 @@ impl Core {
     }
 }
 
-/// The parts of a write set that a commit takes in addition to the messages in memory.
+/// A write set that is ready for the log, without the messages in memory.
 struct Writes {
+    load: Load,
+    /// Private runs, pending in the manifest.
     attachments: Vec<Attachment>,
-    /// Extents of the large values of messages in memory.
-    values: Vec<(TreeId, Vec<Extent>)>,
+    values: LargeValues,
 }
 
-impl Writes {
-    /// Writes the data that must be on disk before the commit.
-    fn seal(txns: &Transactions, state: &mut State) -> Result<Self> {
-        let State { writes, trees, .. } = state;
-        if writes.has_spilled() {
-            writes.seal(&txns.spill, &|id| spill_of(trees, id))?;
-        }
-        let mut attachments = Vec::new();
-        for sealed in writes.sealed() {
-            let tree = trees.iter().find(|tree| tree.id == sealed.tree);
-            let tree = tree.ok_or_else(|| Error::internal("a write set has lost a tree"))?;
-            attachments.push(Attachment {
-                tree: Arc::clone(tree),
-                runs: sealed.runs,
-                range_deletes: sealed.range_deletes,
-                values: sealed.values,
-                numbers: sealed.numbers,
-                are_base: false,
-            });
-        }
-        let values = writes.values();
-        if !values.is_empty() {
-            // Make the values durable before a record refers to them (rule 17).
-            txns.reads
-                .runs
-                .space
-                .sync()
-                .inspect_err(|error| txns.reads.health.poison_if_unknown(error))?;
-        }
-        Ok(Self { attachments, values })
+/// Extents of the large values that messages in memory refer to, by tree.
+type LargeValues = Vec<(TreeId, Vec<Extent>)>;
+
+/// Writes the data that must be on disk before the log record.
+fn seal(txns: &Transactions, state: &mut State) -> Result<(Vec<Attachment>, LargeValues)> {
+    let State { writes, trees, .. } = state;
+    if writes.has_spilled() {
+        writes.seal(&txns.spill, &|id| spill_of(trees, id))?;
     }
+    let mut attachments = Vec::new();
+    for sealed in writes.sealed() {
+        let tree = trees.iter().find(|tree| tree.id == sealed.tree);
+        let tree = tree.ok_or_else(|| Error::internal("a write set has lost a tree"))?;
+        attachments.push(Attachment {
+            tree: Arc::clone(tree),
+            runs: sealed.runs,
+            range_deletes: sealed.range_deletes,
+            values: sealed.values,
+            numbers: sealed.numbers,
+            are_base: false,
+        });
+    }
+    let values = writes.values();
+    if !values.is_empty() {
+        // Make the values durable before a record refers to them (rule 17).
+        let synced = txns.reads.runs.space.sync();
+        synced.inspect_err(|error| txns.reads.health.poison_if_unknown(error))?;
+    }
+    Ok((attachments, values))
 }
 
 fn sections_of<'a>(
