@@ -2,7 +2,7 @@
 
 use frondb_background::{Background, JobContext, Queue};
 use frondb_catalog::{Catalog, CatalogParts};
-use frondb_commit::{Calls, Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState};
+use frondb_commit::{Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState};
 use frondb_core::budget::Budget;
 use frondb_core::clock::SharedClock;
 use frondb_core::sync::atomic::AtomicUsize;
@@ -14,7 +14,7 @@ use frondb_run::RunEnv;
 use frondb_tree::{
     Cursors, Health, HintSink, MemoryShares, MemtableAccount, ReadContext, ReadCounters, Trees,
 };
-use frondb_txn::{Prepared, Spilling, Transactions, TransactionsParts};
+use frondb_txn::{Prepared, Spilling, Transactions};
 use frondb_wal::Wal;
 use frondb_writeset::SpillEnv;
 
@@ -39,7 +39,6 @@ pub(crate) struct Parts {
     pub(crate) jobs: Arc<JobContext>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) committer: Arc<Committer>,
-    pub(crate) pending: Arc<PendingParts>,
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) locks: Arc<LockManager>,
     pub(crate) catalog: Arc<Catalog>,
@@ -111,9 +110,8 @@ impl Parts {
             totals: Arc::default(),
             update_fns: options.update_fns.clone(),
         });
-        let prepared =
-            Prepared::new(Arc::clone(&jobs), Arc::clone(&committer), Arc::clone(&pending));
-        Self { jobs, queue, committer, pending, prepared, locks, catalog, account }
+        let prepared = Prepared::new(Arc::clone(&jobs), Arc::clone(&committer), pending);
+        Self { jobs, queue, committer, prepared, locks, catalog, account }
     }
 
     /// Constructs the transaction context of the database, and the background work below it.
@@ -134,16 +132,6 @@ impl Parts {
             index_budget: Budget::new(u64::MAX),
             runs_max: Arc::new(AtomicUsize::new(options.memory().private_runs_max())),
         });
-        Transactions::new(TransactionsParts {
-            reads: Arc::clone(&jobs.reads),
-            background,
-            committer: Arc::clone(&self.committer),
-            parts: Arc::clone(&self.pending),
-            locks: Arc::clone(&self.locks),
-            ids: Arc::clone(&jobs.ids),
-            calls: Calls::new(Arc::clone(&jobs.reads.health)),
-            spill,
-            prepared: Arc::clone(&self.prepared),
-        })
+        Transactions::new(background, Arc::clone(&self.locks), spill, Arc::clone(&self.prepared))
     }
 }

@@ -17,21 +17,21 @@ use crate::spilling::Spilling;
 
 /// The shared context of all transactions of an open database. Any thread may use it.
 pub struct Transactions {
-    /// What reads take.
+    /// What readers use.
     pub reads: Arc<ReadContext>,
-    /// Lets commits in, and learns of them.
+    /// Admits commits, and is notified of them.
     pub background: Arc<Background>,
-    /// Commits.
+    /// Logs commits and makes them visible.
     pub committer: Arc<Committer>,
-    /// Parts of large commits.
+    /// Private runs of large commits that the manifest names as pending.
     pub parts: Arc<PendingParts>,
     /// Row and range locks.
     pub locks: Arc<LockManager>,
-    /// Numbers of transactions and runs.
+    /// Ids for transactions and runs.
     pub ids: Arc<Ids>,
-    /// Calls that may write.
+    /// The calls in progress that may write.
     pub calls: Arc<Calls>,
-    /// Where write sets go that are too large.
+    /// Writes parts of large write sets to disk.
     pub spill: Spilling,
     /// Prepared transactions.
     pub prepared: Arc<Prepared>,
@@ -39,56 +39,28 @@ pub struct Transactions {
     pub(crate) pool: Pool,
 }
 
-/// The handles that [`Transactions`] uses: its fields of the same names.
-pub struct TransactionsParts {
-    /// What reads take.
-    pub reads: Arc<ReadContext>,
-    /// Lets commits in, and learns of them.
-    pub background: Arc<Background>,
-    /// Commits.
-    pub committer: Arc<Committer>,
-    /// Parts of large commits.
-    pub parts: Arc<PendingParts>,
-    /// Row and range locks.
-    pub locks: Arc<LockManager>,
-    /// Numbers of transactions and runs.
-    pub ids: Arc<Ids>,
-    /// Calls that may write.
-    pub calls: Arc<Calls>,
-    /// Where write sets go that are too large.
-    pub spill: Spilling,
-    /// Prepared transactions.
-    pub prepared: Arc<Prepared>,
-}
-
 impl Transactions {
-    /// A context without transactions.
+    /// A context without transactions. Shares the handles that `background` and `prepared` have.
     #[must_use]
-    pub fn new(parts: TransactionsParts) -> Arc<Self> {
-        let TransactionsParts {
-            reads,
-            background,
-            committer,
-            parts,
-            locks,
-            ids,
-            calls,
-            spill,
-            prepared,
-        } = parts;
-        let (registry, pool) = (Registry::default(), Pool::default());
+    pub fn new(
+        background: Arc<Background>,
+        locks: Arc<LockManager>,
+        spill: Spilling,
+        prepared: Arc<Prepared>,
+    ) -> Arc<Self> {
+        let jobs = &background.jobs;
         Arc::new(Self {
-            reads,
-            background,
-            committer,
-            parts,
+            reads: Arc::clone(&jobs.reads),
+            committer: Arc::clone(&prepared.committer),
+            parts: Arc::clone(&prepared.parts),
             locks,
-            ids,
-            calls,
+            ids: Arc::clone(&jobs.ids),
+            calls: Calls::new(Arc::clone(&jobs.reads.health)),
             spill,
+            registry: Registry::default(),
+            pool: Pool::default(),
             prepared,
-            registry,
-            pool,
+            background,
         })
     }
 

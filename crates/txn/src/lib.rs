@@ -29,7 +29,7 @@ pub use batch_locks::BatchLocks;
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
 };
-pub use context::{Transactions, TransactionsParts};
+pub use context::Transactions;
 pub use options::{Isolation, TransactionOptions, Wait};
 pub use prepared::Prepared;
 pub use registry::{PreparedHold, TransactionInfo};

@@ -178,8 +178,8 @@ pub struct Prepared {
     /// Locks and registry entries. Keyed by id, because names may be reused.
     holds: Mutex<BTreeMap<u64, PreparedHold>>,
     jobs: Arc<JobContext>,
-    committer: Arc<Committer>,
-    parts: Arc<PendingParts>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) parts: Arc<PendingParts>,
 }
 
 impl Prepared {
