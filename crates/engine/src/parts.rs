@@ -20,8 +20,8 @@ use frondb_writeset::SpillEnv;
 
 use crate::options::EngineOptions;
 
-/// The results of recovery's first reading, before the trees exist.
-pub(crate) struct Found {
+/// What recovery knows when it has read the manifest and opened the log: before the trees exist.
+pub(crate) struct LogAndManifest {
     pub(crate) wal: Wal,
     /// Start of the part of the log that is still needed.
     pub(crate) log_from: Lsn,
@@ -54,9 +54,9 @@ impl Parts {
         runs: Arc<RunEnv>,
         budget: Arc<Budget>,
         clock: SharedClock,
-        found: Found,
+        files: LogAndManifest,
     ) -> Self {
-        let Found { wal, log_from, log_known, manifest, pending, largest, last } = found;
+        let LogAndManifest { wal, log_from, log_known, manifest, pending, largest, last } = files;
         let queue = Arc::new(Queue::default());
         let health = Arc::new(Health::new(options.read_only));
         let oracle = Arc::new(SeqOracle::new(last));

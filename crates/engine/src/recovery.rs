@@ -35,7 +35,7 @@ use crate::damage::{Damage, tolerate};
 use crate::layout::{LOCK_FILE, LOG_DIR};
 use crate::manifest_state::{ManifestState, TreeState, damaged};
 use crate::options::EngineOptions;
-use crate::parts::{Found, Parts};
+use crate::parts::{LogAndManifest, Parts};
 use crate::process_memory::Beside;
 use crate::replay::Replay;
 use crate::survey::Survey;
@@ -138,9 +138,16 @@ pub(crate) fn open(
     let pending = std::mem::take(&mut state.pending);
     state.ids.txn = state.ids.txn.max(surveyed.last_txn);
     let last = state.seq.max(surveyed.last_seq);
-    let found =
-        Found { wal, log_from, log_known: durable, manifest, pending, largest: state.ids, last };
-    let parts = Parts::new(&options, runs, budget, clock, found);
+    let files = LogAndManifest {
+        wal,
+        log_from,
+        log_known: durable,
+        manifest,
+        pending,
+        largest: state.ids,
+        last,
+    };
+    let parts = Parts::new(&options, runs, budget, clock, files);
     publish(&parts, state, &mut damage)?;
     let mut replay = Replay::new(&parts, start, &mut surveyed);
     surveyed.restore_prepared(&parts, &mut damage)?;

@@ -29,7 +29,7 @@ use frondb_txn::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of
 
 /// The contents of the log for one tree.
 #[derive(Default)]
-struct Found {
+struct TreeInLog {
     /// Extents of the large values that the messages refer to; those of a message that is logged
     /// again occur twice.
     values: Vec<Extent>,
@@ -51,7 +51,7 @@ struct Undecided {
 /// Collects information from the records of the log.
 pub(crate) struct Survey<'a> {
     state: &'a mut ManifestState,
-    trees: BTreeMap<TreeId, Found>,
+    trees: BTreeMap<TreeId, TreeInLog>,
     prepared: BTreeMap<u64, Undecided>,
     /// Parts that records have committed.
     taken: BTreeSet<(u64, u32)>,
@@ -65,7 +65,7 @@ pub(crate) struct Survey<'a> {
 
 /// The results of the survey.
 pub(crate) struct Surveyed {
-    trees: BTreeMap<TreeId, Found>,
+    trees: BTreeMap<TreeId, TreeInLog>,
     prepared: BTreeMap<u64, Undecided>,
     /// Parts of prepared transactions, by transaction id.
     parts: BTreeMap<u64, Vec<Arc<PendingPart>>>,
