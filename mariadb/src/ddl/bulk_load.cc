@@ -38,7 +38,7 @@ Error Load::duplicate(uint64_t *tree, std::string *key) {
   bool found;
   if (Error error = frondb_buffer_new(buffer.out())) return error;
   if (Error error = frondb_bulk_duplicate(bulk_.get(), tree, buffer.get(), &found)) return error;
-  if (found) key->assign(view(frondb_buffer_value(buffer.get())));
+  if (found) key->assign(value_of(buffer));
   return {};
 }
 

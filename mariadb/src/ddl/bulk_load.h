@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Loads the rows of a new table, which a statement copies from another table or a query, through the engine's bulk
-   loader. The loader sorts the rows outside of the trees and attaches them all at once.
+   Loads rows through the engine's bulk loader, which sorts them outside of the trees and attaches them all at once: the
+   rows of a new table, which a statement copies from another table or a query, or the entries of a new index.
 
-   The load is not part of the connection's transaction. So it is used only for a table that no other connection has
-   seen and that is dropped if the statement fails. All partitions of a table share one load. Used by one thread at a
-   time. */
+   The load is not part of the connection's transaction. So it is used only for trees that no other connection reads and
+   that are dropped if the statement fails. All partitions of a table share one load. Used by one thread at a time. */
 
 #ifndef FRONDB_DDL_BULK_LOAD_H
 #define FRONDB_DDL_BULK_LOAD_H
@@ -31,7 +30,7 @@ class Load {
   void join(ha_frondb *handler) { handlers_.push_back(handler); }
   Error put(frondb_tree *tree, std::string_view key, std::string_view value);
 
-  /** A handler has no more rows. Returns whether it was the last one. */
+  /** Called by a handler that has no more rows. Returns whether it was the last one. */
   bool leave() { return ++left_ == handlers_.size(); }
   /** Attaches the rows to their trees. `has_duplicates`: a key was put twice, and its last value is stored. */
   Error finish(frondb_progress progress, void *user_data, bool *has_duplicates);

@@ -82,7 +82,7 @@ class Writer {
     if (entries_ == 0) return {};
     bytes_ = entries_ = 0;
     // The record that names the tree is synced later in the same log.
-    if (Error error = frondb_db_write(db(), batch_.get(), FRONDB_NO_SYNC)) return error;
+    if (Error error = write_batch(batch_, FRONDB_NO_SYNC)) return error;
     return frondb_batch_clear(batch_.get());
   }
 
@@ -105,7 +105,7 @@ Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uin
   for (;;) {
     *number = (*next_index_)++;
     *name = Dictionary::tree_name(table_, *number);
-    Error error = frondb_db_create_tree(db(), name->c_str(), options, tree->out());
+    Error error = create_tree(*name, options, tree);
     // The number is taken by a build that was given up, whose tree a transaction still needs.
     if (!error || error.kind() != FRONDB_EXISTS) return error;
   }
@@ -164,7 +164,7 @@ Error IndexBuild::change(frondb_txn *txn, size_t index, std::string_view key, st
     return error;
   Change state;
   // A damaged entry counts as a conflict: the build fails, and the writer does not.
-  if (found && !state.decode(frondb_buffer_value(buffer.get()))) state.flags = CONFLICT;
+  if (found && !state.decode(slice_of(buffer))) state.flags = CONFLICT;
   if (value) {
     if (state.flags & HAS_VALUE && row_of(state.value) != primary) state.flags |= CONFLICT;
     state.flags |= HAS_VALUE;
@@ -234,7 +234,7 @@ Error IndexBuild::apply_to(size_t index, frondb_tree *journal, frondb_snapshot *
       if (!conflicts && !(owner.empty() && state.removed.empty())) {
         bool is_there;
         if (Error error = frondb_tree_get(tree, key, nullptr, buffer.get(), &is_there)) return error;
-        std::string_view has = is_there ? row_of(view(frondb_buffer_value(buffer.get()))) : std::string_view();
+        std::string_view has = is_there ? row_of(value_of(buffer)) : std::string_view();
         is_others = is_there && has != owner && !(state.flags & REMOVED && has == state.removed);
       }
       if (conflicts || (is_others && state.flags & HAS_VALUE)) {
@@ -271,7 +271,7 @@ Error IndexBuild::close_generation() {
 Error IndexBuild::snapshot_of(const Journals &of, uint64_t wait_millis, Snapshot *snapshot) {
   std::vector<frondb_tree *> trees;
   for (const Tree &tree : of.trees) trees.push_back(tree.get());
-  return frondb_db_snapshot_behind_writers(db(), trees.data(), trees.size(), wait_millis, snapshot->out());
+  return snapshot_behind_writers(trees, wait_millis, snapshot);
 }
 
 Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found) {

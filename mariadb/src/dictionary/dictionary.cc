@@ -4,11 +4,12 @@
 
 #include "dictionary/dictionary.h"
 
-#include "engine/crash_points.h"
-
 #include <algorithm>
 #include <cstring>
 #include <set>
+
+#include "engine/crash_points.h"
+#include "engine/db.h"
 
 namespace fron {
 namespace {
@@ -69,12 +70,12 @@ bool decode_slots(Decoder *in, Layout *layout) {
 }
 
 /** Opens a tree, or creates it if it does not exist. */
-Error open_or_make(frondb_db *db, const char *name, Tree *tree) {
-  Error error = frondb_db_open_tree(db, name, tree->out());
+Error open_or_make(const char *name, Tree *tree) {
+  Error error = open_tree(name, tree);
   if (!error || error.kind() != FRONDB_NOT_FOUND) return error;
   TreeOptions options;
   if (Error failed = frondb_tree_options_new(options.out())) return failed;
-  return frondb_db_create_tree(db, name, options.get(), tree->out());
+  return create_tree(name, options.get(), tree);
 }
 
 /** Reads a key of a tree; `found` says whether it exists. */
@@ -82,7 +83,7 @@ Error get(const Tree &tree, std::string_view key, std::string *value, bool *foun
   Buffer buffer;
   if (Error error = frondb_buffer_new(buffer.out())) return error;
   if (Error error = frondb_tree_get(tree.get(), slice(key), nullptr, buffer.get(), found)) return error;
-  if (*found) value->assign(view(frondb_buffer_value(buffer.get())));
+  if (*found) value->assign(value_of(buffer));
   return {};
 }
 
@@ -102,21 +103,19 @@ Error make_batch(Batch *batch) {
   return frondb_batch_set_unpaced(batch->get());
 }
 
-Error put_bytes(frondb_db *db, const Tree &tree, std::string_view key, const std::string &bytes,
-                bool frees_space = false) {
+Error put_bytes(const Tree &tree, std::string_view key, const std::string &bytes, bool frees_space = false) {
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
   if (frees_space)
     if (Error error = frondb_batch_set_frees_space(batch.get())) return error;
-  return frondb_db_write(db, batch.get(), FRONDB_NO_SYNC);
+  return write_batch(batch, FRONDB_NO_SYNC);
 }
 
-Error put_counter(frondb_db *db, const Tree &tree, std::string_view key, uint64_t value,
-                  bool frees_space = false) {
+Error put_counter(const Tree &tree, std::string_view key, uint64_t value, bool frees_space = false) {
   std::string bytes;
   put_u64(value, &bytes);
-  return put_bytes(db, tree, key, bytes, frees_space);
+  return put_bytes(tree, key, bytes, frees_space);
 }
 
 std::vector<frondb_tree_options *> pointers(const std::vector<TreeOptions> &options) {
@@ -180,10 +179,9 @@ std::string Dictionary::tree_name(uint64_t table, uint32_t index) {
   return "mariadb/" + std::to_string(table) + "/" + std::to_string(index);
 }
 
-Error Dictionary::open(frondb_db *db) {
-  db_ = db;
-  if (Error error = open_or_make(db, TABLES, &tables_)) return error;
-  return open_or_make(db, COUNTERS, &counters_);
+Error Dictionary::open() {
+  if (Error error = open_or_make(TABLES, &tables_)) return error;
+  return open_or_make(COUNTERS, &counters_);
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
@@ -201,29 +199,38 @@ Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> 
   }
 }
 
-Error Dictionary::drop_orphans() {
-  std::set<std::string> known = {TABLES, COUNTERS};
+Error Dictionary::each_table(const std::function<Error(const std::string &, const TableRecord &)> &visit) {
   std::vector<std::string> keys;
   if (Error error = tables_of("", &keys)) return error;
   for (const std::string &key : keys) {
     TableRecord record;
     bool found;
     if (Error error = find(key, &record, &found)) return error;
-    // The record was written by a newer FronDB. Its trees are unknown, so no tree may be dropped.
-    if (record.indexes.empty()) return {};
-    for (const IndexRecord &index : record.indexes)
-      known.insert(tree_name(record.number, index.number));
+    if (!found) continue;
+    if (Error error = visit(key, record)) return error;
   }
-  List names;
-  if (Error error = frondb_db_list_trees(db_, names.out())) return error;
-  for (size_t i = 0; i < frondb_list_count(names.get()); i++) {
-    frondb_slice item;
-    if (Error error = frondb_list_get(names.get(), i, &item)) return error;
+  return {};
+}
+
+Error Dictionary::drop_orphans() {
+  std::set<std::string> known = {TABLES, COUNTERS};
+  bool is_any_unknown = false;
+  Error error = each_table([&](const std::string &, const TableRecord &record) -> Error {
+    is_any_unknown |= record.indexes.empty();
+    for (const IndexRecord &index : record.indexes) known.insert(tree_name(record.number, index.number));
+    return {};
+  });
+  // A record without indexes was written by a newer FronDB. Its trees are unknown, so no tree may be dropped.
+  if (error || is_any_unknown) return error;
+  List list;
+  std::vector<frondb_slice> names;
+  if (Error error = list_trees(&list, &names)) return error;
+  for (frondb_slice item : names) {
     std::string name(view(item));
     // Only trees of tables may be dropped.
     if (name.rfind(PREFIX, 0) != 0 || known.count(name)) continue;
     // A prepared transaction may have written to the tree; the start after its end drops the tree.
-    Error error = frondb_db_drop_tree(db_, name.c_str());
+    Error error = drop_tree(name);
     if (error && error.kind() != FRONDB_BUSY && error.kind() != FRONDB_NOT_FOUND) return error;
   }
   return {};
@@ -241,7 +248,7 @@ Error Dictionary::next_number(uint64_t *number, bool frees_space) {
   std::lock_guard<std::mutex> guard(*numbering_);
   if (Error error = get_counter(counters_, "", number)) return error;
   ++*number;
-  return put_counter(db_, counters_, "", *number, frees_space);
+  return put_counter(counters_, "", *number, frees_space);
 }
 
 Error Dictionary::make_trees(const TableRecord &record,
@@ -249,7 +256,7 @@ Error Dictionary::make_trees(const TableRecord &record,
   for (size_t i = 0; i < record.indexes.size(); i++) {
     Tree tree;
     std::string name = tree_name(record.number, record.indexes[i].number);
-    if (Error error = frondb_db_create_tree(db_, name.c_str(), options[i], tree.out())) {
+    if (Error error = create_tree(name, options[i], &tree)) {
       drop_trees(record);
       return error;
     }
@@ -266,7 +273,7 @@ void Dictionary::drop_trees(const TableRecord &record) {
   forget_changes(record.number);
   for (const IndexRecord &index : record.indexes)
     // The next start drops a tree that cannot be dropped now, since no record names it.
-    Error ignored = frondb_db_drop_tree(db_, tree_name(record.number, index.number).c_str());
+    Error ignored = drop_tree(tree_name(record.number, index.number));
 }
 
 Error Dictionary::put_record(const Batch &batch, const std::string &key, const TableRecord &record) {
@@ -282,7 +289,7 @@ Error Dictionary::create(const std::string &key, TableRecord *record,
   Batch batch;
   Error error = make_batch(&batch);
   if (!error) error = put_record(batch, key, *record);
-  if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  if (!error) error = write_batch(batch, FRONDB_SYNC);
   if (error) drop_trees(*record);
   else note_change(record->number);
   may_crash_at("create: recorded");
@@ -295,7 +302,7 @@ Error Dictionary::alter(const std::vector<TableChange> &changes) {
   for (const TableChange &change : changes)
     if (Error error = put_record(batch, change.key, change.record)) return error;
   may_crash_at("alter: not recorded");
-  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   may_crash_at("alter: recorded");
   for (const TableChange &change : changes) note_change(change.record.number);
   return {};
@@ -311,10 +318,9 @@ void Dictionary::retire(const std::vector<std::string> &names) {
     Snapshot snapshot;
     // A transaction cannot commit without a tree that it has written to, so all writers must have ended. The next call
     // drops a tree that cannot be dropped now, or the next start, since no record names it.
-    Error error = frondb_db_open_tree(db_, name.c_str(), tree.out());
-    frondb_tree *writers_of = tree.get();
-    if (!error) error = frondb_db_snapshot_behind_writers(db_, &writers_of, 1, 0, snapshot.out());
-    if (!error) error = frondb_db_drop_tree(db_, name.c_str());
+    Error error = open_tree(name, &tree);
+    if (!error) error = snapshot_behind_writers({tree.get()}, 0, &snapshot);
+    if (!error) error = drop_tree(name);
     if (error && error.kind() != FRONDB_NOT_FOUND) left.push_back(name);
   }
   changing_->retired.swap(left);
@@ -340,7 +346,7 @@ Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const Tabl
   if (Error error = frondb_txn_get(txn, tables_.get(), slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer.get(), &found))
     return error;
   TableRecord old;
-  if (!found || !old.decode(view(frondb_buffer_value(buffer.get()))) || old.number != record.number) return {};
+  if (!found || !old.decode(value_of(buffer)) || old.number != record.number) return {};
   auto is_old = [&](const IndexRecord &index) {
     return std::any_of(old.indexes.begin(), old.indexes.end(),
                        [&](const IndexRecord &other) { return other.number == index.number; });
@@ -359,7 +365,7 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
   if (Error error = put_record(batch, to, record)) return error;
   may_crash_at("rename: not recorded");
-  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   may_crash_at("rename: recorded");
   return {};
 }
@@ -381,7 +387,7 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
   if (Error error = forget(batch, record.number)) return error;
-  if (Error error = frondb_db_write(db_, batch.get(), FRONDB_SYNC)) return error;
+  if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   may_crash_at("drop: record removed");
   forget_changes(record.number);
   std::vector<std::string> names;
@@ -397,7 +403,7 @@ Error Dictionary::options_of(const TableRecord &record, std::vector<TreeOptions>
     Tree tree;
     TreeOptions of;
     std::string name = tree_name(record.number, index.number);
-    if (Error error = frondb_db_open_tree(db_, name.c_str(), tree.out())) return error;
+    if (Error error = open_tree(name, &tree)) return error;
     if (Error error = frondb_tree_options_of(tree.get(), of.out())) return error;
     options->push_back(std::move(of));
   }
@@ -420,7 +426,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   // The old trees are dropped afterwards: on a full disk TRUNCATE must work, to make space.
   if (!error) error = frondb_batch_set_frees_space(batch.get());
   if (!error) error = forget(batch, old.number);
-  if (!error) error = frondb_db_write(db_, batch.get(), FRONDB_SYNC);
+  if (!error) error = write_batch(batch, FRONDB_SYNC);
   may_crash_at("truncate: recorded");
   drop_trees(error ? record : old);
   if (!error) note_change(record.number);
@@ -432,7 +438,7 @@ Error Dictionary::counter(uint64_t table, Counter counter, uint64_t *next) {
 }
 
 Error Dictionary::keep_counter(uint64_t table, Counter counter, uint64_t next) {
-  return put_counter(db_, counters_, number_key(table) + char(counter), next);
+  return put_counter(counters_, number_key(table) + char(counter), next);
 }
 
 Error Dictionary::statistics(uint64_t table, std::string *bytes) {
@@ -442,7 +448,7 @@ Error Dictionary::statistics(uint64_t table, std::string *bytes) {
 }
 
 Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
-  return put_bytes(db_, counters_, number_key(table) + STATISTICS, bytes);
+  return put_bytes(counters_, number_key(table) + STATISTICS, bytes);
 }
 
 /** Sorts after the numbers of all tables. */
@@ -456,11 +462,11 @@ Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {
 
 Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &bytes) {
   std::string key = prepared_key(name);
-  if (!bytes.empty()) return put_bytes(db_, counters_, key, bytes);
+  if (!bytes.empty()) return put_bytes(counters_, key, bytes);
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
   if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
-  return frondb_db_write(db_, batch.get(), FRONDB_NO_SYNC);
+  return write_batch(batch, FRONDB_NO_SYNC);
 }
 
 Dictionary &dictionary() {

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,8 +61,8 @@ struct TableChange {
 
 class Dictionary {
  public:
-  /** Opens the dictionary of an open database. */
-  Error open(frondb_db *db);
+  /** Opens the dictionary of the open database. */
+  Error open();
   /** Drops trees without a record. Called once, before any new tree is made. */
   Error drop_orphans();
 
@@ -84,6 +85,9 @@ class Dictionary {
   Error drop(const std::string &key, bool *found);
   /** The keys of all tables that begin with a prefix: "db/" for a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
+  /** Calls `visit` with the key and the record of each table, until it returns an error. Skips tables that are dropped
+      meanwhile. The record of a newer FronDB has no indexes. */
+  Error each_table(const std::function<Error(const std::string &, const TableRecord &)> &visit);
   /** Replaces the trees of a table by empty ones with the same options, and resets its counters. */
   Error truncate(const std::string &key, bool *found);
 
@@ -120,7 +124,6 @@ class Dictionary {
   /** `frees_space`: trees are dropped for this number, so the write may use the reserve of a full disk. */
   Error next_number(uint64_t *number, bool frees_space = false);
 
-  frondb_db *db_ = nullptr;
   Tree tables_;
   Tree counters_;
   /** Guards the last number given to a table. */

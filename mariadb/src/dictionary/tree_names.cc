@@ -75,23 +75,17 @@ std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
 }
 
 Error TreeNames::read_dictionary() {
-  std::vector<std::string> keys;
-  if (Error error = dictionary().tables_of("", &keys)) return error;
-  for (const std::string &key : keys) {
-    TableRecord record;
-    bool found;
-    if (Error error = dictionary().find(key, &record, &found)) return error;
+  return dictionary().each_table([this](const std::string &key, const TableRecord &record) -> Error {
     for (const IndexRecord &index : record.indexes) {
       Tree tree;
       uint64_t number;
-      std::string name = Dictionary::tree_name(record.number, index.number);
       // Skip a tree that was dropped meanwhile.
-      if (Error error = frondb_db_open_tree(db(), name.c_str(), tree.out())) continue;
+      if (Error error = open_tree(Dictionary::tree_name(record.number, index.number), &tree)) continue;
       if (Error error = frondb_tree_id(tree.get(), &number)) continue;
       shapes_.emplace(number, std::make_shared<IndexShape>(IndexShape{IndexName(key, index.name), KeyReader()}));
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 }  // namespace fron

@@ -6,10 +6,12 @@
 #ifndef FRONDB_ENGINE_API_H
 #define FRONDB_ENGINE_API_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "frondb.h"
 
@@ -66,6 +68,21 @@ class Handle {
   T *handle_ = nullptr;
 };
 
+/** A list of the engine. Its items point into it. */
+template <typename Item, typename T, frondb_kind (*Free)(T *), size_t (*Count)(T *),
+          frondb_error *(*Get)(T *, size_t, Item *)>
+class ListOf : public Handle<T, Free> {
+ public:
+  size_t size() const { return Count(this->get()); }
+  /** Reads the first items, at most `most`. */
+  Error read(std::vector<Item> *items, size_t most = SIZE_MAX) const {
+    items->resize(std::min(size(), most));
+    for (size_t i = 0; i < items->size(); i++)
+      if (Error error = Get(this->get(), i, &(*items)[i])) return error;
+    return {};
+  }
+};
+
 using Options = Handle<frondb_options, frondb_options_free>;
 using Db = Handle<frondb_db, frondb_db_free>;
 using Tree = Handle<frondb_tree, frondb_tree_free>;
@@ -77,10 +94,13 @@ using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
 using Cursor = Handle<frondb_cursor, frondb_cursor_free>;
 using Buffer = Handle<frondb_buffer, frondb_buffer_free>;
 using Batch = Handle<frondb_batch, frondb_batch_free>;
-using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
 using Bulk = Handle<frondb_bulk, frondb_bulk_free>;
 using BulkWriter = Handle<frondb_bulk_writer, frondb_bulk_writer_free>;
-using List = Handle<frondb_list, frondb_list_free>;
+using List = ListOf<frondb_slice, frondb_list, frondb_list_free, frondb_list_count, frondb_list_get>;
+using Locks = ListOf<frondb_lock_info, frondb_locks, frondb_locks_free, frondb_locks_count, frondb_locks_get>;
+using Transactions = ListOf<frondb_transaction_info, frondb_transactions, frondb_transactions_free,
+                            frondb_transactions_count, frondb_transactions_get>;
+using Files = ListOf<frondb_file_info, frondb_files, frondb_files_free, frondb_files_count, frondb_files_get>;
 using Figures = Handle<frondb_figures, frondb_figures_free>;
 
 inline frondb_slice slice(std::string_view bytes) {
@@ -90,6 +110,10 @@ inline frondb_slice slice(std::string_view bytes) {
 inline std::string_view view(frondb_slice bytes) {
   return {reinterpret_cast<const char *>(bytes.data), bytes.len};
 }
+
+/** The value that the last read has put into a buffer; valid until the next read into it. */
+inline frondb_slice slice_of(const Buffer &buffer) { return frondb_buffer_value(buffer.get()); }
+inline std::string_view value_of(const Buffer &buffer) { return view(slice_of(buffer)); }
 
 }  // namespace fron
 

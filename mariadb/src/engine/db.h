@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The engine's one database: opened when the plugin is loaded, closed when the server shuts down. */
+   The engine's one database: opened when the plugin is loaded, closed when the server shuts down. Functions that need
+   no handle but the database's are here, so that their callers need not name it. */
 
 #ifndef FRONDB_ENGINE_DB_H
 #define FRONDB_ENGINE_DB_H
+
+#include <string>
 
 #include "engine/api.h"
 
@@ -18,6 +21,21 @@ frondb_db *db();
 Error open_db(const Options &options);
 /** Closes the database and frees the handle, also after an error. */
 Error close_db();
+
+// Trees by their names.
+
+Error open_tree(const std::string &name, Tree *tree);
+Error create_tree(const std::string &name, frondb_tree_options *options, Tree *tree);
+Error drop_tree(const std::string &name);
+/** The names of all trees. They point into `list`. */
+Error list_trees(List *list, std::vector<frondb_slice> *names);
+
+/** Writes a batch outside of any transaction. */
+Error write_batch(const Batch &batch, frondb_durability durability);
+
+/** Waits until every transaction that has written to one of the trees has ended, at most so long, and makes a snapshot
+    that sees what they committed. FRONDB_BUSY if a prepared transaction has not ended. */
+Error snapshot_behind_writers(const std::vector<frondb_tree *> &trees, uint64_t wait_millis, Snapshot *snapshot);
 
 }  // namespace fron
 

@@ -19,6 +19,7 @@
 #include "codec/entry_sum.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/progress.h"
 
 using namespace fron;
 
@@ -28,12 +29,6 @@ constexpr size_t SCAN_ROWS = 256;
 constexpr size_t SCAN_BYTES = 1 << 20;
 /** At most so many faults of a tree are reported. */
 constexpr size_t FAULTS_NAMED = 10;
-
-/** Reports progress to the client. Returns whether the statement was killed. */
-int32_t progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
-  thd_progress_report(static_cast<THD *>(thd), done, to_do);
-  return thd_killed(static_cast<THD *>(thd));
-}
 
 /** Reports a finding of a check to the client and to the server's log. */
 void complain(THD *thd, const char *table, const char *what) {
@@ -71,20 +66,20 @@ int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
 
 int ha_frondb::check_blocks(THD *thd, uint index) {
   frondb_tree *tree = share_->indexes[index == MAX_KEY ? 0 : tree_of(index)].tree.get();
-  fron::List faults;
-  if (Error error = frondb_tree_verify(tree, progress, thd, nullptr, faults.out())) {
+  fron::List list;
+  std::vector<frondb_slice> faults;
+  Error error = frondb_tree_verify(tree, report_progress, thd, nullptr, list.out());
+  if (!error) error = list.read(&faults, FAULTS_NAMED);
+  if (error) {
     if (error.kind() == FRONDB_CANCELLED) return HA_ADMIN_FAILED;
     complain(thd, share_->name.c_str(), error.message());
     return HA_ADMIN_FAILED;
   }
-  size_t count = frondb_list_count(faults.get());
-  for (size_t i = 0; i < std::min(count, FAULTS_NAMED); i++) {
-    frondb_slice fault;
-    if (Error error = frondb_list_get(faults.get(), i, &fault)) return HA_ADMIN_FAILED;
+  for (frondb_slice fault : faults) {
     std::string what = "index " + std::string(name_of(table, index)) + ": " + std::string(view(fault));
     complain(thd, share_->name.c_str(), what.c_str());
   }
-  return count ? HA_ADMIN_CORRUPT : HA_ADMIN_OK;
+  return faults.empty() ? HA_ADMIN_OK : HA_ADMIN_CORRUPT;
 }
 
 namespace {
@@ -106,7 +101,7 @@ int scan(THD *thd, frondb_tree *tree, frondb_snapshot *snapshot, uint64_t about,
     for (size_t i = 0; i < rows.count; i++)
       if (int result = each(rows.entries[i])) return result;
     done += rows.count;
-    if (progress(thd, "", done, std::max(done, about))) return HA_ADMIN_FAILED;
+    if (report_progress(thd, "", done, std::max(done, about))) return HA_ADMIN_FAILED;
   }
 }
 

@@ -11,10 +11,12 @@
 #include <algorithm>
 
 #include "codec/entry.h"
+#include "ddl/bulk_load.h"
 #include "ddl/index_build.h"
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/progress.h"
 #include "table/options.h"
 #include "txn/connection.h"
 #include "txn/prepared_writes.h"
@@ -27,17 +29,6 @@ namespace {
 /** Rows between two checks of KILL and reports of progress. */
 constexpr size_t ROWS_A_STEP = 128;
 constexpr size_t BYTES_A_STEP = 256 << 10;
-
-/** The argument of tell_progress(). */
-struct Merge {
-  THD *thd;
-};
-
-int32_t tell_progress(void *data, const char *, uint64_t done, uint64_t total) {
-  THD *thd = static_cast<Merge *>(data)->thd;
-  thd_progress_report(thd, done, total);
-  return thd_killed(thd);
-}
 
 /** Shows progress for as long as it lives. */
 class Progress {
@@ -68,16 +59,15 @@ int ha_frondb::begin_build(TABLE *altered, const std::shared_ptr<IndexBuild> &bu
   // Writers are locked out, so there is no transaction to wait for, except one that was prepared by XA and has lost its
   // connection. Such a transaction does not end by itself, and all other statements wait for this one.
   if (int error = check_prepared(rows)) return error;
-  Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, wait, snapshot->out());
-  if (error && error.kind() == FRONDB_BUSY)
-    return refuse_for_prepared();
+  Error error = snapshot_behind_writers({rows}, wait, snapshot);
+  if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
   if (error) return ha_error(error);
   share_->set_build(build);
   may_crash_at("build: begun");
   return 0;
 }
 
-int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writer *writer) {
+int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, Load *load) {
   THD *thd = ha_thd();
   std::string primary, key, value;
   Cursor cursor;
@@ -95,8 +85,7 @@ int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writ
       primary.assign(view(rows.entries[i].key));
       for (size_t k = 0; k < build.indexes.size(); k++) {
         built_.entry(build, k, table->record[0], primary, &key, &value);
-        if (Error error = frondb_bulk_writer_put(writer, build.indexes[k].index.tree.get(), slice(key), slice(value)))
-          return ha_error(error);
+        if (Error error = load->put(build.indexes[k].index.tree.get(), key, value)) return ha_error(error);
       }
     }
     done += rows.count;
@@ -104,33 +93,23 @@ int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, frondb_bulk_writ
   }
 }
 
-int ha_frondb::load_rows(IndexBuild &build, frondb_snapshot *at, uint64_t *duplicates) {
+int ha_frondb::load_rows(IndexBuild &build, frondb_snapshot *at, bool *has_duplicates) {
   THD *thd = ha_thd();
-  Bulk bulk;
-  frondb_bulk_writer *writer;
-  if (Error error = frondb_db_bulk_load(db(), 0, false, FRONDB_NO_SYNC, bulk.out())) return ha_error(error);
-  if (Error error = frondb_bulk_writer_new(bulk.get(), &writer)) return ha_error(error);
-  if (int error = put_rows(build, at, writer)) {
-    frondb_bulk_writer_free(writer);
-    return error;
-  }
-  if (Error error = frondb_bulk_writer_finish(writer)) return ha_error(error);
+  Load load;
+  if (Error error = load.begin(FRONDB_NO_SYNC)) return ha_error(error);
+  if (int error = put_rows(build, at, &load)) return error;
   thd_progress_next_stage(thd);
-  Merge merge = {thd};
-  Figures report;
-  if (Error error = frondb_bulk_finish(bulk.get(), tell_progress, &merge, report.out())) return ha_error(error);
-  Error error = frondb_figures_find(report.get(), "duplicates", duplicates);
-  return ha_error(error);
+  return ha_error(load.finish(report_progress, thd, has_duplicates));
 }
 
 int ha_frondb::build_indexes(const std::shared_ptr<IndexBuild> &build, frondb_snapshot *at, TABLE *altered) {
   THD *thd = ha_thd();
   Progress progress(thd, 3);
   built_.use(build);
-  uint64_t duplicates = 0;
-  if (int error = load_rows(*build, at, &duplicates)) return error;
+  bool has_duplicates;
+  if (int error = load_rows(*build, at, &has_duplicates)) return error;
   may_crash_at("build: loaded");
-  if (duplicates > 0) return find_duplicate(*build, at, altered);
+  if (has_duplicates) return find_duplicate(*build, at, altered);
   thd_progress_next_stage(thd);
   Duplicate duplicate;
   bool found = false;
@@ -173,7 +152,7 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
         bool is_there;
         frondb_tree *tree = build.indexes[k].index.tree.get();
         if (Error error = frondb_tree_get(tree, slice(key), nullptr, buffer_.get(), &is_there)) return ha_error(error);
-        if (!is_there || view(frondb_buffer_value(buffer_.get())) == value) continue;
+        if (!is_there || value_of(buffer_) == value) continue;
         return report_duplicate(altered, build.indexes[k].number, primary, at);
       }
     }
@@ -186,7 +165,7 @@ int ha_frondb::report_duplicate(TABLE *altered, uint number, std::string_view pr
   bool found;
   Error error =
       frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), at, buffer_.get(), &found);
-  if (!error && found && unpack_row(altered, share_->record.form, view(frondb_buffer_value(buffer_.get())), altered->record[0]))
+  if (!error && found && unpack_row(altered, share_->record.form, value_of(buffer_), altered->record[0]))
     print_keydup_error(altered, key, MYF(0));
   else
     my_error(ER_DUP_UNKNOWN_IN_INDEX, MYF(0), key->name.str);

@@ -164,7 +164,7 @@ class ha_frondb final : public handler {
   // Writing: write.cc, sequence.cc, auto_increment.cc.
   int insert_row(const uchar *record);
   /** Reports a row before and after a write to indexes that are being built; null where there is no row. */
-  int tell_build(const uchar *before, const std::string &primary_before, const uchar *after);
+  int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
   /** Counts a write that has added so many rows, 0 for an update. */
   void count(int64_t rows);
   int write_sequence(const uchar *record);
@@ -197,8 +197,8 @@ class ha_frondb final : public handler {
   // CHECK and statistics: admin.cc, info.cc.
   int check_blocks(THD *thd, uint index);
   int check_entries(THD *thd);
-  int tell_size(uint flag);
-  void tell_create_time();
+  int report_size(uint flag);
+  void report_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
   int count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries);
 
@@ -218,8 +218,8 @@ class ha_frondb final : public handler {
                   fron::TableRecord *record, fron::Snapshot *snapshot);
   int build_indexes(const std::shared_ptr<fron::IndexBuild> &build, frondb_snapshot *at, TABLE *altered);
   int finish_build(fron::IndexBuild &build, TABLE *altered);
-  int load_rows(fron::IndexBuild &build, frondb_snapshot *at, uint64_t *duplicates);
-  int put_rows(fron::IndexBuild &build, frondb_snapshot *at, frondb_bulk_writer *writer);
+  int load_rows(fron::IndexBuild &build, frondb_snapshot *at, bool *has_duplicates);
+  int put_rows(fron::IndexBuild &build, frondb_snapshot *at, fron::Load *load);
   int find_duplicate(fron::IndexBuild &build, frondb_snapshot *at, TABLE *altered);
   /** Reports the duplicate to the user, and returns HA_ERR_FOUND_DUPP_KEY. */
   int report_duplicate(TABLE *altered, uint number, std::string_view primary, frondb_snapshot *at);

@@ -15,25 +15,16 @@
 #include "handler/ha_frondb.h"
 
 #include <key.h>
-#include <mysql/service_progress_report.h>
 
 #include "codec/entry.h"
 #include "ddl/bulk_load.h"
 #include "engine/crash_points.h"
 #include "engine/errors.h"
+#include "engine/progress.h"
 #include "txn/connection.h"
 #include "txn/session_variables.h"
 
 using namespace fron;
-
-namespace {
-
-int32_t tell_progress(void *thd, const char *, uint64_t done, uint64_t to_do) {
-  thd_progress_report(static_cast<THD *>(thd), done, to_do);
-  return thd_killed(static_cast<THD *>(thd));
-}
-
-}  // namespace
 
 /** Called before rows are copied to this table. NO_ZERO_DATE is meant for dates that the session writes. A copy that
     changes no value, which InnoDB would do in place, must keep dates that a session with another mode has stored. The
@@ -95,7 +86,7 @@ int ha_frondb::end_load() {
   if (!load || !load->leave()) return 0;
   THD *thd = ha_thd();
   bool has_duplicates;
-  Error error = load->finish(tell_progress, thd, &has_duplicates);
+  Error error = load->finish(report_progress, thd, &has_duplicates);
   if (error && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
   if (error) return ha_error(error);
   may_crash_at("load: finished");
@@ -128,7 +119,7 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
     if (found && place != 0) {
       frondb_slice row;
       std::string_view covered;
-      frondb_slice value = frondb_buffer_value(buffer_.get());
+      frondb_slice value = slice_of(buffer_);
       if (!split_entry(slice(key), value, &row, &covered)) return encoder_.damaged(place);
       primary.assign(view(row));
       // Otherwise both rows have the same primary key, and therefore the same entry.
@@ -137,7 +128,7 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
         return ha_error(error);
     }
     if (!found) return ha_internal("a row that was loaded is missing");
-    frondb_slice row = frondb_buffer_value(buffer_.get());
+    frondb_slice row = slice_of(buffer_);
     if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return encoder_.damaged(place);
     for (uint k = 0; k < table->s->keys; k++)
       if (tree_of(k) == place) use_.connection->duplicate_key = k;

@@ -32,7 +32,7 @@ int ha_frondb::write_sequence(const uchar *record) {
   if (Error error = frondb_batch_new(batch.out())) return ha_error(error);
   frondb_tree *rows = share_->indexes[0].tree.get();
   if (Error error = frondb_batch_put(batch.get(), rows, slice(current_), slice(row))) return ha_error(error);
-  if (Error error = frondb_db_write(db(), batch.get(), FRONDB_NO_SYNC)) return ha_error(error);
+  if (Error error = write_batch(batch, FRONDB_NO_SYNC)) return ha_error(error);
   share_->rows->set(1);
   count(0);
   return 0;
@@ -45,5 +45,5 @@ int ha_frondb::read_sequence(uchar *record) {
   frondb_tree *rows = share_->indexes[0].tree.get();
   if (Error error = frondb_tree_get(rows, slice(current_), nullptr, buffer_.get(), &found)) return ha_error(error);
   if (!found) return HA_ERR_END_OF_FILE;
-  return unpack_row(table, share_->record.form, view(frondb_buffer_value(buffer_.get())), record) ? 0 : encoder_.damaged(0);
+  return unpack_row(table, share_->record.form, value_of(buffer_), record) ? 0 : encoder_.damaged(0);
 }

@@ -4,14 +4,10 @@
 
 #include "inspect/lock_rows.h"
 
-#include <algorithm>
-
 #include "engine/db.h"
 
 namespace fron {
 namespace {
-
-using Locks = Handle<frondb_locks, frondb_locks_free>;
 
 const char *area_name(frondb_lock_area area) {
   switch (area) {
@@ -41,13 +37,10 @@ LockRow row_of(const frondb_lock_info &info, TreeNames *names) {
 }
 
 Error rows_of(const Locks &locks, TreeNames *names, std::vector<LockRow> *rows) {
-  size_t count = std::min(frondb_locks_count(locks.get()), LOCK_ROWS_MAX);
-  rows->reserve(count);
-  for (size_t i = 0; i < count; i++) {
-    frondb_lock_info info;
-    if (Error error = frondb_locks_get(locks.get(), i, &info)) return error;
-    rows->push_back(row_of(info, names));
-  }
+  std::vector<frondb_lock_info> infos;
+  if (Error error = locks.read(&infos, LOCK_ROWS_MAX)) return error;
+  rows->reserve(infos.size());
+  for (const frondb_lock_info &info : infos) rows->push_back(row_of(info, names));
   return {};
 }
 

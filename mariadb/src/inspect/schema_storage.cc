@@ -20,7 +20,6 @@ namespace {
 using namespace Show;
 // The server has another class of that name.
 using Number = Show::ULonglong;
-using Files = Handle<frondb_files, frondb_files_free>;
 
 constexpr uint NAME_CHARS = 64;
 
@@ -52,22 +51,17 @@ ST_FIELD_INFO files_fields[] = {Column("FILE", Varchar(512), NOT_NULL), Column("
 
 /** The indexes of all tables by the names of their trees. */
 Error index_names(std::map<std::string, IndexName> *names) {
-  std::vector<std::string> keys;
-  if (Error error = dictionary().tables_of("", &keys)) return error;
-  for (const std::string &key : keys) {
-    TableRecord record;
-    bool found;
-    if (Error error = dictionary().find(key, &record, &found)) return error;
+  return dictionary().each_table([names](const std::string &key, const TableRecord &record) -> Error {
     for (const IndexRecord &index : record.indexes)
       names->emplace(Dictionary::tree_name(record.number, index.number), IndexName(key, index.name));
-  }
-  return {};
+    return {};
+  });
 }
 
 /** Reads a tree's statistics; `found` is false if the tree was dropped meanwhile. */
 Error tree_figures(const std::string &name, uint64_t *id, Figures *figures, bool *found) {
   Tree tree;
-  Error error = frondb_db_open_tree(db(), name.c_str(), tree.out());
+  Error error = open_tree(name, &tree);
   if (!error) error = frondb_tree_id(tree.get(), id);
   if (!error) error = frondb_tree_stats(tree.get(), figures->out());
   *found = !error;
@@ -100,12 +94,11 @@ int fill_trees(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
   if (!may_look(thd)) return 0;
   std::map<std::string, IndexName> names;
   if (Error error = index_names(&names)) return schema_error(error);
-  List trees;
-  if (Error error = frondb_db_list_trees(db(), trees.out())) return schema_error(error);
-  for (size_t i = 0; i < frondb_list_count(trees.get()); i++) {
+  List list;
+  std::vector<frondb_slice> trees;
+  if (Error error = list_trees(&list, &trees)) return schema_error(error);
+  for (frondb_slice tree : trees) {
     if (thd_killed(thd)) return 1;
-    frondb_slice tree;
-    if (Error error = frondb_list_get(trees.get(), i, &tree)) return schema_error(error);
     std::string key(view(tree));
     auto name = names.find(key);
     bool failed = false;
@@ -127,11 +120,11 @@ const char *kind_name(frondb_file_kind kind) {
 
 int fill_files(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
   if (!may_look(thd)) return 0;
-  Files files;
-  if (Error error = frondb_db_files(db(), files.out())) return schema_error(error);
-  for (size_t i = 0; i < frondb_files_count(files.get()); i++) {
-    frondb_file_info info;
-    if (Error error = frondb_files_get(files.get(), i, &info)) return schema_error(error);
+  Files list;
+  std::vector<frondb_file_info> files;
+  if (Error error = frondb_db_files(db(), list.out())) return schema_error(error);
+  if (Error error = list.read(&files)) return schema_error(error);
+  for (const frondb_file_info &info : files) {
     SchemaRow row(thd, tables->table);
     row.text(info.path).text(kind_name(info.kind)).number(info.bytes).number(info.allocated_bytes);
     if (row.store()) return 1;

@@ -10,8 +10,6 @@
 namespace fron {
 namespace {
 
-using Transactions = Handle<frondb_transactions, frondb_transactions_free>;
-
 const char *isolation_name(frondb_isolation isolation) {
   switch (isolation) {
     case FRONDB_READ_UNCOMMITTED: return "READ UNCOMMITTED";
@@ -27,9 +25,9 @@ const char *isolation_name(frondb_isolation isolation) {
 Error transactions(std::vector<TransactionRow> *rows) {
   Transactions list;
   if (Error error = frondb_db_transactions(db(), list.out())) return error;
-  for (size_t i = 0; i < frondb_transactions_count(list.get()); i++) {
-    frondb_transaction_info info;
-    if (Error error = frondb_transactions_get(list.get(), i, &info)) return error;
+  std::vector<frondb_transaction_info> infos;
+  if (Error error = list.read(&infos)) return error;
+  for (const frondb_transaction_info &info : infos) {
     TransactionRow row;
     row.transaction = info.transaction;
     bool is_prepared = info.xid.data != nullptr;

@@ -55,7 +55,7 @@ int init(void *place) {
   Options options;
   if (Error error = make_options(&options)) return refuse("the options are invalid", error.message());
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
-  if (Error error = dictionary().open(db()))
+  if (Error error = dictionary().open())
     return refuse("cannot read the tables' dictionary", Sentence(error).text());
   if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);

@@ -177,13 +177,11 @@ Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *re
   GroupCounter counter(tree, cutter, size);
   std::vector<std::string> borders(1);
   if (rows > WHOLE_MAX) {
-    List keys;
-    if (Error error = frondb_tree_split_keys(tree, size.intervals, keys.out())) return error;
-    for (size_t i = 0; i < frondb_list_count(keys.get()); i++) {
-      frondb_slice key;
-      if (Error error = frondb_list_get(keys.get(), i, &key)) return error;
-      borders.emplace_back(view(key));
-    }
+    List list;
+    std::vector<frondb_slice> keys;
+    if (Error error = frondb_tree_split_keys(tree, size.intervals, list.out())) return error;
+    if (Error error = list.read(&keys)) return error;
+    for (frondb_slice key : keys) borders.emplace_back(view(key));
   }
   std::vector<double> groups;
   double entries = double(std::max<uint64_t>(1, rows));

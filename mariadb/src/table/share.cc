@@ -57,8 +57,7 @@ int Share::open(const TABLE *table, const std::string &of) {
   indexes.resize(expected);
   for (size_t i = 0; i < expected; i++) {
     std::string name = Dictionary::tree_name(record.number, record.indexes[i].number);
-    if (Error error = frondb_db_open_tree(db(), name.c_str(), indexes[i].tree.out()))
-      return ha_error(error);
+    if (Error error = open_tree(name, &indexes[i].tree)) return ha_error(error);
   }
   for (uint k = 0; k < table->s->keys; k++) {
     Index &index = indexes[tree_of(table, k)];

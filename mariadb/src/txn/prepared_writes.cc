@@ -24,7 +24,7 @@ int check_prepared(frondb_tree *rows) {
   Snapshot snapshot;
   // Does not wait. FRONDB_BUSY can only mean a prepared transaction: the server keeps other writers out, except the
   // own transaction of a statement that fails.
-  Error error = frondb_db_snapshot_behind_writers(db(), &rows, 1, 0, snapshot.out());
+  Error error = snapshot_behind_writers({rows}, 0, &snapshot);
   return error.kind() == FRONDB_BUSY ? refuse_for_prepared() : 0;
 }
 
@@ -44,8 +44,7 @@ int check_prepared(const std::string &key) {
     if (!found || record.indexes.empty()) continue;
     Tree rows;
     // Every change of a table changes its tree of rows too. A tree that cannot be opened has no writers.
-    std::string name = Dictionary::tree_name(record.number, record.indexes[0].number);
-    if (Error error = frondb_db_open_tree(db(), name.c_str(), rows.out())) continue;
+    if (Error error = open_tree(Dictionary::tree_name(record.number, record.indexes[0].number), &rows)) continue;
     if (int error = check_prepared(rows.get())) return error;
   }
   return 0;
