@@ -46,8 +46,8 @@ bool BuiltEntries::entry(const IndexBuild &build, size_t i, const uchar *record,
   return is_unique;
 }
 
-int BuiltEntries::tell(const std::shared_ptr<IndexBuild> &build, frondb_txn *txn, const uchar *before,
-                       const std::string &primary_before, const uchar *after, const std::string &primary_after) {
+int BuiltEntries::notify(const std::shared_ptr<IndexBuild> &build, frondb_txn *txn, const uchar *before,
+                         const std::string &primary_before, const uchar *after, const std::string &primary_after) {
   use(build);
   std::string old_key, old_value, key, value;
   for (size_t i = 0; i < build->indexes.size(); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Entries for indexes that an ALTER is building, encoded with the fields of one handler's TABLE, and what a writer
-   tells the build about each row it writes. */
+   Entries for indexes that an ALTER is building, encoded with the fields of one handler's TABLE, and the
+   notification of the build about each row that a writer writes. */
 
 #ifndef FRONDB_HANDLER_BUILT_ENTRIES_H
 #define FRONDB_HANDLER_BUILT_ENTRIES_H
@@ -26,10 +26,10 @@ class BuiltEntries {
   /** Key and value of a row's entry. Returns whether no other row may have the key. */
   bool entry(const IndexBuild &build, size_t index, const uchar *record, const std::string &primary, std::string *key,
              std::string *value);
-  /** Tells the build of a row as it was and as it is now; null for a row that was not or is no more. Returns 0 or an
+  /** Notifies the build of a write to a row. `before` is null for an insert, `after` for a delete. Returns 0 or an
       HA_ERR_ number. */
-  int tell(const std::shared_ptr<IndexBuild> &build, frondb_txn *txn, const uchar *before,
-           const std::string &primary_before, const uchar *after, const std::string &primary_after);
+  int notify(const std::shared_ptr<IndexBuild> &build, frondb_txn *txn, const uchar *before,
+             const std::string &primary_before, const uchar *after, const std::string &primary_after);
 
  private:
   RowEncoder *encoder_ = nullptr;

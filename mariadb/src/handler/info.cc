@@ -51,10 +51,10 @@ int ha_frondb::info(uint flag) {
       // One measurement serves all handlers, and comes before its results are used.
       if (int error = share_->measure_if_stale(table)) return error;
     if (flag & HA_STATUS_VARIABLE)
-      if (int error = tell_size(flag)) return error;
+      if (int error = report_size(flag)) return error;
     if (flag & HA_STATUS_CONST) {
       stats.block_size = BLOCK_BYTES;
-      tell_create_time();
+      report_create_time();
     }
     if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) share_->give_statistics(table);
     if (flag & HA_STATUS_TIME) stats.update_time = share_->update_time;
@@ -63,7 +63,7 @@ int ha_frondb::info(uint flag) {
   });
 }
 
-int ha_frondb::tell_size(uint flag) {
+int ha_frondb::report_size(uint flag) {
   stats.records = ha_rows(std::max<int64_t>(0, share_->rows->rows()));
   // The optimizer takes 0 as exact, and would not read the table.
   if (stats.records == 0 && !(flag & (HA_STATUS_TIME | HA_STATUS_OPEN))) stats.records = 1;
@@ -81,7 +81,7 @@ int ha_frondb::tell_size(uint flag) {
 }
 
 /** The table was created when the server wrote its definition file. */
-void ha_frondb::tell_create_time() {
+void ha_frondb::report_create_time() {
   if (stats.create_time) return;
   char path[FN_REFLEN];
   MY_STAT found;

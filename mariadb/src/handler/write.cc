@@ -35,7 +35,7 @@ int ha_frondb::write_row(const uchar *record) {
 int ha_frondb::insert_row(const uchar *record) {
   if (int error = writer_.insert(use_.connection, record)) return error;
   if (share_->has_hidden_key) current_ = writer_.primary();
-  return tell_build(nullptr, {}, record);
+  return notify_build(nullptr, {}, record);
 }
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
@@ -44,7 +44,7 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
   if (leaves_comparing(ha_thd()) && is_same_row(table, before, after)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = guarded([&] {
     if (int failed = writer_.change(use_.connection, before, after, current_)) return failed;
-    return tell_build(before, writer_.primary_before(), after);
+    return notify_build(before, writer_.primary_before(), after);
   });
   if (error) return error;
   count(0);
@@ -54,16 +54,16 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
 int ha_frondb::delete_row(const uchar *record) {
   int error = guarded([&] {
     if (int failed = writer_.remove(use_.connection, record, current_)) return failed;
-    return tell_build(record, writer_.primary(), nullptr);
+    return notify_build(record, writer_.primary(), nullptr);
   });
   if (!error) count(-1);
   return error;
 }
 
-int ha_frondb::tell_build(const uchar *before, const std::string &primary_before, const uchar *after) {
+int ha_frondb::notify_build(const uchar *before, const std::string &primary_before, const uchar *after) {
   std::shared_ptr<IndexBuild> build = share_->build();
   if (!build) return 0;
-  return built_.tell(build, use_.connection->txn(), before, primary_before, after, writer_.primary());
+  return built_.notify(build, use_.connection->txn(), before, primary_before, after, writer_.primary());
 }
 
 void ha_frondb::count(int64_t rows) {

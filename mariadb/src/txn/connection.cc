@@ -233,7 +233,7 @@ int Connection::finish(MYSQL_THD thd) {
   if (order_error_) {
     int error = ha_error(order_error_);
     // The binary log or the user has decided: a prepared transaction must be committed.
-    if (prepared_ && order_error_.kind() != FRONDB_NOT_FOUND) owe(prepared_, true);
+    if (prepared_ && order_error_.kind() != FRONDB_NOT_FOUND) retry_later(prepared_, true);
     return error;
   }
   thd_wakeup_subsequent_commits(thd, 0);
@@ -251,7 +251,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   error ? counts_.roll_back() : counts_.commit();
   if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
   end();
-  pay();
+  run_retries();
   may_crash_at("commit: done");
   return error;
 }
@@ -260,7 +260,7 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
   if (ends_transaction(thd, all)) {
     Error error = frondb_txn_rollback(txn_.get());
-    if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) owe(prepared_, false);
+    if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) retry_later(prepared_, false);
     counts_.roll_back();
     if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
     end();

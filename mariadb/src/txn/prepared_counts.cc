@@ -62,9 +62,10 @@ Error settle(const XidName &name, bool is_commit) {
 template <typename Work>
 void figure(Work work) noexcept {
   try {
-    if (Error error = work()) sql_print_warning("FronDB: cannot correct the row count of a table: %s", error.message());
+    if (Error error = work())
+      sql_print_warning("FronDB: cannot correct the row count of a table, so its estimate is off: %s", error.message());
   } catch (const std::exception &) {
-    sql_print_warning("FronDB: cannot correct the row count of a table: out of memory");
+    sql_print_warning("FronDB: cannot correct the row count of a table, so its estimate is off: out of memory");
   }
 }
 

@@ -32,16 +32,18 @@ Error decide(const XidName &xid, bool is_commit) {
                    : Error(frondb_db_rollback_prepared(db(), xid.bytes()));
 }
 
-/** Decisions to retry, and the checkpoints of commits that may be confirmed only after them. */
-class Debts {
+/** Commits and rollbacks of prepared transactions that failed, to be retried, and the binary log's
+    checkpoints, which may be confirmed only when none of them is left. */
+class Retries {
  public:
   void add(const XidName &xid, bool is_commit) {
     std::lock_guard<std::mutex> guard(mutex_);
     try {
       decisions_.push_back({xid, is_commit});
-      exist_ = true;
+      are_pending_ = true;
     } catch (const std::bad_alloc &) {
-      sql_print_error("FronDB: out of memory to retry a commit that failed; the transaction is still prepared");
+      sql_print_error("FronDB: out of memory to retry the end of a transaction, which stays prepared: restart the "
+                      "server");
     }
   }
 
@@ -50,15 +52,16 @@ class Debts {
     std::lock_guard<std::mutex> guard(mutex_);
     try {
       checkpoints_.push_back(checkpoint);
-      exist_ = true;
+      are_pending_ = true;
       return true;
     } catch (const std::bad_alloc &) {
       return false;
     }
   }
 
-  void pay();
-  bool exist() const { return exist_; }
+  /** Retries the decisions, then confirms the checkpoints if no decision is left. */
+  void run();
+  bool are_pending() const { return are_pending_; }
 
  private:
   struct Decision {
@@ -66,16 +69,16 @@ class Debts {
     bool is_commit;
   };
 
-  bool carry_out();
+  bool retry_decisions();
 
   std::mutex mutex_;
   std::vector<Decision> decisions_;
   std::vector<void *> checkpoints_;
-  std::atomic<bool> exist_{false};
+  std::atomic<bool> are_pending_{false};
 };
 
-/** Retries all decisions. Returns whether none is left. */
-bool Debts::carry_out() {
+/** Returns whether no decision is left. */
+bool Retries::retry_decisions() {
   auto is_done = [](const Decision &one) {
     Error error = decide(one.xid, one.is_commit);
     return !error || error.kind() == FRONDB_NOT_FOUND;
@@ -84,33 +87,34 @@ bool Debts::carry_out() {
   return decisions_.empty();
 }
 
-void Debts::pay() {
+void Retries::run() {
   std::vector<void *> confirmed;
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    if (!carry_out()) return;
+    if (!retry_decisions()) return;
     if (!checkpoints_.empty()) {
       // Every commit_ordered() so far is in the engine's log, so one sync covers all. A checkpoint that is not
       // confirmed costs disk space; one that is confirmed too early loses commits.
       if (Error error = frondb_db_sync(db())) {
-        sql_print_error("FronDB: cannot confirm a checkpoint of commits yet: %s", error.message());
+        sql_print_error("FronDB: cannot confirm a checkpoint of commits yet: %s",
+                        error.message());
         return;
       }
     }
     confirmed.swap(checkpoints_);
-    exist_ = false;
+    are_pending_ = false;
   }
   for (void *checkpoint : confirmed) commit_checkpoint_notify_ha(checkpoint);
 }
 
-Debts debts;
+Retries retries;
 
 void commit_checkpoint_request(void *cookie) {
-  if (!debts.add(cookie)) {
+  if (!retries.add(cookie)) {
     sql_print_error("FronDB: out of memory for a checkpoint of commits; the binary log is kept until a restart");
     return;
   }
-  debts.pay();
+  retries.run();
 }
 
 /** The last name that the server's recovery has received. The server asks until it gets fewer names than it wanted, and
@@ -118,15 +122,17 @@ void commit_checkpoint_request(void *cookie) {
 XidName recovered_to;
 
 int recover(handlerton *, XID *xids, uint count) {
-  List names;
-  if (Error error = frondb_db_prepared(db(), names.out())) {
+  List list;
+  std::vector<frondb_slice> names;
+  Error error = frondb_db_prepared(db(), list.out());
+  if (!error) error = list.read(&names);
+  if (error) {
     sql_print_error("FronDB: cannot list prepared transactions: %s", error.message());
     return 0;
   }
   uint found = 0;
-  frondb_slice name;
-  for (size_t i = 0; found < count && i < frondb_list_count(names.get()); i++) {
-    if (Error error = frondb_list_get(names.get(), i, &name)) break;
+  for (frondb_slice name : names) {
+    if (found == count) break;
     // The names are sorted by their bytes.
     if (view(name) <= view(recovered_to.bytes())) continue;
     if (decode_xid(name, &xids[found])) found++;
@@ -152,10 +158,10 @@ int rollback_by_xid(handlerton *, XID *xid) { return decide_by_xid(xid, false); 
 
 }  // namespace
 
-void owe(const XidName &xid, bool is_commit) { debts.add(xid, is_commit); }
+void retry_later(const XidName &xid, bool is_commit) { retries.add(xid, is_commit); }
 
-void pay() {
-  if (debts.exist()) debts.pay();
+void run_retries() {
+  if (retries.are_pending()) retries.run();
 }
 
 void set_xa_hooks(handlerton *ht) {
