@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use frondb_mariadb_harness::{Client, Options, Server};
 
 const ER_NO_SUCH_TABLE_IN_ENGINE: u16 = 1932;
-const WARNING: &str = "FronDB: tables with a definition and no rows: ";
+const WARNING: &str = "FronDB: tables with a definition but without data: ";
 /// A search that takes longer than this does not end.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -74,7 +74,7 @@ fn tables_without_rows_are_named_at_the_start() {
     let log = log_of_search(&server, before);
     let line = log.lines().find(|line| line.contains(WARNING)).unwrap();
     let names =
-        "`test`.`parts`, `test`.`plain`, `test`.`s`, `test`.`with spaces`; mariadb-backup leaves";
+        "`test`.`parts`, `test`.`plain`, `test`.`s`, `test`.`with spaces`; mariadb-backup does";
     assert!(line.contains(names), "{line}");
     assert!(line.contains("#frondb") && line.contains("DROP TABLE"), "{line}");
     assert_eq!(log.matches(WARNING).count(), 1, "{log}");
@@ -84,7 +84,7 @@ fn tables_without_rows_are_named_at_the_start() {
         let error = client.query(format!("SELECT * FROM {table}")).unwrap_err();
         assert_eq!(error.code(), Some(ER_NO_SUCH_TABLE_IN_ENGINE), "{table}: {error}");
         let said = warnings(&mut client);
-        assert!(said.contains("mariadb-backup leaves FronDB's files out"), "{table}: {said}");
+        assert!(said.contains("mariadb-backup does not copy FronDB's files"), "{table}: {said}");
     }
     client
         .run(["SELECT * FROM theirs", "DROP TABLE plain, parts, `with spaces`", "DROP SEQUENCE s"])

@@ -124,8 +124,8 @@ fn a_plugin_for_another_server_says_so_and_the_server_runs() {
         file[at..at + 8].copy_from_slice(&((entries - 1) * 8).to_le_bytes());
     });
     let sentence = format!(
-        "FronDB: this server is not the one it was built for: the server's class `handler` has {entries} entries, \
-         and FronDB was built with headers where it has {}",
+        "FronDB: this server differs from the one that FronDB was built for: the server's class \
+         `handler` has {entries} entries, and FronDB was built with headers where it has {}",
         entries - 1
     );
     is_refused(&mut server, smaller, &sentence);

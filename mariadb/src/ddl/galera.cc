@@ -30,8 +30,8 @@ bool is_rewritten(MYSQL_THD thd) {
 bool is_refused_in_cluster(MYSQL_THD thd, const HA_CREATE_INFO *info) {
   if (!WSREP(thd) || info->options & HA_LEX_CREATE_TMP_TABLE || is_rewritten(thd)) return false;
   my_printf_error(ER_GALERA_REPLICATION_NOT_SUPPORTED,
-                  "Galera does not replicate rows of FronDB: take InnoDB, or SET SESSION wsrep_on=OFF for a table of "
-                  "this node alone",
+                  "Galera does not replicate FronDB tables: use InnoDB, or SET SESSION wsrep_on=OFF to create the table "
+                  "on this node only",
                   MYF(0));
   return true;
 }

@@ -69,7 +69,8 @@ void drop_database(handlerton *, char *path) {
   bool found;
   Error error = dictionary().tables_of(prefix, &keys);
   for (size_t i = 0; i < keys.size() && !error; i++) error = dictionary().drop(keys[i], &found);
-  if (error) sql_print_warning("FronDB: DROP DATABASE could not drop all tables: %s", error.message());
+  if (error)
+    sql_print_warning("FronDB: DROP DATABASE could not drop all tables of %s: %s", prefix.c_str(), error.message());
 }
 
 /** Called after a crash in an ALTER. Returns 0 if the table has the new definition. */
@@ -93,13 +94,13 @@ int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, u
 int signal_ddl_recovery_done(handlerton *) {
   // The tables work also if the space of orphaned trees cannot be freed.
   if (Error error = dictionary().drop_orphans())
-    sql_print_warning("FronDB: cannot drop trees that belong to no table: %s", error.message());
+    sql_print_warning("FronDB: cannot drop the trees of dropped tables; the next start tries again: %s", error.message());
   // Do not drop them: the server may have been started before all files of a restored copy were in place.
   std::set<std::string> names;
   if (Error error = undefined_tables(&names))
     sql_print_warning("FronDB: cannot search for tables without a definition: %s", error.message());
   for (const std::string &name : names)
-    sql_print_warning("FronDB: %s has rows and no file %s.frm: DROP TABLE gives its space back",
+    sql_print_warning("FronDB: %s has data but no definition file %s.frm: restore the file, or free the space with DROP TABLE",
                       sql_name(name).c_str(), name.c_str());
   look_for_lost_tables();
   return 0;

@@ -34,9 +34,9 @@ constexpr char DEFINITION[] = ".frm";
 constexpr size_t NAMED_MAX = 10;
 
 /** The cause and the remedy: for many tables in the log, for one table in a statement. */
-constexpr char WHY[] = "mariadb-backup leaves FronDB's files out";
+constexpr char WHY[] = "mariadb-backup does not copy FronDB's files";
 constexpr char WHAT_TO_DO[] =
-    "stop the server and put the folder #frondb of the same moment back, copied while that server was stopped, or "
+    "stop the server and restore the folder #frondb of the same moment, copied while the server was stopped, or use "
     "DROP TABLE";
 
 /** An open file; closed with it. */
@@ -136,7 +136,7 @@ class Search {
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::exception &) {
-      sql_print_warning("FronDB: cannot search for tables without rows: no thread");
+      sql_print_warning("FronDB: cannot search for tables without data: cannot create a thread");
     }
   }
   void stop() {
@@ -151,7 +151,7 @@ class Search {
     try {
       look();
     } catch (const std::bad_alloc &) {
-      sql_print_warning("FronDB: cannot search for tables without rows: out of memory");
+      sql_print_warning("FronDB: cannot search for tables without data: out of memory");
     }
     my_thread_end();
   }
@@ -163,7 +163,7 @@ class Search {
     while (const char *name = error ? nullptr : databases.next())
       if (*name != '.' && *name != '#') look_in(name, known, &lost);
     if (lost.empty() || stops_) {
-      if (error) sql_print_warning("FronDB: cannot search for tables without rows: %s", error.message());
+      if (error) sql_print_warning("FronDB: cannot search for tables without data: %s", error.message());
       return;
     }
     // A statement may have made or dropped a table between the two searches.
@@ -203,7 +203,7 @@ class Search {
       }
       names += (named++ ? ", " : "") + sql_name(name);
     }
-    sql_print_warning("FronDB: tables with a definition and no rows: %s; %s: %s", names.c_str(), WHY, WHAT_TO_DO);
+    sql_print_warning("FronDB: tables with a definition but without data: %s; %s: %s", names.c_str(), WHY, WHAT_TO_DO);
   }
 
   std::thread thread_;
@@ -240,7 +240,7 @@ void explain_lost_table(const std::string &name) {
   THD *thd = _current_thd();
   if (!thd) return;
   push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_NO_SUCH_TABLE_IN_ENGINE,
-                      "FronDB has no rows of %s; %s: %s", sql_name(name).c_str(), WHY, WHAT_TO_DO);
+                      "FronDB has no data of %s; %s: %s", sql_name(name).c_str(), WHY, WHAT_TO_DO);
 }
 
 }  // namespace fron

@@ -160,28 +160,28 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
   // The row of a sequence has a fixed hidden key, which a table might give to another row.
   if (create->sequence || is_sequence()) return "SEQUENCE";
   if (altered->versioned() || table->versioned()) return "SYSTEM VERSIONING";
-  if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS)) return "rows would change";
+  if (wanted & ~(OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS)) return "rows must be rewritten";
   if (wanted & OF_COLUMNS) {
-    if (wanted & OF_ADDED_INDEX) return "columns and new indexes in one statement";
+    if (wanted & OF_ADDED_INDEX) return "the statement changes columns and adds indexes";
     if (info->error_if_not_empty || !keeps_rows(table, altered, info, share_->record.form.layout))
-      return "rows would change";
+      return "rows must be rewritten";
   } else if (!same_records(table, altered)) {
-    return "rows would change";
+    return "rows must be rewritten";
   }
-  if (!same_primary(table, altered, info)) return "the primary key would change";
+  if (!same_primary(table, altered, info)) return "the primary key changes";
   // New options apply only to trees that are written anew.
-  if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return "rows would be stored otherwise";
+  if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return "rows must be rewritten with other storage options";
   // How low the counter may become depends on the rows. All partitions must give the same answer: the server takes the
   // smallest of them, and this answer is not the smallest.
   bool is_partition = share_->name.find(PARTITION) != std::string::npos;
   if (create->used_fields & HA_CREATE_USED_AUTO &&
       (is_partition || create->auto_increment_value < share_->auto_increment))
-    return "AUTO_INCREMENT would become lower";
+    return "AUTO_INCREMENT becomes lower";
   // A copy calls create(), which refuses the option.
   if (asks_for_encryption(altered->s)) return "ENCRYPTED=YES";
   if (!(wanted & OF_ADDED_INDEX)) return nullptr;
-  if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE removes rows";
-  return can_build(altered, info) ? nullptr : "an index of a virtual column";
+  if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE may remove rows";
+  return can_build(altered, info) ? nullptr : "a new index contains a virtual column";
 }
 
 bool ha_frondb::can_convert_nocopy(const Field &field, const Column_definition &wanted) const {
@@ -226,7 +226,7 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
       continue;
     }
     uint old = index_of_name(table, old_name(info, key.name.str));
-    if (old == MAX_KEY) return ha_internal("ALTER TABLE keeps an index that FronDB does not have");
+    if (old == MAX_KEY) return ha_internal("ALTER TABLE keeps an index that FronDB's dictionary does not have");
     keep(tree_of(old), key.name.str);
   }
   for (size_t i = 0; i < before.size(); i++)

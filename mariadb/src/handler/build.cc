@@ -143,7 +143,7 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
     if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
     frondb_rows rows;
     if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
-    if (rows.count == 0) return ha_internal("duplicate keys were found and then not found");
+    if (rows.count == 0) return ha_internal("duplicate keys were counted, but a second read of the rows found none");
     for (size_t i = 0; i < rows.count; i++) {
       if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return encoder_.damaged(0);
       primary.assign(view(rows.entries[i].key));

@@ -127,7 +127,7 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
       if (Error error = frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), nullptr, buffer_.get(), &found))
         return ha_error(error);
     }
-    if (!found) return ha_internal("a row that was loaded is missing");
+    if (!found) return ha_internal("a row of a duplicate key is missing after the load");
     frondb_slice row = slice_of(buffer_);
     if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return encoder_.damaged(place);
     for (uint k = 0; k < table->s->keys; k++)

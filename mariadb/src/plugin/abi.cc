@@ -32,10 +32,10 @@ size_t bytes_of(const void *address, const char *name) {
 std::string abi_difference() {
   constexpr const char *THEIRS = "_ZTV7handler";
   void *theirs = dlsym(RTLD_DEFAULT, THEIRS);
-  if (!theirs) return "the server does not show its class `handler`";
+  if (!theirs) return "the server does not export its class `handler`";
   size_t expected = bytes_of(own_table, "_ZTV9ha_frondb"), found = bytes_of(theirs, THEIRS);
   if (found == 0 || expected == 0 || found == expected)
-    return can_see_foreign_keys() ? "" : "the server's list of a statement's keys lies elsewhere";
+    return can_see_foreign_keys() ? "" : "a statement's list of keys is at another place in the server's memory";
   return "the server's class `handler` has " + std::to_string(found / sizeof(void *)) +
          " entries, and FronDB was built with headers where it has " +
          std::to_string(expected / sizeof(void *));

@@ -47,8 +47,8 @@ int init(void *place) {
   auto ht = static_cast<handlerton *>(place);
   set_hton(ht);
   std::string difference = abi_difference();
-  if (!difference.empty()) return refuse("this server is not the one it was built for", difference.c_str());
-  if (Error error = listen_to_engine()) return refuse("cannot set the engine's log", error.message());
+  if (!difference.empty()) return refuse("this server differs from the one that FronDB was built for", difference.c_str());
+  if (Error error = listen_to_engine()) return refuse("cannot direct the engine's messages to the error log", error.message());
   // A running server (INSTALL SONAME) no longer owns the memory of this list, so it must not grow then.
   if (!mysqld_server_started) ignore_db_dirs_append(DATABASE_DIR);
   Starting starting;
@@ -56,7 +56,7 @@ int init(void *place) {
   if (Error error = make_options(&options)) return refuse("the options are invalid", error.message());
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
-    return refuse("cannot read the tables' dictionary", Sentence(error).text());
+    return refuse("cannot open the dictionary of tables", Sentence(error).text());
   if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
   ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;

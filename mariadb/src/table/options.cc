@@ -105,12 +105,12 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
   if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
   if (!ignored.empty())
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
-                        "FronDB ignores %s: COMPRESSION='...' says how a table is compressed, and "
-                        "frondb_default_compression where that is not given",
+                        "FronDB ignores %s: set the table's option COMPRESSION='...', or the variable "
+                        "frondb_default_compression",
                         ignored.c_str());
   if (has_key)
     push_warning(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,
-                 "FronDB ignores ENCRYPTION_KEY_ID: it encrypts no table");
+                 "FronDB ignores ENCRYPTION_KEY_ID: it does not encrypt tables");
 }
 
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {

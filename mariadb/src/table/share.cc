@@ -51,9 +51,9 @@ int Share::open(const TABLE *table, const std::string &of) {
   has_hidden_key = fron::has_hidden_key(table);
   size_t expected = table->s->keys + (has_hidden_key ? 1 : 0);
   if (record.indexes.size() != expected)
-    return ha_internal("FronDB's dictionary has other indexes than the table's definition");
+    return ha_internal("the table's definition has other indexes than FronDB's dictionary: restore both from the same backup");
   if (!is_layout_of(record.form.layout, table->s->fields))
-    return ha_internal("FronDB's dictionary has other columns than the table's definition");
+    return ha_internal("the table's definition has other columns than FronDB's dictionary: restore both from the same backup");
   indexes.resize(expected);
   for (size_t i = 0; i < expected; i++) {
     std::string name = Dictionary::tree_name(record.number, record.indexes[i].number);

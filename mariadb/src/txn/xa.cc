@@ -96,7 +96,7 @@ void Retries::run() {
       // Every commit_ordered() so far is in the engine's log, so one sync covers all. A checkpoint that is not
       // confirmed costs disk space; one that is confirmed too early loses commits.
       if (Error error = frondb_db_sync(db())) {
-        sql_print_error("FronDB: cannot confirm a checkpoint of commits yet: %s",
+        sql_print_error("FronDB: cannot sync the log, so old binary logs are kept; a later commit tries again: %s",
                         error.message());
         return;
       }
@@ -111,7 +111,7 @@ Retries retries;
 
 void commit_checkpoint_request(void *cookie) {
   if (!retries.add(cookie)) {
-    sql_print_error("FronDB: out of memory for a checkpoint of commits; the binary log is kept until a restart");
+    sql_print_error("FronDB: out of memory to confirm commits to the binary log, which is kept until a restart");
     return;
   }
   retries.run();
