@@ -107,8 +107,8 @@ std::string temporal(const std::string &image, enum_field_types type, uint decim
   return "'" + std::string(text, size_t(length)) + "'";
 }
 
-/** The inverse of Field::sort_string() of FLOAT and DOUBLE: the sign is turned, the exponent one up, and
-    negative numbers are inverted. */
+/** The inverse of Field::sort_string() of FLOAT and DOUBLE: the sign bit is flipped, the exponent is one
+    higher, and negative numbers are inverted. */
 template <typename T, typename Bits, int ExponentBits>
 T floating(std::string_view encoded) {
   Bits bits = 0;
@@ -149,7 +149,7 @@ void append_utf8(my_wc_t character, std::string *to) {
   if (length > 0) to->append(reinterpret_cast<char *>(bytes), size_t(length));
 }
 
-/** The weights alone: without the marks behind groups, or without the zeros' marks. */
+/** The weights alone, without the marks after groups or after zeros. */
 std::string weights_in(CHARSET_INFO *cs, std::string_view encoded) {
   std::string weights;
   size_t group = cs->state & MY_CS_NOPAD ? 0 : group_bytes(cs);
@@ -270,10 +270,10 @@ std::string KeyReader::text(std::string_view bytes) const {
   bool is_whole = false;
   std::string all = parts_text(bytes, &used, &is_whole);
   bytes.remove_prefix(used);
-  // The first key behind another has a zero byte more.
+  // The smallest key above another one is that key and a zero byte.
   if (bytes.empty() || (bytes.size() == 1 && bytes[0] == 0 && !all.empty())) return all;
   if (is_whole && !primary_.empty()) return all + ", " + primary_.front().text(bytes);
-  // The first key behind all that begin with some parts: the last byte of those, one up.
+  // The smallest key above all that begin with some parts: the last byte of these parts is one higher.
   std::string before(bytes);
   before.back() = char(before.back() - 1);
   std::string last = bytes.back() ? parts_text(before, &used, &is_whole) : "";

@@ -112,8 +112,7 @@ void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar 
   }
 }
 
-/** Fields and their NULL bits, one after the other. Rows do without generated fields that are not
-    stored; entries have them, for reads of an index alone. */
+/** Packs fields and their NULL bits. Rows lack virtual fields; entries have them, for reads of an index alone. */
 template <typename NumberOf>
 void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *record,
           std::string *to) {
@@ -140,7 +139,7 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
   }
 }
 
-/** The opposite; null where the bytes are damaged, else where they end. `layout` is for fields that are gone. */
+/** Unpacks them. Returns the end of the bytes, or null if they are damaged. `layout` describes dropped fields. */
 template <typename NumberOf>
 const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
                     const uchar *at, const uchar *end, uchar *record) {
@@ -180,7 +179,7 @@ void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std
   pack(table, slots, FieldOf(layout), true, record, to);
 }
 
-/** The fields that a row has; how many slots in `slots`. */
+/** Unpacks the fields that a row has, and sets `slots` to their number. */
 static bool unpack_some(const TABLE *table, const Layout &layout, std::string_view row, uchar *record,
                         const Wanted &wanted, uint *slots) {
   auto at = reinterpret_cast<const uchar *>(row.data());
@@ -204,10 +203,10 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, &slots))
     return false;
-  // An expression's value now. That it fits its field was found out before the ALTER began (keeps_rows()).
+  // The expression's present value. keeps_rows() has checked that it fits the field.
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
-  // Blobs of the record point into the old ones.
+  // Blobs of the record point into the old defaults.
   std::string made;
   pack_row(table, form->layout, table->record[0], &made);
   form->defaults.swap(made);

@@ -102,7 +102,7 @@ int signal_ddl_recovery_done(handlerton *) {
   for (const std::string &name : names)
     sql_print_warning("FronDB: %s has data but no definition file %s.frm: restore the file, or free the space with DROP TABLE",
                       sql_name(name).c_str(), name.c_str());
-  look_for_lost_tables();
+  search_for_lost_tables();
   return 0;
 }
 

@@ -12,7 +12,7 @@
 namespace fron {
 namespace {
 
-/** Bytes and writes of a batch to the tree of an index. */
+/** Limits of a batch of writes to the tree of an index. */
 constexpr uint64_t BATCH_BYTES = 256 << 10;
 constexpr size_t BATCH_ENTRIES = 4096;
 constexpr size_t READ_ENTRIES = 256;
@@ -106,7 +106,7 @@ Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uin
     *number = (*next_index_)++;
     *name = Dictionary::tree_name(table_, *number);
     Error error = create_tree(*name, options, tree);
-    // The number is taken by a build that was given up, whose tree a transaction still needs.
+    // A build that was given up has the number, and a transaction still needs its tree.
     if (!error || error.kind() != FRONDB_EXISTS) return error;
   }
 }
@@ -228,8 +228,8 @@ Error IndexBuild::apply_to(size_t index, frondb_tree *journal, frondb_snapshot *
       Change state;
       bool conflicts = !state.decode(rows.entries[i].value) || state.flags & CONFLICT;
       std::string_view owner = row_of(state.value);
-      // Whether the tree's entry is of a row that the journal does not speak of. Only a unique key names
-      // rows; a key of another kind is one row's alone.
+      // Whether the tree's entry belongs to a row that the journal's entry does not mention. Only keys of a unique
+      // index can belong to several rows.
       bool is_others = false;
       if (!conflicts && !(owner.empty() && state.removed.empty())) {
         bool is_there;
@@ -280,7 +280,7 @@ Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate
     const Journals &closed = generations_[done_];
     Snapshot snapshot;
     for (uint64_t waited = 0; !snapshot; waited += SLICE_MILLIS) {
-      // A writer takes long: leave the rest for the time when writers are locked out.
+      // A writer does not end: leave the rest for the time when writers are locked out.
       if (killed() || waited >= wait_millis) return {};
       Error error = snapshot_of(closed, SLICE_MILLIS, &snapshot);
       if (error && !is_late_writer(error)) return error;

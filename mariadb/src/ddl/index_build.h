@@ -4,7 +4,7 @@
 
      ALTER      snapshot of the rows, all of them --bulk load--> tree of the index
      writers    journal: for each key of the index its last change, in the writer's own transaction
-     ALTER      journal --> tree; again while writers go on, the last time when they are kept out
+     ALTER      journal --> tree; repeated while writers go on, and once more when they are locked out
 
    Why a journal: attached rows are newer than everything written before the load ends, so a row that was deleted
    during the load would come back. A journal has one entry for each key:

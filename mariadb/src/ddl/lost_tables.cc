@@ -81,7 +81,7 @@ bool is_ours(const uchar *name, size_t length) {
   return length == strlen(ENGINE) && !strncasecmp(reinterpret_cast<const char *>(name), ENGINE, length);
 }
 
-/** The engine of a table without partitions stands behind the default record, after the connection's string. */
+/** The engine of a table without partitions comes after the default record and the connection's string. */
 bool names_us(const File &file, const uchar *head) {
   uint key_bytes = uint2korr(head + 14) == 0xFFFF ? uint4korr(head + 47) : uint2korr(head + 14);
   off_t at = off_t(uint2korr(head + 6)) + key_bytes + uint2korr(head + 16);
@@ -92,7 +92,7 @@ bool names_us(const File &file, const uchar *head) {
   return read >= 2 && read - 2 >= uint2korr(bytes) && is_ours(bytes + 2, uint2korr(bytes));
 }
 
-/** The engine of partitions is one of the entries behind the head: type, length, value. */
+/** The engine of partitions is one of the entries after the head: type, length, value. */
 bool partitions_name_us(const uchar *bytes, size_t read) {
   size_t end = std::min<size_t>(read, FRM_HEADER_SIZE + uint2korr(bytes + 4));
   for (size_t at = FRM_HEADER_SIZE; at + 2 <= end;) {
@@ -149,19 +149,19 @@ class Search {
     my_thread_init();
     pthread_setname_np(pthread_self(), "frondb-lost");
     try {
-      look();
+      search();
     } catch (const std::bad_alloc &) {
       sql_print_warning("FronDB: cannot search for tables without data: out of memory");
     }
     my_thread_end();
   }
 
-  void look() {
+  void search() {
     Names known, lost;
     Error error = known_tables(&known);
     Folder databases(".");
     while (const char *name = error ? nullptr : databases.next())
-      if (*name != '.' && *name != '#') look_in(name, known, &lost);
+      if (*name != '.' && *name != '#') search_database(name, known, &lost);
     if (lost.empty() || stops_) {
       if (error) sql_print_warning("FronDB: cannot search for tables without data: %s", error.message());
       return;
@@ -174,7 +174,7 @@ class Search {
     if (!lost.empty()) warn(lost);
   }
 
-  void look_in(const std::string &database, const Names &known, Names *lost) {
+  void search_database(const std::string &database, const Names &known, Names *lost) {
     Folder tables(database.c_str());
     while (const char *file = stops_ ? nullptr : tables.next()) {
       size_t length = strlen(file), end = strlen(DEFINITION);
@@ -211,7 +211,7 @@ class Search {
   time_t began_ = 0;
 };
 
-Search search;
+Search lost_tables;
 
 }  // namespace
 
@@ -233,8 +233,8 @@ std::string sql_name(const std::string &key) {
   return name.partition.empty() ? text : text + " partition " + quoted(name.partition);
 }
 
-void look_for_lost_tables() { search.begin(); }
-void stop_looking_for_lost_tables() { search.stop(); }
+void search_for_lost_tables() { lost_tables.begin(); }
+void stop_search_for_lost_tables() { lost_tables.stop(); }
 
 void explain_lost_table(const std::string &name) {
   THD *thd = _current_thd();

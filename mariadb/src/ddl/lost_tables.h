@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   FronDB tables whose definition the server has and whose rows the engine does not have. A backup that leaves FronDB's
-   files out restores such tables.
+   FronDB tables whose definition the server has and whose rows the engine does not have. A backup without FronDB's
+   files restores such tables.
 
      data directory   db/table.frm   names the engine
      dictionary       db/table       names the trees with the rows
@@ -17,11 +17,11 @@
 namespace fron {
 
 /** Begins the search, which writes a warning to the server's log if it finds tables. Called once, when the
-    dictionary is open and the DDL of before a crash is finished. */
-void look_for_lost_tables();
+    dictionary is open and DDL that a crash interrupted is finished. */
+void search_for_lost_tables();
 
 /** Stops the search if it runs. Called before the dictionary is closed. */
-void stop_looking_for_lost_tables();
+void stop_search_for_lost_tables();
 
 /** The name of a table in SQL, from its key in the dictionary. */
 std::string sql_name(const std::string &key);

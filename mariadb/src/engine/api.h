@@ -32,7 +32,7 @@ class [[nodiscard]] Error {
   frondb_kind kind() const { return frondb_error_kind(error_); }
   const char *message() const { return frondb_error_message(error_); }
   int os_code() const { return frondb_error_os_code(error_); }
-  /** Where damage was found, if the error is about damage. The place is valid as long as the error. */
+  /** Where damage was found; false if the error is not about damage. The place is valid as long as the error. */
   bool place(frondb_place *place) const { return frondb_error_place(error_, place); }
 
  private:
@@ -53,7 +53,7 @@ class Handle {
 
   T *get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
-  /** The place for a new object; frees the present one. */
+  /** The out argument of a function that makes an object; frees the present one. */
   T **out() {
     reset();
     return &handle_;
@@ -61,7 +61,7 @@ class Handle {
   void reset() {
     if (handle_) Free(std::exchange(handle_, nullptr));
   }
-  /** Gives the object up to a function that frees it. */
+  /** Releases the object to a function that frees it. */
   T *take() { return std::exchange(handle_, nullptr); }
 
  private:

@@ -30,11 +30,11 @@ Error drop_tree(const std::string &name);
 /** The names of all trees. They point into `list`. */
 Error list_trees(List *list, std::vector<frondb_slice> *names);
 
-/** Writes a batch outside of any transaction. */
+/** Commits a batch outside of any transaction. */
 Error write_batch(const Batch &batch, frondb_durability durability);
 
-/** Waits until every transaction that has written to one of the trees has ended, at most so long, and makes a snapshot
-    that sees what they committed. FRONDB_BUSY if a prepared transaction has not ended. */
+/** Waits, for at most `wait_millis`, until every transaction that has written to one of the trees has ended; then takes a
+    snapshot that sees what they committed. FRONDB_BUSY if a prepared transaction has not ended in time. */
 Error snapshot_behind_writers(const std::vector<frondb_tree *> &trees, uint64_t wait_millis, Snapshot *snapshot);
 
 }  // namespace fron

@@ -20,7 +20,7 @@ namespace fron {
 constexpr int HA_ERR_FRONDB = 210;
 static_assert(HA_ERR_FRONDB > HA_ERR_LAST, "the server has this number itself");
 
-/** By the engine's numbers of the kinds. */
+/** Indexed by frondb_kind. */
 constexpr int ERROR_NUMBERS[] = {
     0,                         // FRONDB_OK
     HA_ERR_RECORD_CHANGED,     // FRONDB_CONFLICT
@@ -41,7 +41,7 @@ constexpr int ERROR_NUMBERS[] = {
 };
 static_assert(ERROR_NUMBERS[FRONDB_NO_SPACE] == HA_ERR_DISK_FULL && ERROR_NUMBERS[FRONDB_CANCELLED] == HA_ERR_ABORTED_BY_USER &&
                   std::size(ERROR_NUMBERS) == FRONDB_INTERNAL + 1,
-              "a line is missing");
+              "a kind has no line here");
 
 /** A kind that a later engine adds becomes HA_ERR_FRONDB with its sentence. */
 constexpr int number_of(frondb_kind kind) {

@@ -47,8 +47,8 @@ int ha_out_of_memory();
     there; where a better one exists it is raised here, and the server's follows as a warning. Returns the number. */
 int raise_at_commit(int number);
 
-/** The same for other functions of the plugin for which the server has only 1030, or no error at all. `doing` says
-    what failed. */
+/** The same for other functions of the plugin for which the server has only error 1030, or no error at all. `doing`
+    names the failed action. */
 int raise_bare(int number, const char *doing);
 
 /** Appends the sentence of a number that is the plugin's own. False for a number of the server. */

@@ -31,7 +31,7 @@ void extend_start(const char *message) {
   notify(0, text);  // Does nothing without a service manager.
 }
 
-void hear(void *, frondb_log_level level, const char *message) {
+void write_to_server_log(void *, frondb_log_level level, const char *message) {
   switch (level) {
     case FRONDB_LOG_ERROR: sql_print_error("FronDB: %s", message); break;
     case FRONDB_LOG_WARNING: sql_print_warning("FronDB: %s", message); break;
@@ -42,7 +42,7 @@ void hear(void *, frondb_log_level level, const char *message) {
 
 }  // namespace
 
-Error listen_to_engine() { return frondb_set_log(hear, nullptr, nullptr); }
+Error listen_to_engine() { return frondb_set_log(write_to_server_log, nullptr, nullptr); }
 
 Starting::Starting() { is_starting.store(true, std::memory_order_relaxed); }
 Starting::~Starting() { is_starting.store(false, std::memory_order_relaxed); }

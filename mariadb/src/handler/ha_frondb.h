@@ -165,7 +165,7 @@ class ha_frondb final : public handler {
   int insert_row(const uchar *record);
   /** Reports a row before and after a write to indexes that are being built; null where there is no row. */
   int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
-  /** Counts a write that has added so many rows, 0 for an update. */
+  /** Counts a write that has added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
   void count(int64_t rows);
   int write_sequence(const uchar *record);
   int read_sequence(uchar *record);
@@ -185,7 +185,7 @@ class ha_frondb final : public handler {
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
   int check_entry();
   bool computes_fields(uint tree) const;
-  /** The key of the row shown may be asked for: as a position that no field has, or to be unlocked. */
+  /** The server may ask for the key of the row shown: as its position, if no field has the key, or to unlock the row. */
   bool needs_key() const { return share_->has_hidden_key || use_.locks_rows(); }
   bool has_condition() const { return pushed_idx_cond && pushed_idx_cond_keyno == active_index; }
   bool has_filter() const { return pushed_rowid_filter && rowid_filter_is_active && share_->is_primary_covered; }

@@ -27,7 +27,7 @@ constexpr uint64_t COUNTED_KEYS_MAX = 128;
 constexpr size_t OWN_MAX = 32;
 constexpr size_t OWN_BYTES = 64 << 10;
 /** A range with more messages is worth the engine's estimate of live entries. */
-constexpr uint64_t LOOKED_AT_MIN = 1000;
+constexpr uint64_t ESTIMATED_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
@@ -149,7 +149,7 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   *rows = std::max<ha_rows>({1, first.count, ha_rows(live)});
   // Decide by messages, not by live rows: if a table is filled at one end and emptied at the other, the ratio of the
   // whole table says nothing about a part.
-  if (part.all < LOOKED_AT_MIN) return 0;
+  if (part.all < ESTIMATED_MIN) return 0;
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(tree, slice(lo_), to, &estimate)) return ha_error(error);
   *rows = std::max<ha_rows>({1, first.count, estimate.entries});

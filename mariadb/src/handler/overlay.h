@@ -42,8 +42,8 @@ class Overlay {
   int lift_row(Connection *connection, const uchar *newest, const std::string &primary);
 
   /** The transaction has written the entry of a row's key in a unique index. In a plain read this write covers the
-      entry that another row had there at the snapshot and still has in this transaction's view: that entry moves
-      behind. An overlay that the row itself had there ends. */
+      entry that another row had there at the snapshot and still has in this transaction's view: the overlay shows
+      that entry under the key followed by the primary key. An overlay that the row itself had there ends. */
   int uncover_entry(Connection *connection, uint index, const std::string &key, const std::string &primary);
 
  private:

@@ -31,8 +31,8 @@ class ReadPosition {
 
   /** Opens a cursor before the first entry from `lo` on; entries from `hi` on are not read. */
   int open(uint tree, std::string_view lo, const std::string *hi);
-  /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it shows all that a new one
-      would: the way from where it is may be short. */
+  /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would show the same entries as a new
+      one: the way from its position may be short. */
   int seek(uint tree, std::string_view lo, const std::string *hi);
   /** The position is a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);

@@ -98,7 +98,7 @@ void add_area(const LockRow &lock, SchemaRow *row) {
 }
 
 int fill_trx(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
-  if (!may_look(thd)) return 0;
+  if (!may_see(thd)) return 0;
   std::vector<TransactionRow> rows;
   if (Error error = transactions(&rows)) return schema_error(error);
   Owners all = owners();
@@ -131,7 +131,7 @@ bool store_lock(MYSQL_THD thd, TABLE *table, const LockRow &lock, const char *st
 }
 
 int fill_locks(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
-  if (!may_look(thd)) return 0;
+  if (!may_see(thd)) return 0;
   TreeNames names;
   std::vector<LockRow> held, waits;
   if (Error error = held_locks(&names, &held)) return schema_error(error);
@@ -145,7 +145,7 @@ int fill_locks(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
 }
 
 int fill_lock_waits(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
-  if (!may_look(thd)) return 0;
+  if (!may_see(thd)) return 0;
   TreeNames names;
   std::vector<LockRow> waits;
   if (Error error = lock_waits(&names, &waits)) return schema_error(error);

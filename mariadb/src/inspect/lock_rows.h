@@ -32,7 +32,7 @@ struct LockRow {
   std::string text() const;
 };
 
-/** At most so many rows of a list are read. */
+/** Most rows that are read of a list. */
 constexpr size_t LOCK_ROWS_MAX = 100000;
 
 Error held_locks(TreeNames *names, std::vector<LockRow> *rows);

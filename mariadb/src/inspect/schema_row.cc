@@ -11,7 +11,7 @@
 
 namespace fron {
 
-bool may_look(MYSQL_THD thd) { return db() && !check_global_access(thd, PROCESS_ACL, true); }
+bool may_see(MYSQL_THD thd) { return db() && !check_global_access(thd, PROCESS_ACL, true); }
 
 int schema_error(const Error &error) {
   if (error.kind() == FRONDB_CLOSED) return 0;

@@ -58,7 +58,7 @@ class SchemaRow {
 };
 
 /** Whether the user has the PROCESS privilege and the database is open. */
-bool may_look(MYSQL_THD thd);
+bool may_see(MYSQL_THD thd);
 
 /** Raises an error of the engine while a table is filled, and returns 1; returns 0 if the engine is being closed. */
 int schema_error(const Error &error);

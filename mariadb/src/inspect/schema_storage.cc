@@ -24,7 +24,7 @@ using Number = Show::ULonglong;
 constexpr uint NAME_CHARS = 64;
 
 /** The engine's names of a tree's statistics, in the order of the columns. */
-constexpr const char *TREE_FIGURES[] = {"height",     "leaves",         "views",      "entries",          "deletes",
+constexpr const char *TREE_STATISTICS[] = {"height",     "leaves",         "views",      "entries",          "deletes",
                                         "raw_bytes",  "base_raw_bytes", "disk_bytes", "memtable_entries", "memtable_bytes"};
 
 ST_FIELD_INFO trees_fields[] = {Column("DATABASE_NAME", Varchar(NAME_CHARS), NULLABLE),
@@ -59,7 +59,7 @@ Error index_names(std::map<std::string, IndexName> *names) {
 }
 
 /** Reads a tree's statistics; `found` is false if the tree was dropped meanwhile. */
-Error tree_figures(const std::string &name, uint64_t *id, Figures *figures, bool *found) {
+Error tree_statistics(const std::string &name, uint64_t *id, Figures *figures, bool *found) {
   Tree tree;
   Error error = open_tree(name, &tree);
   if (!error) error = frondb_tree_id(tree.get(), id);
@@ -73,7 +73,7 @@ Error store_tree(MYSQL_THD thd, TABLE *table, const std::string &tree, const Ind
   uint64_t id;
   Figures figures;
   bool found;
-  if (Error error = tree_figures(tree, &id, &figures, &found)) return error;
+  if (Error error = tree_statistics(tree, &id, &figures, &found)) return error;
   if (!found) return {};
   SchemaRow row(thd, table);
   if (name)
@@ -81,7 +81,7 @@ Error store_tree(MYSQL_THD thd, TABLE *table, const std::string &tree, const Ind
   else
     row.null().null().null().null();
   row.number(id).text(tree);
-  for (const char *figure : TREE_FIGURES) {
+  for (const char *figure : TREE_STATISTICS) {
     uint64_t value;
     if (Error error = frondb_figures_find(figures.get(), figure, &value)) return error;
     row.number(value);
@@ -91,7 +91,7 @@ Error store_tree(MYSQL_THD thd, TABLE *table, const std::string &tree, const Ind
 }
 
 int fill_trees(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
-  if (!may_look(thd)) return 0;
+  if (!may_see(thd)) return 0;
   std::map<std::string, IndexName> names;
   if (Error error = index_names(&names)) return schema_error(error);
   List list;
@@ -119,7 +119,7 @@ const char *kind_name(frondb_file_kind kind) {
 }
 
 int fill_files(MYSQL_THD thd, TABLE_LIST *tables, Item *) {
-  if (!may_look(thd)) return 0;
+  if (!may_see(thd)) return 0;
   Files list;
   std::vector<frondb_file_info> files;
   if (Error error = frondb_db_files(db(), list.out())) return schema_error(error);

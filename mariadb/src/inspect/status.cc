@@ -146,7 +146,7 @@ Error add_waits(TreeNames *names, const std::map<uint64_t, Owner> &owners, std::
     const LockRow &wait = waits[i];
     *page += name_of(wait.transaction, owners) + "\n  has waited " + seconds(wait.waited_seconds) + " for " +
              wait.text() + "\n";
-    for (uint64_t blocker : wait.blockers) *page += "  held or wanted before by " + name_of(blocker, owners) + "\n";
+    for (uint64_t blocker : wait.blockers) *page += "  held or requested earlier by " + name_of(blocker, owners) + "\n";
   }
   return {};
 }
@@ -155,7 +155,7 @@ Error make_page(std::string *page) {
   TreeNames names;
   std::map<uint64_t, Owner> all = owners();
   *page += "FronDB " FRONDB_VERSION "\n";
-  *page += heading("Figures since the start (docs/operating/status.md)");
+  *page += heading("Statistics since the start (docs/operating/status.md)");
   if (Error error = add_figures(frondb_db_stats, page)) return error;
   *page += heading("What the last start recovered");
   if (Error error = add_figures(frondb_db_recovery, page)) return error;
@@ -192,7 +192,7 @@ void note_deadlock_of_this_thread() {
   frondb_deadlock_info info;
   std::vector<LockRow> waits;
   bool found;
-  // After an error the page lacks the statements.
+  // After an error the page shows the deadlock without its statements.
   if (Error error = last_deadlock(&names, &info, &waits, &found)) return;
   if (!found) return;
   std::map<uint64_t, Owner> all = waiters(), of_it;
@@ -214,7 +214,7 @@ void note_deadlock() {
   try {
     note_deadlock_of_this_thread();
   } catch (const std::bad_alloc &) {
-    // The page lacks the statements then.
+    // The page then shows the deadlock without its statements.
   }
 }
 

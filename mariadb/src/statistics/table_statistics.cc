@@ -13,7 +13,7 @@
 namespace fron {
 namespace {
 
-/** An index with at most so many entries is read completely. */
+/** An index with no more entries than this is read completely. */
 constexpr size_t WHOLE_MAX = 1000;
 /** Bytes of a run of entries: rows can be long. */
 constexpr size_t RUN_BYTES = 128 << 10;

@@ -33,7 +33,7 @@ constexpr SampleSize SAMPLE_USUAL{24, 64, 4}, SAMPLE_ANALYZE{128, 256, 8};
 /** Entries that share a value of the first part, of the first two parts and so on. */
 using RowsPerKey = std::vector<double>;
 
-/** Measures an index. `rest` is the codec of the primary key behind the entries' own, or null. */
+/** Measures an index. `rest` is the codec of the primary key that follows the entries' own keys, or null. */
 Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *rest, uint64_t rows,
                     SampleSize size, RowsPerKey *found);
 

@@ -3,7 +3,7 @@
    An index of a table: its tree, the codec of its keys, and which fields its entries hold.
 
      primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
-     index tree       key: the encoded index key, and behind it the primary one
+     index tree       key: the encoded index key, then the primary key
      unique index     key: the encoded index key alone, if no part of it is NULL
                       value of both: length of the primary key, the key itself in a unique index,
                       and those fields of both keys that do not come back from the keys, for reads of

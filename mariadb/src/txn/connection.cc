@@ -46,7 +46,7 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
 void Connection::count(int more) {
   // Measured: 215 KiB, part of which is outside of the engine's memory.
   constexpr uint64_t BYTES = 128 << 10;
-  // The engine is notified once in so many connections: two MiB.
+  // The engine is notified once per this many connections, which hold two MiB.
   constexpr uint64_t STEP = 16;
   static std::mutex counting;
   static uint64_t connections = 0, notified = 0;
