@@ -277,7 +277,7 @@ std::string KeyReader::text(std::string_view bytes) const {
   std::string before(bytes);
   before.back() = char(before.back() - 1);
   std::string last = bytes.back() ? parts_text(before, &used, &is_whole) : "";
-  if (all.empty() && !last.empty() && used == before.size()) return "behind " + last;
+  if (all.empty() && !last.empty() && used == before.size()) return "after " + last;
   return all + (all.empty() ? "" : ", ") + hexadecimal(bytes);
 }
 
