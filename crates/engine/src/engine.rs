@@ -696,7 +696,3 @@ impl std::fmt::Debug for Engine {
         write!(f, "Engine({})", self.device.describe())
     }
 }
-
-#[cfg(all(test, not(shuttle)))]
-#[path = "engine_tests.rs"]
-mod tests;

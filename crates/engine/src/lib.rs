@@ -50,3 +50,7 @@ pub use stats::{EngineStats, TreeStats};
 #[cfg(all(test, not(shuttle)))]
 #[path = "../tests/attach/mod.rs"]
 mod attach_tests;
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "../tests/rules/mod.rs"]
+mod rule_tests;

@@ -1,0 +1,190 @@
+//! Rule 25: what a full disk lets through, and who uses its reserve.
+
+use frondb_background::jobs::Running;
+use frondb_background::jobs::flush::FlushJob;
+use frondb_background::jobs::merge::{Begun, MergeJob};
+use frondb_background::{Queue, Task, replan};
+use frondb_commit::{Batch, Durability};
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::MemoryDevice;
+use frondb_records::TreeOptions;
+use frondb_space::Class;
+use frondb_tree::Tree;
+use frondb_trunk::plan::Planned;
+
+use super::{create, delete_row, open, open_reserving, put, put_rows};
+use crate::engine::Engine;
+use crate::options::EngineOptions;
+
+/// A tree with rows that do not compress, on a disk that has no space but the reserve.
+fn full_disk(device: &MemoryDevice, rows: u64) -> (Engine, Tree) {
+    let engine = open_reserving(device, 4 << 20).unwrap();
+    let tree = create(&engine, "t");
+    put_rows(&engine, &tree, 0..rows);
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    fill_disk(&engine, device);
+    (engine, tree)
+}
+
+/// Takes all space but the reserve. Returns what who wants more is told.
+fn fill_disk(engine: &Engine, device: &MemoryDevice) -> Error {
+    device.set_capacity(device.used_bytes());
+    let space = &engine.txns.reads.runs.space;
+    let error = loop {
+        if let Err(error) = space.acquire(1, Class::Base) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    error
+}
+
+/// Rule 25: flushes and merges that free space use the reserve of a full disk, and no others do.
+#[test]
+fn what_frees_space_uses_the_reserve_of_a_full_disk() {
+    let device = MemoryDevice::new();
+    let rows = 2000;
+    let (engine, tree) = full_disk(&device, rows);
+    (0..rows).for_each(|row| delete_row(&engine, &tree, row));
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    put(&engine, &tree, "there is space", Durability::Sync);
+    engine.flush().unwrap();
+
+    let (engine, tree) = full_disk(&MemoryDevice::new(), rows);
+    put(&engine, &tree, "there is none", Durability::Sync);
+    assert_eq!(engine.flush().unwrap_err().kind(), ErrorKind::NoSpace);
+}
+
+/// Rule 25: rows that found no space may fill the memory to its limit. Deletes, the way out, find
+/// room beyond it.
+#[test]
+fn rows_are_deleted_from_a_full_disk_with_full_memory() {
+    let (device, rows) = (MemoryDevice::new(), 1600);
+    let engine = open_reserving(&device, 4 << 20).unwrap();
+    let tree = create(&engine, "t");
+    put(&engine, &tree, "takes the reserve", Durability::Sync);
+    engine.flush().unwrap();
+    engine.set_memory_bytes(16 << 20).unwrap();
+    // Not ascending: that would be flushed early.
+    put_rows(&engine, &tree, (0..rows).rev());
+    fill_disk(&engine, &device);
+    engine.set_memory_bytes(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS).unwrap();
+    assert_eq!(engine.stats().disk_full, 1);
+    (0..rows).for_each(|row| delete_row(&engine, &tree, row));
+    engine.flush().unwrap();
+    engine.wait_settled().unwrap();
+    put(&engine, &tree, "there is space", Durability::Sync);
+}
+
+/// Rule 25: deletes are flushed early on a full disk, but not each in a flush of its own: what
+/// describes so many runs takes more space than they free.
+#[test]
+fn deletes_are_flushed_early_one_memtable_at_a_time() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let [one, two] = ["one", "two"].map(|name| create(&engine, name));
+    delete_row(&engine, &one, 1);
+    (0..9).for_each(|row| delete_row(&engine, &two, row));
+    let frozen = |tree: &Tree| tree.core().version().frozen.len();
+    engine.background().freeze_deletes();
+    engine.background().freeze_deletes();
+    assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
+}
+
+/// Rule 25: a job that waits does not go on while the disk is full. It is begun anew then, or it
+/// would keep what it has written, and its node from what frees space.
+#[test]
+fn what_waits_when_the_disk_is_full_is_taken_back() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&engine, "t");
+    let (txns, background) = (&engine.txns, engine.background());
+    let work = &background.queue;
+    put_rows(&engine, &tree, 0..300);
+    engine.flush().unwrap();
+    (0..250).for_each(|row| delete_row(&engine, &tree, row));
+    assert!(engine.background().freeze(tree.core()));
+    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
+    while !flush.step().unwrap() {}
+    let touched =
+        flush.install(&txns.background.jobs).unwrap().settle(&txns.background.jobs).unwrap();
+    replan(&txns.background.jobs, work, tree.core(), &touched);
+    let merge = next_plan(work).expect("a merge is due");
+    let Begun::Job(merge) =
+        MergeJob::begin(&txns.background.jobs, tree.core(), merge).unwrap().unwrap()
+    else {
+        panic!("a merge has something to do");
+    };
+    work.park(Running::Merge(merge));
+    let claimed = || tree.core().install.lock().claimed.len();
+    assert_eq!(claimed(), 1);
+
+    engine.background().fail(&Error::new(ErrorKind::NoSpace, "no space"));
+    assert_eq!(claimed(), 0);
+    assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
+}
+
+/// The next merge that may run; what else is due is forgotten.
+fn next_plan(work: &Queue) -> Option<Planned> {
+    loop {
+        if let Task::Plan(_, planned) = work.try_next()? {
+            return Some(planned);
+        }
+    }
+}
+
+/// Calls something until the disk is full, and once more when the engine has looked for space.
+fn until_space_is_lent(engine: &Engine, call: &mut dyn FnMut() -> Result<()>) {
+    let error = loop {
+        if let Err(error) = call() {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace);
+    let has_reserve = || {
+        (
+            engine.background().jobs.log.wal.has_reserve(),
+            engine.background().jobs.edits.manifest.has_reserve(),
+        )
+    };
+    assert!(has_reserve() == (true, false) || has_reserve() == (false, true));
+    engine.txns.reads.health.set_full(Some(error));
+    engine.background().try_space();
+    call().unwrap();
+    assert_eq!(has_reserve(), (true, true));
+}
+
+/// Rule 25: log and manifest get a part of the reserve when they have used up their own.
+#[test]
+fn the_reserve_is_lent_to_the_log_and_the_manifest() {
+    let (engine, tree) = full_disk(&MemoryDevice::new(), 100);
+    let mut batch = Batch::new();
+    batch.put(&tree, b"key", &[7; 1000]);
+    until_space_is_lent(&engine, &mut || engine.write(&batch, Durability::NoSync));
+
+    let (engine, _) = full_disk(&MemoryDevice::new(), 100);
+    let mut trees = 0;
+    until_space_is_lent(&engine, &mut || {
+        trees += 1;
+        engine.create_tree(&format!("{trees:0>200}"), TreeOptions::default()).map(drop)
+    });
+}
+
+/// Rule 25: a job that is set aside just when the disk is found full is not parked, or it would
+/// keep what it has written.
+#[test]
+fn no_job_is_parked_behind_a_full_disk() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (create(&engine, "t"), &engine.background().queue);
+    put(&engine, &tree, "key", Durability::Sync);
+    assert!(engine.background().freeze(tree.core()));
+    let Some(Task::Flush(core)) = work.try_next() else { panic!("no flush is due") };
+    let job = FlushJob::begin(&engine.txns.background.jobs, &core).unwrap().unwrap();
+    assert!(work.hold(|| {}).is_empty());
+    let job = work.park(Running::Flush(Box::new(job)));
+    let job = job.expect("it takes space, and nothing may");
+    work.release(|| {});
+    assert!(work.park(job).is_none());
+    engine.flush().unwrap();
+    assert_eq!(tree.core().version().frozen.len(), 0);
+}

@@ -1,0 +1,141 @@
+//! Rules 1, 7, 12 and 17: when a run, an extent and a large value may be freed.
+
+use std::collections::HashMap;
+
+use frondb_background::jobs::install::dead_runs;
+use frondb_commit::{Batch, Durability};
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_device::{CrashMode, MemoryDevice};
+use frondb_space::Extent;
+use frondb_tree::InstallState;
+use frondb_trunk::install::{Change, Made, Place};
+
+use super::{create, open, put};
+use crate::engine::Engine;
+
+/// Extents of the runs and large values that recovery of `device` would find in the manifest.
+fn named(device: &MemoryDevice) -> Vec<Extent> {
+    let engine = open(device).unwrap();
+    let mut named = Vec::new();
+    for tree in engine.txns.background.jobs.trees.all() {
+        named.extend(tree.install.lock().values.values().flatten().copied());
+        tree.version().trunk.for_each(&mut |node| {
+            node.views().for_each(|view| named.extend(view.run.meta().extents.iter().copied()));
+        });
+    }
+    named
+}
+
+/// Flushes, merges, and drops of rows, large values and a tree.
+fn let_much_go(engine: &Engine) {
+    let trees = ["stays", "goes"].map(|name| create(engine, name));
+    for round in 0..4u8 {
+        for tree in &trees {
+            let mut batch = Batch::new();
+            for row in 0..50u8 {
+                batch.put(tree, &[row], &[round; 1000]);
+            }
+            // The first is gone before it ever reaches a run.
+            for value in [round + 100, round] {
+                batch.put(tree, b"large", &[value; 100_000]);
+            }
+            engine.write(&batch, Durability::NoSync).unwrap();
+        }
+        engine.flush().unwrap();
+        while engine.run_one(true) {}
+        if round % 2 == 1 {
+            engine.checkpoint().unwrap();
+        }
+    }
+    drop(trees);
+    engine.drop_tree("goes").unwrap();
+    let mut batch = Batch::new();
+    batch.delete_range(&engine.open_tree("stays").unwrap(), b"", None);
+    engine.write(&batch, Durability::NoSync).unwrap();
+    engine.flush().unwrap();
+    while engine.run_one(true) {}
+    engine.checkpoint().unwrap();
+}
+
+/// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock
+/// reaches one that names it. Before every call of a history, what power loss at that moment
+/// would leave must name no extent that the running engine holds for free: another thread could
+/// write it now.
+#[test]
+fn nothing_is_free_that_recovery_would_read() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let space = Arc::clone(&engine.txns.reads.runs.space);
+    let looks = Arc::new(AtomicU64::new(0));
+    let (looked, counted) = (device.clone(), Arc::clone(&looks));
+    device.set_observer(Some(Arc::new(move |point| {
+        let free = space.free_extents();
+        for mode in [CrashMode::LoseUnsynced, CrashMode::KeepAll] {
+            for extent in named(&looked.crash(mode)) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let meets = |free: &&Extent| {
+                    free.file == extent.file && free.page < extent.end() && extent.page < free.end()
+                };
+                let met = free.iter().find(meets);
+                assert!(met.is_none(), "at point {point}, {mode:?}: {extent} is named and free");
+            }
+        }
+    })));
+    let_much_go(&engine);
+    device.set_observer(None);
+    assert!(looks.load(Ordering::Relaxed) > 500, "{looks:?} extents: the test tests nothing");
+    let used = engine.txns.reads.runs.space.stats().used_bytes;
+    assert!(used < 100_000, "{used} bytes are in use and nothing is left");
+}
+
+/// Rule 1: a run that several nodes hold views of is dead with the last of them, and not before;
+/// one that no node took is dead at once.
+#[test]
+fn a_run_is_dead_with_its_last_view() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&engine, "t");
+    put(&engine, &tree, "k", Durability::NoSync);
+    engine.flush().unwrap();
+    let version = tree.core().version();
+    let run = Arc::clone(&version.trunk.root.views().next().unwrap().run);
+    let id = run.meta().id;
+    let mut install = InstallState { views: HashMap::from([(id, 3)]), ..InstallState::default() };
+    let mut dead = |delta: i64, made: &[Made]| {
+        let trunk = version.trunk.clone();
+        let views = (delta != 0).then_some((id, delta)).into_iter().collect();
+        let change = Change { trunk, images: Vec::new(), dropped: Vec::new(), root: None, views };
+        let dead = dead_runs(&mut install, &change, &version, made);
+        let ids: Vec<_> = dead.iter().map(|run| run.meta().id).collect();
+        (ids, install.views.get(&id).copied())
+    };
+    assert_eq!(dead(-1, &[]), (vec![], Some(2)), "two views are left");
+    assert_eq!(dead(1, &[]), (vec![], Some(3)), "a split made another");
+    assert_eq!(dead(-2, &[]), (vec![], Some(1)));
+    assert_eq!(dead(-1, &[]), (vec![id], None), "that was the last");
+    let (lo, place) = (Arc::from(*b""), Place::Slice);
+    let made = Made { run: Arc::clone(&run), lo, hi: None, place };
+    assert_eq!(dead(0, &[made]), (vec![id], None), "nobody took it");
+}
+
+/// Rules 12 and 17: a point read has a version and no snapshot. The large values that its version
+/// refers to stay as they are until it is gone, although no later reader can see them.
+#[test]
+fn a_large_value_outlives_the_versions_that_refer_to_it() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = create(&engine, "t");
+    let large = vec![7; 100 << 10];
+    let mut batch = Batch::new();
+    batch.put(&tree, b"k", &large);
+    engine.write(&batch, Durability::NoSync).unwrap();
+    engine.flush().unwrap();
+    let used = || engine.txns.reads.runs.space.stats().used_bytes;
+    let read = tree.core().version();
+    put(&engine, &tree, "k", Durability::NoSync);
+    engine.flush().unwrap();
+    while engine.run_one(true) {}
+    assert!(tree.core().install.lock().values.is_empty(), "a merge has dropped the reference");
+    assert!(used() > large.len() as u64, "whoever is at it may still read it");
+    drop(read);
+    assert!(used() < large.len() as u64, "nobody is");
+}

@@ -1,0 +1,102 @@
+//! Rules of docs/design/rules.md that a random history meets by chance only. Each test makes the one
+//! step that its rule is about: an edit that frees log, a snapshot of the manifest, an install, a choice
+//! of the scheduler. They are unit tests of the crate, because they call parts of an [`Engine`].
+//!
+//! | file | rules |
+//! |---|---|
+//! | [`full_disk`] | 25: a full disk and its reserve |
+//! | [`lifetimes`] | 1, 7, 12, 17: when a run, an extent and a large value may be freed |
+//! | [`log`] | 6 to 9, 25: where the log begins and ends, ids and SeqNos |
+//! | [`memory`] | 24: charges on the memory budget |
+//! | [`relog`] | 10: memtables that are logged again |
+//! | [`scheduling`] | 3, 10, 15: which background work is chosen next |
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod full_disk;
+mod lifetimes;
+mod log;
+mod memory;
+mod relog;
+mod scheduling;
+
+use frondb_background::Background;
+use frondb_commit::{Batch, Durability};
+use frondb_core::Result;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_records::TreeOptions;
+use frondb_testkit::functions::AppendEach;
+use frondb_tree::Tree;
+
+use crate::engine::Engine;
+use crate::options::EngineOptions;
+
+/// What makes durable how far the log is needed.
+type Keep = fn(&Background);
+
+const KEEPS: [(&str, Keep); 2] = [
+    ("an edit", |background| background.trim_log().unwrap()),
+    ("a snapshot of the manifest", |background| assert!(background.rotate_manifest(true).unwrap())),
+];
+
+fn open(device: &MemoryDevice) -> Result<Engine> {
+    open_reserving(device, 0)
+}
+
+fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Engine> {
+    open_with(device, EngineOptions { reserve_bytes, ..EngineOptions::default() })
+}
+
+/// With a function "append" for updates.
+fn open_updating(device: &MemoryDevice) -> Result<Engine> {
+    let mut options = EngineOptions { reserve_bytes: 0, ..EngineOptions::default() };
+    options.update_fns.register(Arc::new(AppendEach));
+    open_with(device, options)
+}
+
+fn open_with(device: &MemoryDevice, options: EngineOptions) -> Result<Engine> {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+        background_threads: 0,
+        ..options
+    };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    Engine::open(device, None, options, clock, &ThreadExecutor::shared())
+}
+
+fn create(engine: &Engine, name: &str) -> Tree {
+    engine.create_tree(name, TreeOptions::default()).unwrap()
+}
+
+fn put(engine: &Engine, tree: &Tree, key: &str, durability: Durability) {
+    let mut batch = Batch::new();
+    batch.put(tree, key.as_bytes(), b"value");
+    engine.write(&batch, durability).unwrap();
+}
+
+fn has(engine: &Engine, tree: &str, key: &str) -> bool {
+    let tree = engine.open_tree(tree).unwrap();
+    engine.get(&tree, key.as_bytes(), None).unwrap().is_some()
+}
+
+fn put_rows(engine: &Engine, tree: &Tree, rows: impl Iterator<Item = u64>) {
+    let mut prng = Prng::new(1);
+    for row in rows {
+        let mut value = vec![0; 1000];
+        prng.fill(&mut value);
+        let mut batch = Batch::new();
+        batch.put(tree, &row.to_be_bytes(), &value);
+        engine.write(&batch, Durability::NoSync).unwrap();
+    }
+}
+
+fn delete_row(engine: &Engine, tree: &Tree, row: u64) {
+    let mut batch = Batch::new();
+    batch.delete(tree, &row.to_be_bytes());
+    engine.write(&batch, Durability::NoSync).unwrap();
+}

@@ -1,0 +1,99 @@
+//! Rule 10: a memtable that is logged again, so that old log can be freed.
+
+use frondb_background::jobs::flush::FlushJob;
+use frondb_commit::{Batch, Durability};
+use frondb_device::{CrashMode, MemoryDevice};
+use frondb_records::TreeOptions;
+
+use super::{create, has, open, open_updating, open_with, put};
+use crate::options::EngineOptions;
+
+/// Rule 10: a memtable that is logged again takes the place of what was logged of it before, and of
+/// nothing else: a flush before it, which readers see already, may not be durable yet.
+#[test]
+fn what_is_logged_again_replaces_no_older_memtable() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let (tree, txns) = (create(&engine, "t"), &engine.txns);
+    put(&engine, &tree, "flushed", Durability::Sync);
+    assert!(engine.background().freeze(tree.core()));
+    let mut flush = FlushJob::begin(&txns.background.jobs, tree.core()).unwrap().unwrap();
+    while !flush.step().unwrap() {}
+    let not_settled = flush.install(&txns.background.jobs).unwrap();
+    put(&engine, &tree, "logged again", Durability::Sync);
+    engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    assert_eq!(txns.committer.relogs(), 1);
+    txns.background.jobs.log.wal.sync().unwrap();
+    let device = device.crash(CrashMode::LoseUnsynced);
+    drop(not_settled);
+
+    let engine = open(&device).unwrap();
+    assert_eq!(engine.recovery().messages, 3, "the second row twice");
+    assert!(has(&engine, "t", "flushed") && has(&engine, "t", "logged again"));
+}
+
+/// Rule 10: what is logged again is all that the memtable holds, range deletes too, and it stands
+/// in the place of what was logged before, whether the log still has that or not.
+#[test]
+fn what_is_logged_again_is_there_whole_and_once() {
+    for trims in [false, true] {
+        let device = MemoryDevice::new();
+        let engine = open_updating(&device).unwrap();
+        let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
+        let tree = engine.create_tree("t", options).unwrap();
+        let txns = &engine.txns;
+        for key in ["gone", "kept"] {
+            put(&engine, &tree, key, Durability::Sync);
+        }
+        engine.flush().unwrap();
+        let mut batch = Batch::new();
+        batch.delete_range(&tree, b"g", Some(b"h"));
+        [b"1", b"2", b"3"].iter().for_each(|operand| batch.update(&tree, b"sum", *operand));
+        engine.write(&batch, Durability::Sync).unwrap();
+        for _ in 0..2 {
+            engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+            txns.background.jobs.log.wal.sync().unwrap();
+            if trims {
+                engine.background().trim_log().unwrap();
+            }
+        }
+        let engine = open_updating(&device.crash(CrashMode::LoseUnsynced)).unwrap();
+        let tree = engine.open_tree("t").unwrap();
+        let read =
+            || [b"gone", b"kept", &b"sum"[..]].map(|key| engine.get(&tree, key, None).unwrap());
+        let expected = [None, Some(b"value".to_vec()), Some(b"123".to_vec())];
+        assert_eq!(read(), expected);
+        engine.flush().unwrap();
+        while engine.run_one(true) {}
+        assert_eq!(read(), expected, "from a run");
+    }
+}
+
+/// Rule 10: a memtable that was logged again may have lost the beginning of what was logged of it
+/// first, so a recovery with a smaller write buffer must not flush the rest before it comes to
+/// the new record.
+#[test]
+fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let (tree, other) = (create(&engine, "t"), create(&engine, "other"));
+    put(&engine, &tree, "first", Durability::Sync);
+    // The log is needed from here on, when the tree has been logged again.
+    put(&engine, &other, "other", Durability::Sync);
+    for number in 0..40 {
+        let mut batch = Batch::new();
+        batch.put(&tree, format!("later {number}").as_bytes(), &[7; 4000]);
+        engine.write(&batch, Durability::Sync).unwrap();
+    }
+    let txns = &engine.txns;
+    engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
+    txns.background.jobs.log.wal.sync().unwrap();
+    engine.background().trim_log().unwrap();
+    let device = device.crash(CrashMode::LoseUnsynced);
+    drop(engine);
+
+    let options = EngineOptions { write_buffer_bytes: 64 << 10, ..EngineOptions::default() };
+    let engine = open_with(&device, options).unwrap();
+    assert!(has(&engine, "other", "other") && has(&engine, "t", "later 0"));
+    assert!(has(&engine, "t", "first"), "what only the new record has");
+}

@@ -1,0 +1,123 @@
+//! Rules 3, 10 and 15: which background work is chosen next, and what is left to it.
+
+use frondb_background::priority::FLUSH;
+use frondb_background::{Queue, Task};
+use frondb_commit::{Batch, Durability};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::{self, Executor, JoinHandle, Priority};
+use frondb_core::sync::Arc;
+use frondb_core::{NodeId, Result};
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_tree::{CursorOptions, HintSink};
+use frondb_trunk::plan::{Plan, Planned, Reason};
+
+use super::{create, open, put_rows};
+use crate::engine::Engine;
+use crate::options::EngineOptions;
+
+fn planned(node: NodeId, rank: u8) -> Planned {
+    let plan = Plan::Rewrite(if rank == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
+    Planned { node, plan, work_bytes: 1, priority: rank, frees_space: false }
+}
+
+/// Rule 3: what scans have paid for gets a quarter of the steps, however much else there is to do.
+#[test]
+fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    let (steps, mut of_scans) = (4000, 0);
+    for _ in 0..steps {
+        for (node, rank) in [(NodeId(1), 2), (NodeId(2), 4)] {
+            work.set_plan(&tree, node, Some(planned(node, rank)));
+        }
+        let Some(Task::Plan(_, planned)) = work.try_next() else { panic!("nothing is due") };
+        work.stepped(planned.priority);
+        of_scans += u64::from(planned.priority == 4);
+        work.end_plan(tree.id, planned.node);
+    }
+    assert!((steps / 4..steps / 3).contains(&of_scans), "{of_scans} of {steps} steps");
+}
+
+/// Rule 3: the scheduler chooses anew at each step, so a long job makes way for a flush.
+#[test]
+fn a_long_job_makes_way_for_what_is_more_urgent() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    let rewrite = 3;
+    assert!(!work.stepped(rewrite), "nothing waits");
+    work.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), rewrite)));
+    work.set_plan(&tree, NodeId(2), Some(planned(NodeId(2), 4)));
+    assert!(!work.stepped(rewrite), "what waits is no more urgent");
+    work.add_flush(&tree);
+    assert!(work.stepped(rewrite), "a flush waits");
+    assert!(!work.stepped(FLUSH), "a flush goes on");
+}
+
+/// Rule 10: between the end of a flush and the chores that let go of the log there is always
+/// something due, or the commits that wait for a shorter log would go on.
+#[test]
+fn the_chores_are_due_with_the_end_of_a_flush() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    work.add_flush(&tree);
+    let Some(Task::Flush(flushed)) = work.try_next() else { panic!("a flush is due") };
+    assert_eq!((work.due().running, work.due().maintenance), (1, false));
+    work.end_flush_with_maintenance(&flushed, false);
+    assert_eq!((work.due().running, work.due().maintenance), (0, true));
+}
+
+/// Rule 15: a reader that finds a tombstone run must not wait for the end of a long job before the run is
+/// planned.
+#[test]
+fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (long, read) = (create(&engine, "long"), create(&engine, "read"));
+    put_rows(&engine, &long, 0..400);
+    let background = engine.background();
+    assert!(background.freeze(long.core()));
+    let Some(Task::Flush(flush)) = background.queue.try_next() else { panic!("no flush is due") };
+    background.queue.post(read.core(), read.core().version().trunk.root.id);
+    background.perform(Task::Flush(flush));
+    assert!(background.queue.take_hints().is_empty(), "the hint waits for the next task");
+    assert_eq!(long.core().version().frozen.len(), 0);
+}
+
+/// An executor whose threads do nothing: a database with workers that are always busy.
+#[derive(Debug)]
+struct BusyThreads;
+
+impl Executor for BusyThreads {
+    fn spawn(&self, name: &str, _: Priority, _: executor::Task) -> Result<JoinHandle> {
+        Ok(JoinHandle::new(name, || Ok(())))
+    }
+}
+
+/// Rule 15: the commit that makes a tombstone run leaves the probe to a worker. So it reads no
+/// block, and a probe that is slow stalls no commit.
+#[test]
+fn a_commit_of_deletes_reads_no_block() {
+    let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let engine = Engine::open(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
+    let (tree, background) = (create(&engine, "rows"), engine.background());
+    put_rows(&engine, &tree, 0..4000);
+    assert!(background.freeze(tree.core()));
+    background.run_pending();
+
+    let mut batch = Batch::new();
+    (0..3000_u64).for_each(|key| batch.delete(&tree, &key.to_be_bytes()));
+    let before = engine.stats();
+    engine.write(&batch, Durability::NoSync).unwrap();
+    let after = engine.stats();
+    assert_eq!((after.cache_hits, after.cache_misses), (before.cache_hits, before.cache_misses));
+    assert!(!engine.is_settled(), "the probe is due");
+
+    background.run_pending();
+    assert!(engine.stats().cache_misses > after.cache_misses, "the probe has read the rows");
+    let skipped = engine.stats().tombstones_skipped;
+    let mut cursor = engine.cursor(&tree, CursorOptions::default()).unwrap();
+    assert!(cursor.first().unwrap());
+    assert_eq!(cursor.key(), 3000_u64.to_be_bytes());
+    assert_eq!(engine.stats().tombstones_skipped, skipped);
+}
