@@ -15,10 +15,10 @@ use crate::background::Background;
 use crate::pacing::Debt;
 
 /// Longest wait for background work between two checks of the health of the database.
-pub const CHECK_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
 
 /// How many times a delete or a flush on a full disk checks for space before it fails.
-pub const FULL_TRIES: u32 = 20;
+pub(crate) const FULL_TRIES: u32 = 20;
 
 /// The size of a commit, and how it is to be admitted.
 #[derive(Clone, Copy, Debug)]

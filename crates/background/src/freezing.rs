@@ -1,10 +1,10 @@
-//! Freezing memtables, and waiting until frozen memtables are flushed.
+//! Freezing memtables.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::TreeCore;
 
-use crate::admission::{CHECK_EVERY, FULL_TRIES};
+use crate::admission::CHECK_EVERY;
 use crate::background::Background;
 use crate::jobs::flush::frees_space;
 
@@ -115,56 +115,4 @@ impl Background {
         self.freeze_all(0);
         self.wait_flushed()
     }
-
-    /// Waits until all frozen memtables are flushed.
-    ///
-    /// # Errors
-    /// `NoSpace` if the disk stays full; `Poisoned`.
-    pub fn wait_flushed(&self) -> Result<()> {
-        let mut tries = 0;
-        let mut left = self.jobs.trees.all();
-        loop {
-            self.health().check_unpoisoned()?;
-            if self.is_manual() {
-                self.try_space();
-                self.run_pending();
-                self.health().check_unpoisoned()?;
-            }
-            // Check a tree only until it was once seen without frozen memtables. With ten thousand
-            // trees, checking all of them after each change would be most of the work.
-            if all_flushed(&mut left) {
-                return Ok(());
-            }
-            if let Some(full) = self.health().full() {
-                // Merges that are under way may still free space.
-                if tries == FULL_TRIES || self.is_manual() && tries > 0 {
-                    return Err(full);
-                }
-                tries += 1;
-            }
-            if self.is_manual() {
-                continue;
-            }
-            self.queue.wait_until(CHECK_EVERY, &mut |_| all_flushed(&mut left));
-        }
-    }
-
-    /// Runs background work on the calling thread until nothing is due or the database is poisoned.
-    pub fn run_pending(&self) {
-        loop {
-            self.plan_hints();
-            let Some(task) = self.queue.try_next() else { return };
-            self.perform(task);
-            if self.health().check_unpoisoned().is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Removes the trees without frozen memtables from the end of `left`; `true` if none is left.
-/// Flushes take the first trees first, so when the last tree is flushed most others are, too.
-fn all_flushed(left: &mut Vec<Arc<TreeCore>>) -> bool {
-    while left.pop_if(|tree| tree.version().frozen.is_empty()).is_some() {}
-    left.is_empty()
 }

@@ -18,7 +18,8 @@
 //! | `group.rs` | flushes small memtables of many trees together |
 //! | `admission.rs`, `pacing.rs` | write stalls: what a commit waits for |
 //! | `throttle.rs` | a rate limit on what jobs write |
-//! | `freezing.rs` | freezes memtables and waits until they are flushed |
+//! | `freezing.rs` | freezes memtables |
+//! | `waiting.rs` | waits for background work, or does it on the calling thread |
 //! | `checkpoint.rs`, `period.rs`, `log_pins.rs` | trimming the log; checkpoints by time |
 //! | `manifest_snapshot.rs` | replaces the manifest's edits by a snapshot |
 //! | `probe.rs` | probes for known-empty ranges |
@@ -49,9 +50,10 @@ mod queue;
 mod recovery_flusher;
 mod tasks;
 mod throttle;
+mod waiting;
 mod worker;
 
-pub use admission::{CHECK_EVERY, FULL_TRIES, Load};
+pub use admission::Load;
 pub use background::Background;
 pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
 pub use context::JobContext;

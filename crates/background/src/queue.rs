@@ -4,9 +4,9 @@
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
 //! database ([`crate::priority`]). A worker asks after each step of a job whether work of a smaller
 //! number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter of the
-//! steps, whatever waits. Probes for known-empty ranges, and maintenance of the log, the manifest
-//! and the free space, come before all else: they are short, and under full load they would
-//! otherwise never run.
+//! steps, whatever waits. Requests (hints of readers to be planned, probes for known-empty ranges)
+//! and maintenance of the log, the manifest and the free space come before all else: they are
+//! short, and under full load they would otherwise never run.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
@@ -16,6 +16,7 @@ mod progress;
 mod state;
 mod task;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use frondb_core::sync::{Arc, Condvar, Mutex};
@@ -80,7 +81,7 @@ impl Queue {
     /// and output alive, and on a full disk they stay parked until there is space.
     pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
-        state.hints.retain(|key, _| key.0 != tree);
+        state.hints.remove(&tree);
         state.probes.remove(&tree);
         state.flushes.remove(&tree);
         state.priorities.retain(|key, _| key.0 != tree);
@@ -99,12 +100,6 @@ impl Queue {
         drop(state);
         // Dropping the jobs frees their output; do that without the lock.
         drop(gone);
-    }
-
-    /// Takes the hints that readers posted since the last call, to be planned.
-    pub fn take_hints(&self) -> Vec<(Arc<TreeCore>, NodeId)> {
-        let hints = std::mem::take(&mut self.state.lock().hints);
-        hints.into_iter().map(|((_, node), tree)| (tree, node)).collect()
     }
 
     /// Requests maintenance of the log, the manifest and the free space.
@@ -130,9 +125,6 @@ impl Queue {
         loop {
             if state.stopped {
                 return Next::Stopped;
-            }
-            if !state.hints.is_empty() {
-                return Next::Hints;
             }
             if let Some(task) = state.next() {
                 return Next::Task(task);
@@ -232,7 +224,9 @@ impl Drop for ValueJobs<'_> {
 impl HintSink for Queue {
     fn post(&self, tree: &Arc<TreeCore>, node: NodeId) {
         let mut state = self.state.lock();
-        if state.hints.insert((tree.id, node), Arc::clone(tree)).is_none() {
+        let (_, nodes) =
+            state.hints.entry(tree.id).or_insert_with(|| (Arc::clone(tree), BTreeSet::new()));
+        if nodes.insert(node) {
             self.changed.notify_all();
         }
     }

@@ -39,6 +39,10 @@ impl Background {
                 }
             }
             Task::Resume(job) => self.drive(job),
+            Task::Replan(tree, nodes) => {
+                replan(&self.jobs, &self.queue, &tree, &nodes);
+                self.queue.end_replan(tree.id);
+            }
             Task::Probe(tree, run) => {
                 self.probe_tombstone_run(&tree, run);
                 self.queue.end_probe(tree.id);
@@ -93,11 +97,9 @@ impl Background {
                     if let Running::Flush(job) = &job {
                         self.pacing.draining(job.drained_bytes(), job.begun(), self.jobs.now());
                     }
-                    // A reader may have met a tombstone run, which goes before this job (rule 15).
-                    self.plan_hints();
-                    if let Some(probe) = self.queue.next_probe() {
-                        self.perform(probe);
-                    }
+                    // A tombstone run that a reader or a commit reported goes before this job
+                    // (rule 15).
+                    self.serve_requests();
                     if self.queue.stepped(job.priority()) {
                         return self.park(job);
                     }

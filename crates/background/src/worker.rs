@@ -11,7 +11,6 @@ use frondb_wal::SyncMode;
 
 use crate::background::Background;
 use crate::idle::IDLE_TIMEOUT;
-use crate::planning::replan;
 use crate::queue::{Next, Task};
 
 /// Pause between two attempts at work that failed because the disk was full.
@@ -23,7 +22,6 @@ pub fn worker(background: &Background) {
     loop {
         match background.queue.next(&mut || background.idle_timeout()) {
             Next::Stopped => return,
-            Next::Hints => background.plan_hints(),
             Next::Nothing => background.on_timeout(),
             Next::Task(task) => background.perform_or_poison(task),
         }
@@ -59,20 +57,6 @@ impl Background {
             self.tick();
         } else if !self.ticking.swap(true, Ordering::AcqRel) {
             self.queue.wake();
-        }
-    }
-
-    /// Plans the nodes that readers posted hints for.
-    pub fn plan_hints(&self) {
-        for (tree, node) in self.queue.take_hints() {
-            replan(&self.jobs, &self.queue, &tree, &[node]);
-        }
-    }
-
-    /// As [`plan_hints`](Self::plan_hints), but only if the database has no worker to do so.
-    pub fn plan_hints_if_manual(&self) {
-        if self.is_manual() {
-            self.plan_hints();
         }
     }
 

@@ -107,8 +107,9 @@ pub extern "C" fn frondb_txn_write_entries(
 /// Applies all writes or none. `done` is how many were applied when one failed. Returns whether a
 /// checked key is outdated.
 fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
-    // A single write is atomic by itself.
-    if writes.len() < 2 {
+    // A single write is atomic by itself, unless the check after it can fail.
+    let is_checked = |write: &frondb_write| write.flags != 0;
+    if writes.len() < 2 && !writes.iter().any(is_checked) {
         return apply(txn, writes, done);
     }
     let savepoint = txn.set_savepoint().inspect_err(|_| *done = writes.len())?;
@@ -116,7 +117,7 @@ fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> R
     match &applied {
         // The transaction was rolled back, and its savepoints are gone.
         Err(error) if error.kind() == ErrorKind::Deadlock => return applied,
-        Err(_) if *done > 0 => txn.roll_back_to(savepoint)?,
+        Err(_) => txn.roll_back_to(savepoint)?,
         _ => {}
     }
     txn.forget_savepoint(savepoint)?;

@@ -16,9 +16,7 @@ use crate::options::EngineOptions;
 use crate::process_memory::ProcessMemory;
 use crate::recovery::{self, Recovered, Recovery};
 use crate::stats::{EngineStats, TreeStats};
-use frondb_background::{
-    Background, CHECK_EVERY, FEW_TREES, FULL_TRIES, Load, LogPins, plan_all, worker,
-};
+use frondb_background::{Background, FEW_TREES, Load, LogPins, plan_all, worker};
 use frondb_catalog::Catalog;
 use frondb_commit::{Batch, CallGuard, CommitHook, Durability, guarded};
 use frondb_records::TreeOptions;
@@ -157,11 +155,11 @@ impl Engine {
         options: EngineOptions,
         executor: &SharedExecutor,
     ) -> Result<Self> {
-        let Recovered { parts, recovery, beside, log_device, lock: log_lock } = recovered;
+        let Recovered { parts, recovery, memory, log_device, lock: log_lock } = recovered;
         let engine = Self {
             txns: parts.transactions(&options),
             catalog: parts.catalog,
-            memory: ProcessMemory::new(beside, options.memory()),
+            memory,
             options,
             device,
             log_device,
@@ -546,8 +544,7 @@ impl Engine {
     /// Whether no flush or merge that counts as debt is due or running.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.background().plan_hints_if_manual();
-        self.background().queue.due().is_settled()
+        self.background().is_settled()
     }
 
     /// Waits until [`is_settled`](Self::is_settled), and until the space of deleted large values
@@ -556,61 +553,14 @@ impl Engine {
     /// # Errors
     /// `NoSpace` while the disk stays full; `Poisoned`, `Closed`.
     pub fn wait_settled(&self) -> Result<()> {
-        let call = self.begin_call()?;
-        self.background().plan_values();
-        drop(call);
-        let _value_jobs = self.background().queue.let_value_jobs_run();
-        self.wait_for_work()
-    }
-
-    fn wait_for_work(&self) -> Result<()> {
-        let mut tries = 0;
-        loop {
-            let _call = self.begin_call()?;
-            if self.background().is_manual() {
-                self.background().try_space();
-                self.background().run_pending();
-            }
-            let settled = self
-                .background()
-                .queue
-                .wait_until(CHECK_EVERY, &mut |due| due.is_settled() && due.values_jobs == 0);
-            let Some(full) = self.health().full() else {
-                if settled {
-                    return Ok(());
-                }
-                continue;
-            };
-            // Merges may free the missing space, or have freed it already: retry before failing.
-            if tries == FULL_TRIES || self.background().is_manual() && tries > 0 {
-                return Err(full);
-            }
-            tries += 1;
-            if settled && !self.background().is_manual() {
-                self.background().queue.wait_until(CHECK_EVERY, &mut |_| false);
-            }
-        }
+        self.background().wait_settled(|| self.begin_call())
     }
 
     /// Runs one background task, if one is due; for engines without background threads. `idle`
     /// also allows the tasks that otherwise run only while there are no writes. Returns whether a
     /// task ran.
     pub fn run_one(&self, idle: bool) -> bool {
-        let Ok(_call) = self.begin_call() else { return false };
-        self.background().tick();
-        if idle {
-            self.background().begin_idle();
-        } else {
-            self.background().queue.set_idle(false);
-        }
-        self.background().plan_hints();
-        match self.background().queue.try_next() {
-            None => false,
-            Some(task) => {
-                self.background().perform(task);
-                true
-            }
-        }
+        self.begin_call().is_ok_and(|_call| self.background().run_one(idle))
     }
 
     /// Flushes memtables whose replay would take long, stops the workers and closes the database.

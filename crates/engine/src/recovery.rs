@@ -36,7 +36,7 @@ use crate::layout::{LOCK_FILE, LOG_DIR};
 use crate::manifest_state::{ManifestState, TreeState, damaged};
 use crate::options::EngineOptions;
 use crate::parts::{LogAndManifest, Parts};
-use crate::process_memory::Beside;
+use crate::process_memory::{Beside, ProcessMemory};
 use crate::replay::Replay;
 use crate::survey::Survey;
 use frondb_records::decode_edit;
@@ -66,7 +66,7 @@ pub struct Recovery {
 pub(crate) struct Recovered {
     pub(crate) parts: Parts,
     pub(crate) recovery: Recovery,
-    pub(crate) beside: Beside,
+    pub(crate) memory: ProcessMemory,
     /// The directory of the log.
     pub(crate) log_device: SharedDevice,
     /// The lock of the log's directory.
@@ -132,6 +132,8 @@ pub(crate) fn open(
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs = RunEnv::new(space, cache, Arc::clone(&budget));
     let beside = Beside::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
+    // From here on the block allocator keeps idle what the memory of this database allows.
+    let memory = ProcessMemory::new(beside, options.memory());
     let log_from = start;
     // The next snapshot of the manifest drops pending parts that no transaction can commit any
     // more.
@@ -162,7 +164,7 @@ pub(crate) fn open(
     }
     recovery.messages = replay.finish();
     report(&recovery);
-    Ok(Recovered { parts, recovery, beside, log_device, lock })
+    Ok(Recovered { parts, recovery, memory, log_device, lock })
 }
 
 /// Time between two progress messages of a long recovery.

@@ -40,8 +40,13 @@ impl QueueState {
         !self.held || job.frees_space()
     }
 
-    /// Takes a probe that is due, and claims its tree.
-    pub(super) fn take_probe(&mut self) -> Option<Task> {
+    /// Takes a task that follows from what a reader or a commit requested: hints of one tree, or a
+    /// probe.
+    pub(super) fn take_request(&mut self) -> Option<Task> {
+        if let Some((id, (tree, nodes))) = self.hints.pop_first() {
+            self.replanning.push(id);
+            return Some(Task::Replan(tree, nodes.into_iter().collect()));
+        }
         let mut trees = self.probes.keys();
         let id = *trees.find(|id| !self.probing.contains(id))?;
         let (tree, range) = self.probes.remove(&id)?;
@@ -51,9 +56,9 @@ impl QueueState {
 
     /// Chooses the next task, without counting it.
     fn pick(&mut self) -> Option<Task> {
-        // A probe only reads, so it may also run on a full disk.
-        if let Some(probe) = self.take_probe() {
-            return Some(probe);
+        // Requests write nothing, so they are also served on a full disk.
+        if let Some(task) = self.take_request() {
+            return Some(task);
         }
         if self.stuck {
             return None;

@@ -58,13 +58,26 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes a probe that is due and counts it as running, as [`try_next`](Self::try_next) does with
-    /// any task.
-    pub fn next_probe(&self) -> Option<Task> {
+    /// Takes the next request of a reader or a commit, as [`try_next`](Self::try_next) takes any
+    /// task: to be carried out between two steps of a job.
+    pub fn next_request(&self) -> Option<Task> {
         let mut state = self.state.lock();
-        let probe = state.take_probe()?;
+        if state.stopped {
+            return None;
+        }
+        let task = state.take_request()?;
         state.running += 1;
-        Some(probe)
+        Some(task)
+    }
+
+    /// Ends the planning of a tree's hints.
+    pub fn end_replan(&self, tree: TreeId) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        if let Some(at) = state.replanning.iter().position(|of| *of == tree) {
+            state.replanning.swap_remove(at);
+        }
+        self.changed.notify_all();
     }
 
     /// Ends the probe of a tree.

@@ -48,7 +48,9 @@ pub(super) struct QueueState {
     /// Trees that a worker probes. A tree has one probe at a time.
     pub(super) probing: BTreeSet<TreeId>,
     /// Nodes that readers posted hints for, to be planned again.
-    pub(super) hints: BTreeMap<(TreeId, NodeId), Arc<TreeCore>>,
+    pub(super) hints: BTreeMap<TreeId, (Arc<TreeCore>, BTreeSet<NodeId>)>,
+    /// Trees whose hints a worker is planning, once for each worker.
+    pub(super) replanning: Vec<TreeId>,
     /// Nodes whose plans failed because the disk was full; they are planned again at the next attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
     /// Limit on merges under way, parked ones included; 0 means no limit.
@@ -65,7 +67,8 @@ impl QueueState {
             || self.busy_flushes.contains(&tree)
             || self.plans.range(range).next().is_some()
             || self.compacting.contains(&tree)
-            || self.hints.range((tree, NodeId::MIN)..=(tree, NodeId::MAX)).next().is_some()
+            || self.hints.contains_key(&tree)
+            || self.replanning.contains(&tree)
     }
 
     /// Ends a flush; with `more`, the next flush of the tree is due.
@@ -97,8 +100,8 @@ impl QueueState {
             jobs: (self.plans.len() + self.parked.len()) as u64
                 + flushes
                 + u64::from(self.maintenance),
-            // A hint may lead to a job when it is planned.
-            running: (self.running + self.hints.len() + self.probes.len()) as u64,
+            running: self.running as u64,
+            requests: (self.hints.len() + self.probes.len()) as u64,
             maintenance: self.maintenance,
         }
     }

@@ -1,5 +1,6 @@
 //! [`Task`], [`Next`] and [`Due`]: what the queue hands out and reports.
 
+use frondb_core::NodeId;
 use frondb_core::sync::Arc;
 use frondb_trunk::plan::Planned;
 
@@ -18,6 +19,8 @@ pub enum Task {
     Plan(Arc<TreeCore>, Planned),
     /// Continue a parked job.
     Resume(Running),
+    /// Plan nodes of a tree again, because readers posted hints for them.
+    Replan(Arc<TreeCore>, Vec<NodeId>),
     /// Probe a tree for a known-empty range around a tombstone run.
     Probe(Arc<TreeCore>, KeyRange),
     /// Maintain the log, the manifest and the free space.
@@ -28,8 +31,6 @@ pub enum Task {
 pub enum Next {
     /// A task to carry out.
     Task(Task),
-    /// Readers have posted hints: see [`Queue::take_hints`](super::Queue::take_hints).
-    Hints,
     /// No task came within the timeout.
     Nothing,
     /// The queue is stopped.
@@ -47,15 +48,18 @@ pub struct Due {
     pub values_jobs: u64,
     /// All jobs, work for an idle database included.
     pub jobs: u64,
-    /// Jobs that workers are stepping, hints that are not planned yet, and probes that are due.
+    /// Tasks that workers are carrying out.
     pub running: u64,
+    /// Trees with hints to be planned or a probe to be made. Jobs may follow from them.
+    pub requests: u64,
     /// Whether maintenance of the log, the manifest and the free space is due.
     pub maintenance: bool,
 }
 
 impl Due {
-    /// Whether no work is left that commits are slowed down for, and none is running.
+    /// Whether no work is left that commits are slowed down for or that may lead to such work, and
+    /// none is running.
     pub fn is_settled(&self) -> bool {
-        self.debt_jobs == 0 && self.running == 0
+        self.debt_jobs == 0 && self.running == 0 && self.requests == 0
     }
 }

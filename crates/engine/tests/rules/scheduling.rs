@@ -78,8 +78,22 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     let Some(Task::Flush(flush)) = background.queue.try_next() else { panic!("no flush is due") };
     background.queue.post(read.core(), read.core().version().trunk.root.id);
     background.perform(Task::Flush(flush));
-    assert!(background.queue.take_hints().is_empty(), "the hint waits for the next task");
+    assert_eq!(background.queue.due().requests, 0, "the hint waits for the next task");
     assert_eq!(long.core().version().frozen.len(), 0);
+}
+
+/// A thread that waits until all is settled must not return while a worker plans what a reader
+/// reported: a job may follow from it.
+#[test]
+fn nothing_is_settled_while_a_hint_is_planned() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, queue) = (create(&engine, "read"), &engine.background().queue);
+    queue.post(tree.core(), tree.core().version().trunk.root.id);
+    assert!(!queue.due().is_settled(), "it is not planned yet");
+    let request = queue.next_request().unwrap();
+    assert!(!queue.due().is_settled(), "it is being planned");
+    engine.background().perform(request);
+    assert!(queue.due().is_settled());
 }
 
 /// An executor whose threads do nothing: a database with workers that are always busy.
