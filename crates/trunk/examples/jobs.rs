@@ -118,14 +118,14 @@ impl Bench {
             disk_bytes: raw_bytes,
         };
         let targets = flush_targets(&self.trunk, self.trunk.root.max_key(), u64::MAX);
-        let made = finish(Job::new(self.env.clone(), input, targets, 1).unwrap());
+        let new_runs = finish(Job::new(self.env.clone(), input, targets, 1).unwrap());
         let next_node = &mut self.next_node;
         let mut next_id = || {
             *next_node += 1;
             NodeId(*next_node)
         };
         let mut builder = VersionBuilder::new(self.trunk.clone(), &mut next_id);
-        builder.flush(&made, &RangeDeletes::empty(), None, u64::MAX);
+        builder.flush(&new_runs, &RangeDeletes::empty(), None, u64::MAX);
         self.trunk = builder.finish().trunk;
     }
 
@@ -133,15 +133,15 @@ impl Bench {
         let plan = Plan::Rewrite(Reason::Growth, 1);
         let (env, root) = (self.env.clone(), &self.trunk.root);
         let prepared = prepare(env, &self.trunk, root, plan, u64::MAX, Arc::new([])).unwrap();
-        for made in finish(prepared.job) {
-            made.run.kill();
+        for placed in finish(prepared.job) {
+            placed.run.kill();
         }
     }
 }
 
-fn finish(mut job: Job) -> Vec<frondb_trunk::install::Made> {
+fn finish(mut job: Job) -> Vec<frondb_trunk::install::PlacedRun> {
     while !job.step().unwrap() {}
-    job.finish().unwrap().made
+    job.finish().unwrap().new_runs
 }
 
 fn main() {

@@ -23,7 +23,7 @@ use frondb_space::Class;
 
 use crate::base::BaseCursor;
 use crate::cut::Target;
-use crate::install::{Made, Place};
+use crate::install::{Place, PlacedRun};
 use crate::node::Key;
 use crate::options::TrunkOptions;
 use crate::view::View;
@@ -122,7 +122,7 @@ pub struct Job {
 /// The result of a finished job, ready to be installed.
 pub struct JobResult {
     /// The runs, in key order.
-    pub made: Vec<Made>,
+    pub new_runs: Vec<PlacedRun>,
     /// For a prefix truncation: the first key that stays; `None` if none does.
     pub first_kept: Option<Key>,
     /// References to values whose last message was dropped.
@@ -354,16 +354,16 @@ impl Job {
         let prefix = self.env.options.filter_prefix();
         let n = self.metas.len();
         let his: Vec<Option<Key>> = (0..n).map(|i| self.hi_of(i)).collect();
-        let made = self.metas.drain(..).zip(his).map(|((meta, lo, place), hi)| Made {
+        let new_runs = self.metas.drain(..).zip(his).map(|((meta, lo, place), hi)| PlacedRun {
             run: Run::new(meta, prefix, Arc::clone(&self.env.run_env)),
             lo,
             hi,
             place,
         });
-        let made = made.collect();
+        let new_runs = new_runs.collect();
         let (first_kept, dropped_refs) = (self.first_kept, self.merge.take_dropped_refs());
         let first_dropped = self.merge.take_first_dropped();
-        Ok(JobResult { made, first_kept, dropped_refs, first_dropped, stats: self.stats })
+        Ok(JobResult { new_runs, first_kept, dropped_refs, first_dropped, stats: self.stats })
     }
 
     /// The end of a run's range: the beginning of the next piece in its target, or the end of the

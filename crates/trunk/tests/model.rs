@@ -287,10 +287,10 @@ impl History {
         let Some((flushing, state, seq, beginnings)) = self.flushing.take() else { return };
         let leaves = self.lab.leaves().len();
         let result = self.lab.install_flush(flushing);
-        if result.made.iter().any(|made| made.place == Place::Append) {
+        if result.new_runs.iter().any(|placed| placed.place == Place::Append) {
             self.count("append");
         }
-        if result.made.iter().any(|made| made.place == Place::Base) {
+        if result.new_runs.iter().any(|placed| placed.place == Place::Base) {
             self.count("base from flush");
         }
         if self.lab.leaves().len() < leaves {

@@ -616,15 +616,16 @@ impl Moved {
         let mut job = Job::new(context.jobs.job_env(tree, false), input, vec![whole], 1)?;
         while !job.step()? {}
         let result = job.finish()?;
-        let dropped = extents_of(&result.dropped_refs).inspect_err(|_| discard(&result.made))?;
-        let values = values_of(&section.bytes).inspect_err(|_| discard(&result.made))?;
+        let dropped =
+            extents_of(&result.dropped_refs).inspect_err(|_| discard(&result.new_runs))?;
+        let values = values_of(&section.bytes).inspect_err(|_| discard(&result.new_runs))?;
         let (gone, kept): (Vec<_>, Vec<_>) = values
             .into_iter()
             .partition(|value| dropped.iter().any(|extents| extents.first() == value.first()));
         self.orphans.extend(gone.into_iter().flatten());
         self.parts.push(Attachment {
             tree: Arc::clone(tree),
-            runs: result.made.iter().map(|made| Arc::clone(&made.run)).collect(),
+            runs: result.new_runs.iter().map(|placed| Arc::clone(&placed.run)).collect(),
             range_deletes: range_deletes.iter().cloned().collect(),
             values: kept,
             numbers: section.count,

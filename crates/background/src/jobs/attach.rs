@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use frondb_core::sync::Arc;
 use frondb_core::{Result, RunId, SeqNo};
 use frondb_run::Run;
-use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
+use frondb_trunk::install::{Change, Place, PlacedRun, RunsToAttach, VersionBuilder};
 use frondb_trunk::plan::TOMBSTONE_RUN;
 
 use frondb_records::Edit;
@@ -66,11 +66,11 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
 
     let leaf_target = tree.plan_context(&tree.version().trunk, context.plan_limits()).leaf_target();
     let (txn, part) = (attached.txn, attached.part);
-    let made: Vec<Made> = attached.runs.iter().map(made_of).collect();
+    let new_runs: Vec<PlacedRun> = attached.runs.iter().map(placed_run).collect();
     let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| {
         let (runs, are_base) = (&attached.runs, attached.are_base);
-        let arrived = Arrived { runs, deletes: &deletes, are_base };
-        builder.attach(&arrived, keep_hidden, leaf_target);
+        let incoming = RunsToAttach { runs, deletes: &deletes, are_base };
+        builder.attach(&incoming, keep_hidden, leaf_target);
         true
     };
     let end = |change: &Change, state: &mut InstallState| {
@@ -88,7 +88,7 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
         context.edits.pending().end_part(txn, part);
         Ok(InstallEnd { flushed: Some(source), edits, orphans: Vec::new() })
     };
-    let Some(installed) = install_change(context, tree, &made, build, end)? else {
+    let Some(installed) = install_change(context, tree, &new_runs, build, end)? else {
         return Ok(Installed::nothing());
     };
     add(&context.counters.attaches, 1);
@@ -96,8 +96,8 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
 }
 
 /// The run as the version builder takes it. Its place is not used: the change has it already.
-fn made_of(run: &Arc<Run>) -> Made {
-    Made { run: Arc::clone(run), lo: Arc::from([]), hi: None, place: Place::Slice }
+fn placed_run(run: &Arc<Run>) -> PlacedRun {
+    PlacedRun { run: Arc::clone(run), lo: Arc::from([]), hi: None, place: Place::Slice }
 }
 
 /// Requests tombstone compaction from the nodes that got a tombstone run with the runs (rule 15).

@@ -18,7 +18,7 @@ use frondb_records::Edit;
 use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_tree::{InstallState, MemSource, TreeCore, Version};
-use frondb_trunk::install::{Change, Made, VersionBuilder};
+use frondb_trunk::install::{Change, PlacedRun, VersionBuilder};
 
 use crate::context::JobContext;
 
@@ -97,15 +97,15 @@ pub struct InstallEnd<'a> {
 
 /// Changes the trunk of a tree. `build` makes the change and returns whether there is one. `end`
 /// gets the finished change before readers see it, notes it in the install state, and returns what
-/// else the edit must say. `made` are the runs that the job wrote. `None` if the tree was dropped
-/// or `build` found nothing to change; the caller discards its runs then.
+/// else the edit must say. `new_runs` are the runs that the job wrote. `None` if the tree was
+/// dropped or `build` found nothing to change; the caller discards its runs then.
 ///
 /// # Errors
 /// Errors of `end`: nothing has changed. Errors of the manifest: the database is poisoned.
 pub fn install<'a>(
     context: &JobContext,
     tree: &TreeCore,
-    made: &[Made],
+    new_runs: &[PlacedRun],
     build: impl FnOnce(&mut VersionBuilder<'_>, &mut InstallState) -> bool,
     end: impl FnOnce(&Change, &mut InstallState) -> Result<InstallEnd<'a>>,
 ) -> Result<Option<Installed>> {
@@ -120,8 +120,8 @@ pub fn install<'a>(
     let change = builder.finish();
     let end = end(&change, &mut state)?;
     tree.note_values(&state);
-    let dead = dead_runs(&mut state, &change, &old, made);
-    let edits = edits_of(tree, &change, made, &dead, end.edits);
+    let dead = dead_runs(&mut state, &change, &old, new_runs);
+    let edits = edits_of(tree, &change, new_runs, &dead, end.edits);
     // Readers see the change before the edit is durable. After an error only the counts of views
     // have changed, and no other edit may follow.
     let (ticket, edit_bytes) = latch.append_final(&edits)?;
@@ -141,12 +141,12 @@ pub fn install<'a>(
 fn edits_of(
     tree: &TreeCore,
     change: &Change,
-    made: &[Made],
+    new_runs: &[PlacedRun],
     dead: &[Arc<Run>],
     mut edits: Vec<Edit>,
 ) -> Vec<Edit> {
     let tree = tree.id;
-    edits.extend(made.iter().map(|made| Edit::AddRun(made.run.meta().clone())));
+    edits.extend(new_runs.iter().map(|placed| Edit::AddRun(placed.run.meta().clone())));
     edits.extend(change.images.iter().map(|node| Edit::PutNode { tree, node: node.clone() }));
     edits.extend(change.dropped.iter().map(|&node| Edit::DropNode { tree, node }));
     edits.extend(change.root.map(|root| Edit::SetRoot { tree, root }));
@@ -159,7 +159,7 @@ pub fn dead_runs(
     install: &mut InstallState,
     change: &Change,
     old: &Version,
-    made: &[Made],
+    new_runs: &[PlacedRun],
 ) -> Vec<Arc<Run>> {
     let mut gone = HashSet::new();
     for (&run, &delta) in &change.views {
@@ -182,14 +182,15 @@ pub fn dead_runs(
     }
     // Discard new runs that no node took, because all of their keys lie beyond a pivot that has
     // moved.
-    let unborn = made.iter().filter(|made| !install.views.contains_key(&made.run.meta().id));
-    dead.extend(unborn.map(|made| Arc::clone(&made.run)));
+    let unborn =
+        new_runs.iter().filter(|placed| !install.views.contains_key(&placed.run.meta().id));
+    dead.extend(unborn.map(|placed| Arc::clone(&placed.run)));
     dead
 }
 
 /// Returns the extents of runs that will not be installed.
-pub fn discard(made: &[Made]) {
-    for made in made {
-        made.run.kill();
+pub fn discard(new_runs: &[PlacedRun]) {
+    for placed in new_runs {
+        placed.run.kill();
     }
 }

@@ -11,7 +11,7 @@ use frondb_records::Edit;
 use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_tree::{InstallState, TreeCore, Version, extents_of, tombstones};
-use frondb_trunk::install::{Change, Made, VersionBuilder};
+use frondb_trunk::install::{Change, PlacedRun, VersionBuilder};
 use frondb_trunk::job::{Job, JobStats};
 use frondb_trunk::plan::{Plan, Planned, Summary, TOMBSTONE_RUN, TRUNCATION_RUN, plan_node};
 use frondb_trunk::{CompactionHints, Node, Prepared, View, prepare};
@@ -138,17 +138,17 @@ impl MergeJob {
             None => HashMap::new(),
         };
         // A prefix truncation writes no data and needs no sync; a reader may be waiting for it.
-        if !result.made.is_empty()
+        if !result.new_runs.is_empty()
             && let Err(error) = context.reads.runs.space.sync()
         {
-            discard(&result.made);
+            discard(&result.new_runs);
             return Err(error);
         }
         let oldest = snapshots.first().copied();
-        let (node, made, stats) = (planned.node, &result.made, &result.stats);
+        let (node, new_runs, stats) = (planned.node, &result.new_runs, &result.stats);
         let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| match planned.plan {
-            Plan::FlushNode => builder.flush_node(node, &claimed, &consumed, made, oldest),
-            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, made),
+            Plan::FlushNode => builder.flush_node(node, &claimed, &consumed, new_runs, oldest),
+            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, new_runs),
             Plan::TruncatePrefix => {
                 let hints = hints_after_truncation(&tree.version(), node, stats, oldest.is_some());
                 let kept = result.first_kept.as_ref();
@@ -157,20 +157,20 @@ impl MergeJob {
             _ => {
                 let met = stats.entries_in.saturating_sub(stats.entries_out);
                 let overlap = (met * 100 / run_entries.max(1)).min(100);
-                builder.rewrite(node, &claimed, &consumed, made, oldest, overlap)
+                builder.rewrite(node, &claimed, &consumed, new_runs, oldest, overlap)
             }
         };
         let end = |change: &Change, state: &mut InstallState| {
             state.claimed.remove(&node);
             if planned.plan == Plan::FlushNode {
-                pass_hints_on(change, node, made);
+                pass_hints_on(change, node, new_runs);
             }
             let (edits, orphans) = drop_values(tree.id, state, &result.dropped_refs)?;
             Ok(InstallEnd { flushed: None, edits, orphans })
         };
-        let Some(installed) = install(context, &tree, made, build, end)? else {
+        let Some(installed) = install(context, &tree, new_runs, build, end)? else {
             tree.install.lock().claimed.remove(&node);
-            discard(made);
+            discard(new_runs);
             return Ok(Installed::nothing_but(vec![node]));
         };
         drop(runs);
@@ -181,11 +181,11 @@ impl MergeJob {
 
 /// Passes the request for tombstone compaction of an inner node on to its children when the node
 /// was flushed.
-fn pass_hints_on(change: &Change, node: NodeId, made: &[Made]) {
+fn pass_hints_on(change: &Change, node: NodeId, new_runs: &[PlacedRun]) {
     if let Some(node) = change.trunk.find(node)
         && node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0
     {
-        tombstones::request_after_node_flush(node, made);
+        tombstones::request_after_node_flush(node, new_runs);
     }
 }
 

@@ -13,7 +13,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result, RunId};
 use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
-use frondb_trunk::install::{Made, Place, VersionBuilder};
+use frondb_trunk::install::{Place, PlacedRun, VersionBuilder};
 
 use frondb_tree::{InstallState, TreeCore};
 
@@ -89,18 +89,18 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     }
     let old = run.meta().id;
     let lo = Arc::from(&*run.meta().first_key);
-    let made = [Made { run: new, lo, hi: None, place: Place::Slice }];
+    let new_runs = [PlacedRun { run: new, lo, hi: None, place: Place::Slice }];
     let build = |builder: &mut VersionBuilder<'_>, state: &mut InstallState| {
         let is_used = state.views.contains_key(&old);
         if is_used {
-            builder.relocate(old, &made[0].run);
+            builder.relocate(old, &new_runs[0].run);
         }
         is_used
     };
-    match install(context, tree, &made, build, |_, _| Ok(InstallEnd::default()))? {
+    match install(context, tree, &new_runs, build, |_, _| Ok(InstallEnd::default()))? {
         Some(installed) => installed.settle(context).map(|_| true),
         None => {
-            discard(&made);
+            discard(&new_runs);
             Ok(false)
         }
     }

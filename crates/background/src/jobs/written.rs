@@ -41,33 +41,33 @@ pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
 impl Written {
     /// Returns the extents of the runs.
     pub fn discard(&self) {
-        discard(&self.result.made);
+        discard(&self.result.new_runs);
     }
 
     /// Makes the runs part of the trunk. REQUIRES: [`make_durable`] has succeeded for these runs.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let Self { tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
         let appended: u64 = result
-            .made
+            .new_runs
             .iter()
-            .filter(|made| made.place == Place::Append)
-            .map(|made| made.run.meta().raw_bytes)
+            .filter(|placed| placed.place == Place::Append)
+            .map(|placed| placed.run.meta().raw_bytes)
             .sum();
 
-        let made = &result.made;
+        let new_runs = &result.new_runs;
         let tombstone_runs = TombstoneRuns::find(&tree.version().trunk.root, &source.memtable);
         let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| {
-            builder.flush(made, &deletes, keep_hidden, leaf_target);
+            builder.flush(new_runs, &deletes, keep_hidden, leaf_target);
             true
         };
         let end = |change: &Change, state: &mut InstallState| {
-            tombstones::request_after_flush(&change.trunk.root, &tombstone_runs, made);
+            tombstones::request_after_flush(&change.trunk.root, &tombstone_runs, new_runs);
             let dropped = extents_of(&result.dropped_refs)?;
             Ok(note_flush(context, &tree, state, &source, &dropped))
         };
-        let Some(installed) = install(context, &tree, made, build, end)? else {
+        let Some(installed) = install(context, &tree, new_runs, build, end)? else {
             tree.install.lock().flushing = false;
-            discard(made);
+            discard(new_runs);
             return Ok(Installed::nothing());
         };
         tree.note_flush(raw_bytes, appended);

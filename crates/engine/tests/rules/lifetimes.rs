@@ -9,7 +9,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_device::{CrashMode, MemoryDevice};
 use frondb_space::Extent;
 use frondb_tree::InstallState;
-use frondb_trunk::install::{Change, Made, Place};
+use frondb_trunk::install::{Change, Place, PlacedRun};
 
 use super::{create, open, put};
 use crate::engine::Engine;
@@ -101,11 +101,11 @@ fn a_run_is_dead_with_its_last_view() {
     let run = Arc::clone(&version.trunk.root.views().next().unwrap().run);
     let id = run.meta().id;
     let mut install = InstallState { views: HashMap::from([(id, 3)]), ..InstallState::default() };
-    let mut dead = |delta: i64, made: &[Made]| {
+    let mut dead = |delta: i64, new_runs: &[PlacedRun]| {
         let trunk = version.trunk.clone();
         let views = (delta != 0).then_some((id, delta)).into_iter().collect();
         let change = Change { trunk, images: Vec::new(), dropped: Vec::new(), root: None, views };
-        let dead = dead_runs(&mut install, &change, &version, made);
+        let dead = dead_runs(&mut install, &change, &version, new_runs);
         let ids: Vec<_> = dead.iter().map(|run| run.meta().id).collect();
         (ids, install.views.get(&id).copied())
     };
@@ -114,8 +114,8 @@ fn a_run_is_dead_with_its_last_view() {
     assert_eq!(dead(-2, &[]), (vec![], Some(1)));
     assert_eq!(dead(-1, &[]), (vec![id], None), "that was the last");
     let (lo, place) = (Arc::from(*b""), Place::Slice);
-    let made = Made { run: Arc::clone(&run), lo, hi: None, place };
-    assert_eq!(dead(0, &[made]), (vec![id], None), "nobody took it");
+    let placed = PlacedRun { run: Arc::clone(&run), lo, hi: None, place };
+    assert_eq!(dead(0, &[placed]), (vec![id], None), "no node references it");
 }
 
 /// Rules 12 and 17: a point read has a version and no snapshot. The large values that its version

@@ -25,7 +25,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_run::KeyAfter;
-use frondb_trunk::install::Made;
+use frondb_trunk::install::PlacedRun;
 use frondb_trunk::plan::{TOMBSTONE_RUN, TRUNCATION_RUN};
 use frondb_trunk::{Key, Node, View};
 
@@ -78,14 +78,14 @@ impl TombstoneSearch {
 }
 
 /// Requests prefix truncation or tombstone compaction of the nodes below `root` that a flush has
-/// brought tombstone runs to. `found` are the runs of the flushed memtable, `made` the slices.
-pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made]) {
+/// brought tombstone runs to. `found` are the runs of the flushed memtable, `new_runs` the slices.
+pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, new_runs: &[PlacedRun]) {
     if found.long.is_empty() && found.begin.is_empty() {
         return;
     }
     let truncates = !found.begin.is_empty();
-    for made in made {
-        let meta = made.run.meta();
+    for placed in new_runs {
+        let meta = placed.run.meta();
         if meta.deletes == 0 {
             continue;
         }
@@ -94,7 +94,7 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made
         };
         let begins = found.begin.iter().any(meets);
         let is_long = found.long.iter().any(meets);
-        for node in receivers(root, made) {
+        for node in receivers(root, placed) {
             if begins && node.is_leaf() {
                 node.hints.request_prefix_truncation();
             }
@@ -109,14 +109,14 @@ pub fn request_after_flush(root: &Arc<Node>, found: &TombstoneRuns, made: &[Made
 }
 
 /// Passes a request for tombstone compaction on from an inner node that was flushed to the children
-/// that the tombstone run went to. `made` are the slices.
-pub fn request_after_node_flush(node: &Arc<Node>, made: &[Made]) {
-    for made in made {
-        let meta = made.run.meta();
+/// that the tombstone run went to. `new_runs` are the slices.
+pub fn request_after_node_flush(node: &Arc<Node>, new_runs: &[PlacedRun]) {
+    for placed in new_runs {
+        let meta = placed.run.meta();
         if meta.deletes * 2 <= meta.entries {
             continue;
         }
-        for child in receivers(node, made) {
+        for child in receivers(node, placed) {
             // The totals of the child include the new slice.
             let is_dense =
                 meta.deletes * 4 >= child.totals.entries || meta.deletes > TOMBSTONE_RUN / 2;
@@ -140,8 +140,11 @@ fn holds_many_deletes(node: &Node) -> bool {
 
 /// The nodes that have a view of a new slice: the children whose ranges it reaches, or a leaf
 /// itself.
-fn receivers<'a>(node: &'a Arc<Node>, made: &'a Made) -> impl Iterator<Item = &'a Arc<Node>> {
-    let meta = made.run.meta();
+fn receivers<'a>(
+    node: &'a Arc<Node>,
+    placed: &'a PlacedRun,
+) -> impl Iterator<Item = &'a Arc<Node>> {
+    let meta = placed.run.meta();
     let reaches = |child: &&Arc<Node>| {
         *child.lo <= *meta.last_key && child.hi.as_ref().is_none_or(|hi| *meta.first_key < **hi)
     };

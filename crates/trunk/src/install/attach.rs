@@ -20,13 +20,13 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_run::Run;
 
-use crate::install::{Made, Place, VersionBuilder};
+use crate::install::{Place, PlacedRun, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
 /// The runs and range deletes of a commit.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived<'a> {
+pub struct RunsToAttach<'a> {
     /// Runs whose SeqNos are above all that the trunk holds. Where two runs hold the same key, the
     /// one with the larger maximum SeqNo has the newer message.
     pub runs: &'a [Arc<Run>],
@@ -37,7 +37,7 @@ pub struct Arrived<'a> {
     pub are_base: bool,
 }
 
-impl Arrived<'_> {
+impl RunsToAttach<'_> {
     fn first_key(&self) -> Option<&[u8]> {
         self.runs.iter().map(|run| &*run.meta().first_key).min()
     }
@@ -58,45 +58,50 @@ impl VersionBuilder<'_> {
     /// Makes the runs and range deletes of a commit part of the trunk. `keep_hidden` is the oldest
     /// live snapshot, if one may still need what a range delete hides. `leaf_target` is the target
     /// size of a leaf in key and value bytes.
-    pub fn attach(&mut self, arrived: &Arrived<'_>, keep_hidden: Option<SeqNo>, leaf_target: u64) {
-        let right = arrived.deletes.is_empty() && self.lies_right_of_all(arrived);
-        if right && arrived.are_base {
-            self.attach_base(arrived, leaf_target);
-        } else if right && arrived.raw_bytes() >= leaf_target / 4 {
+    pub fn attach(
+        &mut self,
+        incoming: &RunsToAttach<'_>,
+        keep_hidden: Option<SeqNo>,
+        leaf_target: u64,
+    ) {
+        let right = incoming.deletes.is_empty() && self.lies_right_of_all(incoming);
+        if right && incoming.are_base {
+            self.attach_base(incoming, leaf_target);
+        } else if right && incoming.raw_bytes() >= leaf_target / 4 {
             // A smaller leaf would be joined with its neighbour again.
-            self.attach_leaf(arrived);
+            self.attach_leaf(incoming);
         } else {
-            self.attach_views(arrived, keep_hidden);
+            self.attach_views(incoming, keep_hidden);
         }
     }
 
     /// Whether the runs lie to the right of all data and inside the last leaf.
-    fn lies_right_of_all(&self, arrived: &Arrived<'_>) -> bool {
-        arrived.first_key().is_some_and(|first| {
+    fn lies_right_of_all(&self, incoming: &RunsToAttach<'_>) -> bool {
+        incoming.first_key().is_some_and(|first| {
             self.trunk.root.max_key().is_none_or(|max| *max < *first)
                 && *self.trunk.last_leaf().lo <= *first
         })
     }
 
     /// Appends runs in the encoding of bases at the right end, unchanged.
-    fn attach_base(&mut self, arrived: &Arrived<'_>, leaf_target: u64) {
-        let mut runs: Vec<&Arc<Run>> = arrived.runs.iter().collect();
+    fn attach_base(&mut self, incoming: &RunsToAttach<'_>, leaf_target: u64) {
+        let mut runs: Vec<&Arc<Run>> = incoming.runs.iter().collect();
         runs.sort_by(|a, b| a.meta().first_key.cmp(&b.meta().first_key));
         for run in runs {
             let (run, lo) = (Arc::clone(run), Arc::from(&*run.meta().first_key));
-            self.append(Made { run, lo, hi: None, place: Place::Append }, leaf_target);
+            self.append(PlacedRun { run, lo, hi: None, place: Place::Append }, leaf_target);
         }
     }
 
     /// Puts the runs into a new last leaf, so that its consolidation reads nothing else. An empty
     /// last leaf takes them itself.
-    fn attach_leaf(&mut self, arrived: &Arrived<'_>) {
+    fn attach_leaf(&mut self, incoming: &RunsToAttach<'_>) {
         let leaf = Arc::clone(self.trunk.last_leaf());
         let is_empty = leaf.views().next().is_none();
-        let first = arrived.first_key().filter(|first| !is_empty && *leaf.lo < **first);
+        let first = incoming.first_key().filter(|first| !is_empty && *leaf.lo < **first);
         let lo: Key = first.map_or_else(|| Arc::clone(&leaf.lo), Arc::from);
         let view = |run: &Arc<Run>| View::whole(Arc::clone(run), Arc::clone(&lo), None);
-        let mut runs: Vec<View> = arrived.by_age().into_iter().map(view).collect();
+        let mut runs: Vec<View> = incoming.by_age().into_iter().map(view).collect();
         if first.is_none() {
             runs.extend(leaf.runs.iter().cloned());
             let deletes = Arc::clone(&leaf.range_deletes);
@@ -119,13 +124,13 @@ impl VersionBuilder<'_> {
     }
 
     /// Adds views on top of what the children of the root hold, or the root itself if it is a leaf.
-    fn attach_views(&mut self, arrived: &Arrived<'_>, keep_hidden: Option<SeqNo>) {
+    fn attach_views(&mut self, incoming: &RunsToAttach<'_>, keep_hidden: Option<SeqNo>) {
         let root = Arc::clone(&self.trunk.root);
         let nodes = if root.is_leaf() { std::slice::from_ref(&root) } else { root.children() };
         let whole = |run: &Arc<Run>| View::whole(Arc::clone(run), Key::from([]), None);
         // Pairs each run with the number of nodes that it overlaps: its messages are assumed to be
         // spread evenly over them.
-        let runs: Vec<(View, u32)> = arrived
+        let runs: Vec<(View, u32)> = incoming
             .by_age()
             .into_iter()
             .map(|run| {
@@ -140,7 +145,7 @@ impl VersionBuilder<'_> {
             let (lo, hi) = (&node.lo, node.hi.as_ref());
             let views = runs.iter().filter_map(|(view, parts)| view.cut(lo, hi, *parts));
             let views: Vec<View> = views.collect();
-            let deletes = arrived.deletes.clip(lo, hi.map(|hi| &**hi));
+            let deletes = incoming.deletes.clip(lo, hi.map(|hi| &**hi));
             if views.is_empty() && deletes.is_empty() {
                 changed.push(Arc::clone(node));
                 continue;

@@ -9,14 +9,14 @@ use frondb_core::sync::Arc;
 use frondb_core::{NodeId, RunId, SeqNo};
 
 use crate::install::version_builder::{cut_all, without};
-use crate::install::{Made, Place, VersionBuilder};
+use crate::install::{Place, PlacedRun, VersionBuilder};
 use crate::node::{Body, Key, Node};
 use crate::view::View;
 
 /// Runs and range deletes that a flush brings to the nodes of one level.
-struct Arrival<'a> {
+struct FlushedRuns<'a> {
     /// In key order.
-    made: &'a [Made],
+    new_runs: &'a [PlacedRun],
     deletes: &'a RangeDeletes,
     /// Whether the same flush will also append data at the right end.
     appends: bool,
@@ -24,15 +24,15 @@ struct Arrival<'a> {
     oldest: Option<SeqNo>,
 }
 
-impl Arrival<'_> {
+impl FlushedRuns<'_> {
     /// The runs that overlap a node's range.
-    fn touching(&self, node: &Node) -> &[Made] {
-        let from = self.made.partition_point(|made| *made.run.meta().last_key < *node.lo);
+    fn touching(&self, node: &Node) -> &[PlacedRun] {
+        let from = self.new_runs.partition_point(|placed| *placed.run.meta().last_key < *node.lo);
         let end = match &node.hi {
-            None => self.made.len(),
-            Some(hi) => self.made.partition_point(|made| *made.run.meta().first_key < **hi),
+            None => self.new_runs.len(),
+            Some(hi) => self.new_runs.partition_point(|placed| *placed.run.meta().first_key < **hi),
         };
-        self.made.get(from..end).unwrap_or_default()
+        self.new_runs.get(from..end).unwrap_or_default()
     }
 }
 
@@ -43,21 +43,21 @@ impl VersionBuilder<'_> {
     /// bytes.
     pub fn flush(
         &mut self,
-        made: &[Made],
+        new_runs: &[PlacedRun],
         deletes: &RangeDeletes,
         keep_hidden: Option<SeqNo>,
         leaf_target: u64,
     ) {
-        let (append, slices): (Vec<Made>, Vec<Made>) =
-            made.iter().cloned().partition(|made| self.is_right_of_all(made));
+        let (append, slices): (Vec<PlacedRun>, Vec<PlacedRun>) =
+            new_runs.iter().cloned().partition(|placed| self.is_right_of_all(placed));
         let appends = !append.is_empty();
-        let arrival = Arrival { made: &slices, deletes, appends, oldest: keep_hidden };
+        let incoming = FlushedRuns { new_runs: &slices, deletes, appends, oldest: keep_hidden };
         let root = Arc::clone(&self.trunk.root);
         if root.is_leaf() {
-            if let Some(nodes) = self.push(&root, &arrival) {
+            if let Some(nodes) = self.push(&root, &incoming) {
                 self.replace(&root, nodes);
             }
-        } else if let Some(children) = self.push_below(&root, &arrival) {
+        } else if let Some(children) = self.push_below(&root, &incoming) {
             // The root of a tree with inner nodes buffers nothing: its buffer would receive one
             // slice a flush.
             let ids = |nodes: &[Arc<Node>]| nodes.iter().map(|n| n.id).collect::<Vec<_>>();
@@ -65,25 +65,25 @@ impl VersionBuilder<'_> {
             let root = self.with_children(&root, children, changed);
             self.set_root(vec![root]);
         }
-        for made in append {
-            self.append(made, leaf_target);
+        for placed in append {
+            self.append(placed, leaf_target);
         }
     }
 
     /// Installs an inner node's flush: moves what the node buffered under the claimed ids to its
-    /// children, as `made`, and its range deletes with it. `keep_hidden` is the oldest live
+    /// children, as `new_runs`, and its range deletes with it. `keep_hidden` is the oldest live
     /// snapshot. Returns `false` and changes nothing if the node or a claimed run is gone.
     pub fn flush_node(
         &mut self,
         id: NodeId,
         claimed: &HashSet<RunId>,
         deletes: &RangeDeletes,
-        made: &[Made],
+        new_runs: &[PlacedRun],
         keep_hidden: Option<SeqNo>,
     ) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
-        let arrival = Arrival { made, deletes, appends: false, oldest: keep_hidden };
-        let children = self.push_below(&node, &arrival);
+        let incoming = FlushedRuns { new_runs, deletes, appends: false, oldest: keep_hidden };
+        let children = self.push_below(&node, &incoming);
         let children = children.unwrap_or_else(|| node.children().to_vec());
         let runs = without(&node.runs, claimed);
         let new = node.with(runs, node.deletes_after(deletes), Body::Inner { children });
@@ -92,11 +92,11 @@ impl VersionBuilder<'_> {
     }
 
     /// Pushes to every child and returns the new list of children; `None` if nothing arrived.
-    fn push_below(&mut self, node: &Node, arrival: &Arrival<'_>) -> Option<Vec<Arc<Node>>> {
+    fn push_below(&mut self, node: &Node, incoming: &FlushedRuns<'_>) -> Option<Vec<Arc<Node>>> {
         let mut changed = false;
         let mut children = Vec::with_capacity(node.children().len());
         for child in node.children() {
-            match self.push(child, arrival) {
+            match self.push(child, incoming) {
                 None => children.push(Arc::clone(child)),
                 Some(nodes) => {
                     self.record(child, &nodes);
@@ -110,32 +110,32 @@ impl VersionBuilder<'_> {
 
     /// Adds slices and range deletes to one node; `None` if none of them touch it. The caller
     /// records the change.
-    fn push(&mut self, node: &Arc<Node>, arrival: &Arrival<'_>) -> Option<Vec<Arc<Node>>> {
+    fn push(&mut self, node: &Arc<Node>, incoming: &FlushedRuns<'_>) -> Option<Vec<Arc<Node>>> {
         let (lo, hi) = (&node.lo, node.hi.as_ref());
-        let touching = arrival.touching(node);
-        let arriving = arrival.deletes.clip(lo, hi.map(|hi| &**hi));
+        let touching = incoming.touching(node);
+        let arriving = incoming.deletes.clip(lo, hi.map(|hi| &**hi));
         if touching.is_empty() && arriving.is_empty() {
             return None;
         }
         let mut deletes = node.range_deletes.union(&arriving);
         let pruned =
-            if arriving.is_empty() { None } else { self.prune(node, &deletes, arrival.oldest) };
+            if arriving.is_empty() { None } else { self.prune(node, &deletes, incoming.oldest) };
         let node = pruned.as_ref().unwrap_or(node);
         if node.holds_no_message() {
             // In an empty node a range delete can only hide messages that arrive with it and that a
             // snapshot kept.
-            let kept = deletes.iter().filter(|rd| arrival.oldest.is_some_and(|s| s < rd.seq));
-            let arrives = !touching.is_empty() || arrival.appends && hi.is_none();
+            let kept = deletes.iter().filter(|rd| incoming.oldest.is_some_and(|s| s < rd.seq));
+            let arrives = !touching.is_empty() || incoming.appends && hi.is_none();
             deletes =
                 if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
             // The leaves may have got a parent since the job began.
-            let all_base = touching.iter().all(|made| made.place == Place::Base);
+            let all_base = touching.iter().all(|placed| placed.place == Place::Base);
             if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
             }
         }
         let mut runs: Vec<View> =
-            touching.iter().filter_map(|made| made.view().cut(lo, hi, 2)).collect();
+            touching.iter().filter_map(|placed| placed.view().cut(lo, hi, 2)).collect();
         runs.sort_by_key(|view| Reverse(view.run.meta().max_seq));
         runs.extend(node.runs.iter().cloned());
         Some(vec![node.with(runs, Arc::new(deletes), node.body_clone())])
@@ -145,7 +145,7 @@ impl VersionBuilder<'_> {
     fn leaves_of(
         &mut self,
         node: &Node,
-        pieces: &[Made],
+        pieces: &[PlacedRun],
         deletes: &RangeDeletes,
     ) -> Vec<Arc<Node>> {
         let leaves = pieces.iter().enumerate().map(|(i, piece)| {
@@ -162,22 +162,22 @@ impl VersionBuilder<'_> {
     /// Whether a run made for appending lies to the right of all that the trunk holds, inside the
     /// last leaf. While a flush runs, the data below its right edge only shrinks, so this is true
     /// unless a caller lets two flushes overlap.
-    fn is_right_of_all(&self, made: &Made) -> bool {
-        let first = &made.run.meta().first_key;
-        made.place == Place::Append
+    fn is_right_of_all(&self, placed: &PlacedRun) -> bool {
+        let first = &placed.run.meta().first_key;
+        placed.place == Place::Append
             && self.trunk.root.max_key().is_none_or(|max| *max < **first)
             && *self.trunk.last_leaf().lo <= **first
     }
 
     /// Appends a run to the right of all data: to the last leaf's base, or as the base of a new
     /// leaf.
-    pub(super) fn append(&mut self, made: Made, leaf_target: u64) {
+    pub(super) fn append(&mut self, placed: PlacedRun, leaf_target: u64) {
         let leaf = Arc::clone(self.trunk.last_leaf());
         // The views of a base are disjoint, so each begins where its run does.
-        let lo: Key = Arc::from(&*made.run.meta().first_key);
-        let bytes = leaf.base_raw_bytes() + made.run.meta().raw_bytes;
+        let lo: Key = Arc::from(&*placed.run.meta().first_key);
+        let bytes = leaf.base_raw_bytes() + placed.run.meta().raw_bytes;
         let full = !leaf.base().is_empty() && bytes > leaf_target;
-        let view = View::whole(made.run, Arc::clone(&lo), None);
+        let view = View::whole(placed.run, Arc::clone(&lo), None);
         if full {
             let left = leaf.left_of(&lo);
             // Range deletes of the same flush may hide data that the flush kept for a snapshot.

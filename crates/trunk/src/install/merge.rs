@@ -10,20 +10,26 @@ use frondb_core::{NodeId, RunId, SeqNo};
 use frondb_run::Run;
 
 use crate::install::version_builder::{cut_all, without};
-use crate::install::{Made, VersionBuilder};
+use crate::install::{PlacedRun, VersionBuilder};
 use crate::node::{Body, CompactionHints, Key, Node};
 use crate::view::View;
 
 impl VersionBuilder<'_> {
-    /// Replaces several of a leaf's newest runs by `made` (or by nothing). `false` if an input is
-    /// gone.
-    pub fn merge_runs(&mut self, id: NodeId, claimed: &HashSet<RunId>, made: &[Made]) -> bool {
+    /// Replaces several of a leaf's newest runs by `new_runs` (or by nothing). `false` if an input
+    /// is gone.
+    pub fn merge_runs(
+        &mut self,
+        id: NodeId,
+        claimed: &HashSet<RunId>,
+        new_runs: &[PlacedRun],
+    ) -> bool {
         let Some(node) = self.claimed(id, claimed) else { return false };
         let is_claimed = |view: &View| claimed.contains(&view.run.meta().id);
         let Some(at) = node.runs.iter().position(is_claimed) else { return false };
         // Runs that arrived since the job began are newer and stay in front.
         let mut runs = node.runs[..at].to_vec();
-        let new = made.iter().filter_map(|made| made.view().cut(&node.lo, node.hi.as_ref(), 2));
+        let new =
+            new_runs.iter().filter_map(|placed| placed.view().cut(&node.lo, node.hi.as_ref(), 2));
         runs.extend(new);
         runs.extend(without(&node.runs[at..], claimed));
         let deletes = Arc::clone(&node.range_deletes);
@@ -39,7 +45,7 @@ impl VersionBuilder<'_> {
         id: NodeId,
         claimed: &HashSet<RunId>,
         consumed: &RangeDeletes,
-        pieces: &[Made],
+        pieces: &[PlacedRun],
         keep_hidden: Option<SeqNo>,
         overlap_percent: u64,
     ) -> bool {
@@ -141,8 +147,8 @@ impl VersionBuilder<'_> {
 /// The ranges of the leaves that a rewritten leaf becomes: the ranges of the pieces, extended to
 /// the leaf's current range. The leaf may have become smaller if an append split it; then no output
 /// of the job lies beyond its new end.
-fn piece_bounds(node: &Node, pieces: &[Made]) -> Vec<(Key, Option<Key>)> {
-    let inside = |piece: &&Made| node.hi.as_ref().is_none_or(|hi| piece.lo < *hi);
+fn piece_bounds(node: &Node, pieces: &[PlacedRun]) -> Vec<(Key, Option<Key>)> {
+    let inside = |piece: &&PlacedRun| node.hi.as_ref().is_none_or(|hi| piece.lo < *hi);
     let pivots: Vec<&Key> = pieces.iter().filter(inside).skip(1).map(|piece| &piece.lo).collect();
     let los = std::iter::once(&node.lo).chain(pivots.iter().copied());
     let his = pivots.iter().map(|&pivot| Some(Arc::clone(pivot)));

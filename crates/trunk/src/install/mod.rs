@@ -20,7 +20,7 @@ mod merge;
 mod reshape;
 mod version_builder;
 
-pub use attach::Arrived;
+pub use attach::RunsToAttach;
 pub use version_builder::VersionBuilder;
 
 use std::collections::HashMap;
@@ -44,9 +44,9 @@ pub enum Place {
     Append,
 }
 
-/// A finished run and the range of keys it may hold.
+/// A finished run, the range of keys it may hold, and where it goes.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct PlacedRun {
     /// The run.
     pub run: Arc<Run>,
     /// First key of its range.
@@ -57,7 +57,7 @@ pub struct Made {
     pub place: Place,
 }
 
-impl Made {
+impl PlacedRun {
     fn view(&self) -> View {
         View::whole(Arc::clone(&self.run), Arc::clone(&self.lo), self.hi.clone())
     }

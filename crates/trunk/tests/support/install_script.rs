@@ -118,13 +118,13 @@ impl InstallScript {
     fn flush(&mut self, args: &Args, input: &str) -> String {
         let (entries, deletes) = self.messages(input);
         let result = self.lab.flush(entries, deletes, &snapshots(args));
-        let made = result.made.iter().map(|made| {
-            let (lo, hi) = (&made.lo, made.hi.as_deref());
+        let new_runs = result.new_runs.iter().map(|placed| {
+            let (lo, hi) = (&placed.lo, placed.hi.as_deref());
             let text = |key: &[u8]| key.escape_ascii().to_string();
             let hi = hi.map_or_else(|| "end".into(), text);
-            format!("run {} {:?} [{} .. {hi})\n", made.run.meta().id, made.place, text(lo))
+            format!("run {} {:?} [{} .. {hi})\n", placed.run.meta().id, placed.place, text(lo))
         });
-        format!("up to {}\n{}", self.seq, made.collect::<String>())
+        format!("up to {}\n{}", self.seq, new_runs.collect::<String>())
     }
 
     fn attach(&mut self, args: &Args, input: &str) -> String {
@@ -194,8 +194,8 @@ impl InstallScript {
         match self.lab.install(job) {
             None => "thrown away\n".into(),
             Some(result) => {
-                let made = result.made.iter().map(|made| made.run.meta().id.get());
-                let mut out = format!("made {:?}", made.collect::<Vec<_>>());
+                let new_runs = result.new_runs.iter().map(|placed| placed.run.meta().id.get());
+                let mut out = format!("made {:?}", new_runs.collect::<Vec<_>>());
                 for reference in result.dropped_refs {
                     out += &format!(", frees @{}", String::from_utf8_lossy(&reference));
                 }

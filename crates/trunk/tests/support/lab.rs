@@ -17,7 +17,7 @@ use frondb_merge::{Found, Lookup, VisibleMerge, VisibleOptions};
 use frondb_run::{Output, Run, RunEnv, RunWriter};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
-use frondb_trunk::install::{Arrived, Change, Made, Place, VersionBuilder};
+use frondb_trunk::install::{Change, Place, PlacedRun, RunsToAttach, VersionBuilder};
 use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
@@ -154,8 +154,8 @@ impl Lab {
     pub(crate) fn install_flush(&mut self, flushing: Flushing) -> JobResult {
         let Flushing { job, deletes, keep_hidden, leaf_target } = flushing;
         let result = run(job);
-        self.change(&result.made, |builder| {
-            builder.flush(&result.made, &deletes, keep_hidden, leaf_target);
+        self.change(&result.new_runs, |builder| {
+            builder.flush(&result.new_runs, &deletes, keep_hidden, leaf_target);
             true
         });
         result
@@ -209,16 +209,16 @@ impl Lab {
         let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
         let keep_hidden = snapshots.first().copied().filter(|s| *s < newest_delete);
         let leaf_target = self.context(snapshots.first().copied()).leaf_target();
-        let made = runs.iter().map(|run| Made {
+        let new_runs = runs.iter().map(|run| PlacedRun {
             run: Arc::clone(run),
             lo: Arc::from([]),
             hi: None,
             place: Place::Slice,
         });
-        let made: Vec<Made> = made.collect();
-        self.change(&made, |builder| {
-            let arrived = Arrived { runs, deletes: &deletes, are_base };
-            builder.attach(&arrived, keep_hidden, leaf_target);
+        let new_runs: Vec<PlacedRun> = new_runs.collect();
+        self.change(&new_runs, |builder| {
+            let incoming = RunsToAttach { runs, deletes: &deletes, are_base };
+            builder.attach(&incoming, keep_hidden, leaf_target);
             true
         });
     }
@@ -247,9 +247,11 @@ impl Lab {
             (run.meta().id, rank)
         };
         let below = runs.iter().map(below).collect();
-        let done = self.change(&result.made, |builder| match plan {
-            Plan::FlushNode => builder.flush_node(node, &claimed, &consumed, &result.made, oldest),
-            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, &result.made),
+        let done = self.change(&result.new_runs, |builder| match plan {
+            Plan::FlushNode => {
+                builder.flush_node(node, &claimed, &consumed, &result.new_runs, oldest)
+            }
+            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, &result.new_runs),
             Plan::TruncatePrefix => {
                 let kept = result.first_kept.as_ref();
                 builder.truncate_prefix(node, &claimed, kept, &below, CompactionHints::default())
@@ -257,7 +259,7 @@ impl Lab {
             _ => {
                 let met = result.stats.entries_in - result.stats.entries_out;
                 let overlap = (met * 100 / run_entries.max(1)).min(100);
-                builder.rewrite(node, &claimed, &consumed, &result.made, oldest, overlap)
+                builder.rewrite(node, &claimed, &consumed, &result.new_runs, oldest, overlap)
             }
         });
         done.then_some(result)
@@ -272,7 +274,7 @@ impl Lab {
     /// Changes the trunk and checks the change; `false` if there was none.
     pub(crate) fn change(
         &mut self,
-        made: &[Made],
+        new_runs: &[PlacedRun],
         operate: impl FnOnce(&mut VersionBuilder<'_>) -> bool,
     ) -> bool {
         let next_node = &mut self.next_node;
@@ -284,24 +286,24 @@ impl Lab {
         let done = operate(&mut builder);
         let change = builder.finish();
         if done {
-            self.apply(change, made);
+            self.apply(change, new_runs);
         } else {
             assert!(change.images.is_empty() && change.views.is_empty());
             assert!(change.dropped.is_empty() && change.root.is_none());
-            made.iter().for_each(|made| made.run.kill());
+            new_runs.iter().for_each(|placed| placed.run.kill());
         }
         done
     }
 
     /// Applies a change as an engine and its manifest do. Checks that the manifest would restore
     /// the same trunk, and that the counts of views are correct.
-    fn apply(&mut self, change: Change, made: &[Made]) {
+    fn apply(&mut self, change: Change, new_runs: &[PlacedRun]) {
         if let Err(error) = verify(&change.trunk) {
             panic!("{error}\n{}changed from\n{}", describe(&change.trunk), describe(&self.trunk));
         }
-        for made in made {
-            made.run.verify().unwrap();
-            self.runs.insert(made.run.meta().id, Arc::clone(&made.run));
+        for placed in new_runs {
+            placed.run.verify().unwrap();
+            self.runs.insert(placed.run.meta().id, Arc::clone(&placed.run));
         }
         let true_views = count_views(&change.trunk);
         for (run, delta) in &change.views {
@@ -378,12 +380,12 @@ impl Lab {
 fn run(mut job: Job) -> JobResult {
     while !job.step().unwrap() {}
     let result = job.finish().unwrap();
-    for made in &result.made {
-        let meta = made.run.meta();
-        assert!(*made.lo <= *meta.first_key);
-        assert!(made.hi.as_ref().is_none_or(|hi| *meta.last_key < **hi));
+    for placed in &result.new_runs {
+        let meta = placed.run.meta();
+        assert!(*placed.lo <= *meta.first_key);
+        assert!(placed.hi.as_ref().is_none_or(|hi| *meta.last_key < **hi));
     }
-    for pair in result.made.windows(2) {
+    for pair in result.new_runs.windows(2) {
         assert!(pair[0].hi.as_ref().is_some_and(|hi| *hi <= pair[1].lo));
     }
     result

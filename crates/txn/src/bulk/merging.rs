@@ -208,7 +208,8 @@ impl<'a> Merging<'a> {
             }
         }
         let result = job.finish()?;
-        let runs: Vec<Arc<Run>> = result.made.iter().map(|made| Arc::clone(&made.run)).collect();
+        let runs: Vec<Arc<Run>> =
+            result.new_runs.iter().map(|placed| Arc::clone(&placed.run)).collect();
         let twice = result.stats.entries_in - result.stats.entries_out;
         self.note_duplicate(tree.id, result.first_dropped);
         let written = self.account(tree.id, &result.dropped_refs, twice);
