@@ -21,11 +21,11 @@ impl Engine {
         let memory = background.jobs.shares.of(bytes);
         memory.check()?;
         {
-            let mut beside = self.memory.beside.lock();
+            let mut uncharged = self.memory.uncharged.lock();
             self.txns.locks.set_bytes_max(memory.lock_bytes());
             self.txns.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
             self.txns.reads.budget.set_total(bytes);
-            beside.fit(memory);
+            uncharged.fit(memory);
             *self.memory.idle.lock() = IdleMemory::allow(memory.idle_bytes());
             background.queue.set_merges_max(memory.merges_max());
         }
@@ -47,9 +47,9 @@ impl Engine {
     /// `Closed`.
     pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
         let _call = self.begin_call()?;
-        let mut beside = self.memory.beside.lock();
-        beside.outside = bytes;
-        beside.fit(self.background().jobs.shares.now());
+        let mut uncharged = self.memory.uncharged.lock();
+        uncharged.outside = bytes;
+        uncharged.fit(self.background().jobs.shares.now());
         Ok(())
     }
 

@@ -6,13 +6,13 @@ use frondb_core::sync::Mutex;
 use frondb_tree::Memory;
 
 /// The charge for memory that no part charges: the allocator's overhead and the program's memory.
-pub(crate) struct Beside {
+pub(crate) struct UnchargedMemory {
     charged: Reservation,
     /// Bytes that the program says it holds because of the database.
     pub(crate) outside: u64,
 }
 
-impl Beside {
+impl UnchargedMemory {
     pub(crate) fn new(charged: Reservation) -> Self {
         Self { charged, outside: 0 }
     }
@@ -23,16 +23,16 @@ impl Beside {
     }
 }
 
-/// The process's memory settings. A change of the memory budget holds the lock of `beside`.
+/// The process's memory settings. A change of the memory budget holds the lock of `uncharged`.
 pub(crate) struct ProcessMemory {
-    pub(crate) beside: Mutex<Beside>,
+    pub(crate) uncharged: Mutex<UnchargedMemory>,
     /// How many bytes the block allocator may keep idle.
     pub(crate) idle: Mutex<IdleMemory>,
 }
 
 impl ProcessMemory {
-    pub(crate) fn new(beside: Beside, memory: Memory) -> Self {
+    pub(crate) fn new(uncharged: UnchargedMemory, memory: Memory) -> Self {
         let idle = Mutex::new(IdleMemory::allow(memory.idle_bytes()));
-        Self { beside: Mutex::new(beside), idle }
+        Self { uncharged: Mutex::new(uncharged), idle }
     }
 }

@@ -16,7 +16,7 @@ use frondb_tree::TreeCore;
 const POOL_MAX: usize = 64;
 
 /// A pooled object: the empty parts of a transaction, with their allocated memory.
-pub(crate) struct Spare {
+pub(crate) struct PooledParts {
     /// Has the id of its last transaction: to be renewed before use.
     pub locker: Locker,
     pub writes: WriteSet,
@@ -28,22 +28,22 @@ pub(crate) struct Spare {
 /// The object pool of a database.
 #[derive(Default)]
 pub(crate) struct Pool {
-    list: Mutex<Vec<Spare>>,
+    list: Mutex<Vec<PooledParts>>,
 }
 
 impl Pool {
-    pub(crate) fn take(&self) -> Option<Spare> {
+    pub(crate) fn take(&self) -> Option<PooledParts> {
         self.list.lock().pop()
     }
 
-    pub(crate) fn give(&self, spare: Spare) {
+    pub(crate) fn give(&self, parts: PooledParts) {
         let mut list = self.list.lock();
         if list.len() < POOL_MAX {
-            list.push(spare);
+            list.push(parts);
             return;
         }
         // Release the lock before freeing the object.
         drop(list);
-        drop(spare);
+        drop(parts);
     }
 }

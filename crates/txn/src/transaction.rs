@@ -35,7 +35,7 @@ pub use end::Committing;
 use self::overlay::Overlay;
 use crate::context::Transactions;
 use crate::options::{TransactionOptions, Wait};
-use crate::pool::Spare;
+use crate::pool::PooledParts;
 use crate::registry::Entry;
 use frondb_commit::Durability;
 use frondb_tree::{Snapshot, Tree, TreeCore};
@@ -89,7 +89,7 @@ struct State {
     /// The snapshot of the current statement at read committed, if a statement was begun.
     statement: Option<Snapshot>,
     /// The row that the last single read has locked, if its lock may be released.
-    looked_at: LookedAt,
+    last_read_lock: LastReadLock,
     charge: Charge,
     /// The current lock timeout.
     lock_timeout: Duration,
@@ -124,12 +124,12 @@ impl State {
 
 /// The row that a single read has locked, while it is the last lock of the transaction.
 #[derive(Default)]
-struct LookedAt {
+struct LastReadLock {
     tree: Option<TreeId>,
     key: Vec<u8>,
 }
 
-impl LookedAt {
+impl LastReadLock {
     fn set(&mut self, tree: TreeId, key: &[u8]) {
         self.tree = Some(tree);
         self.key.clear();
@@ -167,14 +167,14 @@ impl Transactions {
         let txns = self;
         txns.reads.health.check()?;
         let id = txns.ids.next_txn();
-        let Spare { locker, writes, trees, entry } = match txns.pool.take() {
-            Some(mut spare) => {
-                spare.locker.renew(id);
-                spare
+        let PooledParts { locker, writes, trees, entry } = match txns.pool.take() {
+            Some(mut parts) => {
+                parts.locker.renew(id);
+                parts
             }
             None => {
                 let (writes, trees) = (WriteSet::new(), Vec::new());
-                Spare { locker: txns.locks.locker(id), writes, trees, entry: txns.registry.entry() }
+                PooledParts { locker: txns.locks.locker(id), writes, trees, entry: txns.registry.entry() }
             }
         };
         entry.begin(id, txns.reads.now(), Some(options.isolation));
@@ -187,7 +187,7 @@ impl Transactions {
             locker,
             snapshot: None,
             statement: None,
-            looked_at: LookedAt::default(),
+            last_read_lock: LastReadLock::default(),
             charge: Charge::default(),
             lock_timeout: options.lock_timeout,
             durability: options.durability,
@@ -447,7 +447,7 @@ impl Core {
     fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
         state.entry.set_locks(state.locker.lock_count());
         // The caller of this lock may need the row, so its lock must stay.
-        state.looked_at.tree = None;
+        state.last_read_lock.tree = None;
         let error = match locked {
             Ok(acquired) => return Ok(acquired),
             Err(error) => error.context(format_args!("tree {:?}", tree.name())),
@@ -528,7 +528,7 @@ impl Drop for Core {
         state.trees.clear();
         let locker = std::mem::replace(&mut state.locker, txns.locks.locker(0));
         let (writes, trees) = (std::mem::take(&mut state.writes), std::mem::take(&mut state.trees));
-        txns.pool.give(Spare { locker, writes, trees, entry: Arc::clone(&state.entry) });
+        txns.pool.give(PooledParts { locker, writes, trees, entry: Arc::clone(&state.entry) });
     }
 }
 

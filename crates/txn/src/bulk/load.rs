@@ -170,7 +170,7 @@ pub struct BulkWriter {
     trees: Vec<(Arc<TreeCore>, SortBuffer, Vec<Vec<Extent>>)>,
     last: usize,
     /// Bytes added since the last memory check.
-    unseen: u64,
+    bytes_since_check: u64,
     memory: Reservation,
 }
 
@@ -235,8 +235,8 @@ impl BulkWriter {
         } else {
             self.put_large(at, key, value)?;
         }
-        self.unseen += (key.len() + value.len().min(VALUE_INLINE_BYTES_MAX)) as u64 + 24;
-        if self.unseen >= BUFFER_BYTES_MIN / 4 { self.make_room() } else { Ok(()) }
+        self.bytes_since_check += (key.len() + value.len().min(VALUE_INLINE_BYTES_MAX)) as u64 + 24;
+        if self.bytes_since_check >= BUFFER_BYTES_MIN / 4 { self.make_room() } else { Ok(()) }
     }
 
     fn place_of(&mut self, tree: &Tree) -> usize {
@@ -275,7 +275,7 @@ impl BulkWriter {
 
     /// Writes the largest buffers to spools while this writer exceeds its share of the memory.
     fn make_room(&mut self) -> Result<()> {
-        self.unseen = 0;
+        self.bytes_since_check = 0;
         let share = self.shared.buffer_bytes / self.shared.writers.load(Ordering::Relaxed).max(1);
         let share = share.max(BUFFER_BYTES_MIN);
         loop {
@@ -443,7 +443,7 @@ impl BulkLoad {
             shared: Arc::clone(&self.shared),
             trees: Vec::new(),
             last: 0,
-            unseen: 0,
+            bytes_since_check: 0,
         }
     }
 

@@ -81,7 +81,7 @@ impl Transaction {
         }
         let acquired = self.core.lock_row(&mut state, tree, key, mode, wait)?;
         if !acquired.was_held && !self.core.options.isolation.locks_gaps() {
-            state.looked_at.set(tree.id(), key);
+            state.last_read_lock.set(tree.id(), key);
         }
         self.core.check_unchanged(&mut state, tree, key)?;
         self.core.get(&mut state, tree, key, None)
@@ -96,8 +96,8 @@ impl Transaction {
     /// tree was dropped; `Closed`.
     pub fn unlock(&self, tree: &Tree, key: &[u8]) -> Result<()> {
         let mut state = self.core.active_on(tree)?;
-        if state.looked_at.is(tree.id(), key) {
-            state.looked_at.tree = None;
+        if state.last_read_lock.is(tree.id(), key) {
+            state.last_read_lock.tree = None;
             state.unlock_row(tree, key);
         }
         Ok(())
