@@ -32,7 +32,7 @@ pub struct PendingState {
     /// may still have it.
     pub rolled_back: BTreeMap<u64, Lsn>,
     /// Trees that exist only if the transaction that created them commits.
-    pub made_by: BTreeMap<TreeId, u64>,
+    pub created_by: BTreeMap<TreeId, u64>,
 }
 
 /// A transaction that the manifest says is prepared.
@@ -56,9 +56,9 @@ impl PendingState {
     /// prepared transaction.
     pub fn end_part(&mut self, txn: u64, part: u32) {
         if let Some(part) = self.parts.remove(&(txn, part))
-            && self.made_by.get(&part.tree) == Some(&txn)
+            && self.created_by.get(&part.tree) == Some(&txn)
         {
-            self.made_by.remove(&part.tree);
+            self.created_by.remove(&part.tree);
         }
         if self.parts_of(txn).next().is_none() {
             self.prepared.remove(&txn);
@@ -82,7 +82,7 @@ impl PendingState {
 
     /// Removes a dropped tree and the parts that belong to it.
     pub fn drop_tree(&mut self, tree: TreeId) {
-        self.made_by.remove(&tree);
+        self.created_by.remove(&tree);
         let gone = self.parts.values().filter(|part| part.tree == tree);
         let gone: Vec<(u64, u32)> = gone.map(|part| (part.txn, part.part)).collect();
         for (txn, part) in gone {
@@ -100,9 +100,9 @@ impl PendingState {
     pub fn take_unmade(&mut self) -> Vec<TreeId> {
         let parts: BTreeSet<(u64, TreeId)> =
             self.parts.values().map(|part| (part.txn, part.tree)).collect();
-        let unmade = self.made_by.iter().filter(|(tree, txn)| !parts.contains(&(**txn, **tree)));
+        let unmade = self.created_by.iter().filter(|(tree, txn)| !parts.contains(&(**txn, **tree)));
         let unmade: Vec<TreeId> = unmade.map(|(tree, _)| *tree).collect();
-        self.made_by.retain(|tree, _| !unmade.contains(tree));
+        self.created_by.retain(|tree, _| !unmade.contains(tree));
         unmade
     }
 
@@ -123,9 +123,9 @@ impl PendingState {
         let rolled_back = self.rolled_back.iter();
         let rolled_back =
             rolled_back.map(|(txn, logged)| Edit::EndPrepared { txn: *txn, logged: *logged });
-        let made_by = self.made_by.iter();
-        let made_by = made_by.map(|(tree, txn)| Edit::MadeBy { tree: *tree, txn: *txn });
-        rolled_back.chain(parts).chain(prepared).chain(made_by)
+        let created_by = self.created_by.iter();
+        let created_by = created_by.map(|(tree, txn)| Edit::CreatedBy { tree: *tree, txn: *txn });
+        rolled_back.chain(parts).chain(prepared).chain(created_by)
     }
 }
 

@@ -66,7 +66,7 @@ impl PendingParts {
         check_trees(attachments)?;
         self.runs.space.sync().inspect_err(|error| self.health.poison_if_unknown(error))?;
         let parts = parts(txn, 0, 0, attachments);
-        let made = new.iter().map(|new| Edit::MadeBy { tree: new.tree.id, txn });
+        let made = new.iter().map(|new| Edit::CreatedBy { tree: new.tree.id, txn });
         let mut edits: Vec<Edit> = new.iter().map(|new| new.edit.clone()).chain(made).collect();
         edits.extend(parts.iter().cloned().map(Edit::Pending));
         let latch = self.edits.begin();
@@ -77,7 +77,7 @@ impl PendingParts {
         }
         let mut pending = self.edits.pending();
         parts.into_iter().for_each(|part| pending.add_part(part));
-        pending.made_by.extend(new.iter().map(|new| (new.tree.id, txn)));
+        pending.created_by.extend(new.iter().map(|new| (new.tree.id, txn)));
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl PendingParts {
         for (attachment, part) in attachments.iter().zip(0..) {
             let tree = attachment.tree.id;
             let mut pending = self.edits.pending();
-            if pending.made_by.get(&tree) == Some(&txn) {
+            if pending.created_by.get(&tree) == Some(&txn) {
                 edits.push(Edit::DropTree { tree });
                 pending.drop_tree(tree);
                 drop(pending);

@@ -74,10 +74,10 @@ impl ManifestState {
                 }
             }
             Edit::RenameTree { tree, name } => self.tree(tree)?.name = name,
-            Edit::MadeBy { tree, txn } => {
+            Edit::CreatedBy { tree, txn } => {
                 self.ids.txn = self.ids.txn.max(txn);
                 self.tree(tree)?;
-                self.pending.made_by.insert(tree, txn);
+                self.pending.created_by.insert(tree, txn);
             }
             Edit::DropTree { tree } => {
                 self.tree(tree)?;

@@ -28,7 +28,7 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
         min_seq: SeqNo(1),
         max_seq: SeqNo(seq),
         per_entry_seqs: false,
-        one_a_key: true,
+        unique_keys: true,
         seq_shift: 0,
         writes: 1,
         first_key: (*b"a").into(),
@@ -53,7 +53,7 @@ fn parse(line: &str) -> Edit {
             root: NodeId(number("root")),
         },
         "rename" => Edit::RenameTree { tree, name: words[2].into() },
-        "made-by" => Edit::MadeBy { tree, txn: third(2) },
+        "created-by" => Edit::CreatedBy { tree, txn: third(2) },
         "drop" => Edit::DropTree { tree },
         "add-run" => Edit::AddRun(run(tree, third(2), number("page") as u32, number("seq"))),
         "pending" => Edit::Pending(PendingPart {
@@ -129,8 +129,8 @@ fn show(state: &ManifestState) -> String {
         out += &format!("pending {txn}.{place}: tree {tree} runs {runs:?} ");
         out += &format!("numbers {numbers} behind {offset}\n");
     }
-    for (tree, txn) in &pending.made_by {
-        out += &format!("tree {tree} is made by {txn}\n");
+    for (tree, txn) in &pending.created_by {
+        out += &format!("tree {tree} is created by {txn}\n");
     }
     for (txn, prepared) in &pending.prepared {
         let (xid, logged) = (prepared.xid.escape_ascii().to_string(), prepared.logged);
@@ -172,7 +172,7 @@ fn fuzz_entries_take_any_bytes() {
     let mut record = Vec::new();
     for line in [
         "create 1 t root=1",
-        "made-by 1 7",
+        "created-by 1 7",
         "add-run 1 2 page=4 seq=9",
         "put-node 1 3",
         "ids tree=1 run=2 node=3 seq=4",

@@ -36,7 +36,7 @@ enum Tag {
     EndPending = 15,
     Prepared = 16,
     EndPrepared = 17,
-    MadeBy = 18,
+    CreatedBy = 18,
 }
 
 impl Tag {
@@ -58,7 +58,7 @@ impl Tag {
         Self::EndPending,
         Self::Prepared,
         Self::EndPrepared,
-        Self::MadeBy,
+        Self::CreatedBy,
     ];
 
     fn put(self, out: &mut Vec<u8>) {
@@ -100,7 +100,7 @@ pub enum Edit {
     },
     /// A transaction created the tree, so the tree exists only if the transaction commits. Holds
     /// until the transaction's pending part for the tree ends.
-    MadeBy {
+    CreatedBy {
         /// The tree.
         tree: TreeId,
         /// The transaction.
@@ -323,8 +323,8 @@ pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
             Tag::RenameTree.put_of(out, *id);
             put_bytes(out, name.as_bytes());
         }
-        Edit::MadeBy { tree: id, txn } => {
-            Tag::MadeBy.put_of(out, *id);
+        Edit::CreatedBy { tree: id, txn } => {
+            Tag::CreatedBy.put_of(out, *id);
             put_varint(out, *txn);
         }
         Edit::DropTree { tree: id } => Tag::DropTree.put_of(out, *id),
@@ -433,7 +433,7 @@ fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit
         },
         Tag::RenameTree => Edit::RenameTree { tree, name: string(input)? },
         Tag::DropTree => Edit::DropTree { tree },
-        Tag::MadeBy => Edit::MadeBy { tree, txn: input.varint()? },
+        Tag::CreatedBy => Edit::CreatedBy { tree, txn: input.varint()? },
         Tag::DropRun => Edit::DropRun { tree, run: RunId(input.varint()?) },
         Tag::PutNode => Edit::PutNode { tree, node: NodeImage::decode(input)? },
         Tag::DropNode => Edit::DropNode { tree, node: NodeId(input.varint()?) },

@@ -132,7 +132,7 @@ mod tests {
         vec![
             Edit::CreateTree { tree, name: "t".into(), options, root: NodeId(1) },
             Edit::RenameTree { tree, name: "u".into() },
-            Edit::MadeBy { tree, txn: 9 },
+            Edit::CreatedBy { tree, txn: 9 },
             Edit::DropTree { tree },
             Edit::DropRun { tree, run: RunId(2) },
             Edit::DropNode { tree, node: NodeId(2) },

@@ -5,14 +5,14 @@
 //! inserted into the cache, because a long scan must not empty it. A merge reads the run in windows
 //! of 128 KiB, bypassing the cache.
 //!
-//! A window stays encoded until the cursor reaches its blocks. So a cursor that stops early has
-//! decoded no block in vain, and a damaged block fails only when it is reached. The window is freed
-//! with its last block.
+//! The blocks of a window stay encoded until the cursor reaches them. So a cursor that stops early
+//! has decoded no block for nothing, and a damaged block fails only when it is reached. The window
+//! is freed with its last block.
 //!
-//! With little memory, a reader's cursor charges its current block, because the cache may have
-//! evicted it. When the blocks of all cursors reach a part of the memory, further cursors hold
-//! none: they copy a small chunk out of their block and fetch the block again for the next, most
-//! likely from the cache.
+//! With low memory, a reader's cursor charges its current block, because the cache may have evicted
+//! it. When the blocks of all cursors reach a part of the memory, further cursors hold none: they
+//! copy a small chunk out of their block and fetch the block again for the next chunk, most likely
+//! from the cache.
 
 use std::ops::Range;
 
@@ -22,18 +22,18 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, Result, Source};
 
+use crate::block_reads::BlockRead;
 use crate::env::RunEnv;
-use crate::flights::Flight;
 use crate::index::BlockIndex;
-use crate::little::{CHUNK_ENTRIES_LITTLE, is_little, merge_window_bytes};
+use crate::low_memory::{CHUNK_ENTRIES_LOW_MEMORY, is_low_memory, merge_window_bytes};
 use crate::read::Span;
 use crate::reader::Run;
 
 /// First chunk of a reader's cursor, entries: a short scan must not pay for a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
-/// First chunk behind a long skip, entries: a cursor that skips from group to group needs one entry
-/// of each.
-const CHUNK_ENTRIES_LEAP: usize = 8;
+/// First chunk after a long skip, entries: a cursor that skips from group to group needs one entry
+/// of each group.
+const CHUNK_ENTRIES_AFTER_SKIP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
 /// Largest read-ahead of a reader, bytes.
@@ -42,7 +42,7 @@ const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
 /// The windows of all readers together take at most about the memory divided by this.
 const WINDOWS_DIVISOR: u64 = 16;
-/// With little memory, the blocks that all readers' cursors hold between two chunks take at most
+/// With low memory, the blocks that all readers' cursors hold between two chunks take at most
 /// the memory divided by this.
 const HELD_DIVISOR: u64 = 8;
 
@@ -72,11 +72,11 @@ pub struct RunCursor {
     /// Number of the current block; it is fetched again if it has entries left and is not held.
     number: usize,
     left: Range<usize>,
-    /// Memory of the current block. With little memory, a cursor without it holds no block between
-    /// two chunks.
+    /// Memory of the current block. With low memory, a cursor without this charge holds no block
+    /// between two chunks.
     held: Option<Charge>,
-    /// Memory is little, so a reader charges the block that it holds.
-    is_little: bool,
+    /// With low memory, a reader charges the block that it holds.
+    is_low_memory: bool,
     chunk_entries: usize,
     /// Chunks are small and own their values; nothing is read ahead.
     is_small: bool,
@@ -152,7 +152,7 @@ impl RunCursor {
             if index.separator(block) < hi { block + 1 } else { block }
         });
         let memory = run.env().budget.total();
-        let is_little = is_little(memory);
+        let is_low_memory = is_low_memory(memory);
         Ok(Self {
             direction,
             mode,
@@ -164,10 +164,10 @@ impl RunCursor {
             number: 0,
             left: 0..0,
             held: None,
-            is_little,
+            is_low_memory,
             chunk_entries: match mode {
                 ReadMode::Scan => CHUNK_ENTRIES_FIRST,
-                ReadMode::Merge if is_little => CHUNK_ENTRIES_LITTLE,
+                ReadMode::Merge if is_low_memory => CHUNK_ENTRIES_LOW_MEMORY,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
             is_small: false,
@@ -254,7 +254,7 @@ impl RunCursor {
     /// entries at each place.
     fn skipped(&mut self, entries: usize) {
         if entries >= CHUNK_ENTRIES_FIRST && self.mode == ReadMode::Scan {
-            self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_LEAP);
+            self.chunk_entries = self.chunk_entries.min(CHUNK_ENTRIES_AFTER_SKIP);
         }
     }
 
@@ -294,11 +294,11 @@ impl RunCursor {
 
     /// Whether a reader's cursor charges its block.
     fn is_charged(&self) -> bool {
-        self.is_little && self.mode == ReadMode::Scan
+        self.is_low_memory && self.mode == ReadMode::Scan
     }
 
-    /// With little memory, charges the block that a reader is about to hold, if there is room for
-    /// it. The charge lasts until a larger block comes or the cursor ends. With very many cursors,
+    /// With low memory, charges the block that a reader is about to hold, if there is room for it.
+    /// The charge lasts until the cursor holds a larger block or ends. With very many cursors,
     /// further ones hold no block.
     fn charge(&mut self, block: &Block) {
         if !self.is_charged() {
@@ -322,8 +322,9 @@ impl RunCursor {
             return Ok(block);
         }
         let env = Arc::clone(self.run.env());
-        let flight = (self.mode == ReadMode::Scan).then(|| self.run.fly(&env, &self.index, number));
-        if flight.as_ref().is_some_and(Flight::has_waited)
+        let read =
+            (self.mode == ReadMode::Scan).then(|| self.run.begin_read(&env, &self.index, number));
+        if read.as_ref().is_some_and(BlockRead::has_waited)
             && let Some(block) = self.run.cached_block(number)
         {
             return Ok(block);
@@ -394,8 +395,8 @@ impl RunCursor {
         let env = self.run.env();
         let others = env.window_bytes.load(Ordering::Relaxed);
         let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
-        // With little memory the blocks of a window are requested several times.
-        let most = if self.is_little { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
+        // With low memory the blocks of a window are requested several times.
+        let most = if self.is_low_memory { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
         let wanted = wanted.min(most);
         if wanted as u64 <= room { wanted } else { room as usize / 2 }
     }
@@ -430,8 +431,8 @@ impl Source for RunCursor {
         }
         if !self.is_small {
             let most = match self.mode {
-                ReadMode::Scan if !self.is_little => CHUNK_ENTRIES_MAX,
-                ReadMode::Scan => CHUNK_ENTRIES_LITTLE,
+                ReadMode::Scan if !self.is_low_memory => CHUNK_ENTRIES_MAX,
+                ReadMode::Scan => CHUNK_ENTRIES_LOW_MEMORY,
                 ReadMode::Merge => self.chunk_entries,
             };
             self.chunk_entries = (self.chunk_entries * 2).min(most);

@@ -12,10 +12,10 @@ use frondb_core::sync::{Arc, Mutex};
 use frondb_filter::FilterReader;
 use frondb_space::Space;
 
-use crate::demand::Demand;
-use crate::flights::Flights;
+use crate::block_reads::BlockReads;
 use crate::index::BlockIndex;
 use crate::loads::Loads;
+use crate::read_credit::ReadCredit;
 
 /// The objects of runs that the cache holds.
 #[derive(Clone)]
@@ -53,15 +53,15 @@ pub struct RunEnv {
     pub cache: Arc<Cache<Cached>>,
     /// The memory budget.
     pub budget: Arc<Budget>,
-    /// Decides whether blocks are kept in the cache as they are written.
-    pub(crate) demand: Demand,
+    /// Decides whether blocks are cached as they are written.
+    pub(crate) read_credit: ReadCredit,
     /// Filters and indexes that are being read.
     pub(crate) loads: Loads<Cached>,
     /// Blocks that readers are reading and decoding.
-    pub(crate) flights: Flights,
+    pub(crate) block_reads: BlockReads,
     /// Bytes of the read-ahead windows of all readers.
     pub(crate) window_bytes: AtomicU64,
-    /// With little memory: bytes of the blocks that readers' cursors hold.
+    /// With low memory: bytes of the blocks that readers' cursors hold.
     pub(crate) held_bytes: AtomicU64,
     /// Block indexes rebuilt by a salvage, by run.
     pub(crate) rebuilt: Mutex<BTreeMap<RunId, Arc<BlockIndex>>>,
@@ -77,9 +77,9 @@ impl RunEnv {
             space,
             cache,
             budget,
-            demand: Demand::default(),
+            read_credit: ReadCredit::default(),
             loads: Loads::default(),
-            flights: Flights::default(),
+            block_reads: BlockReads::default(),
             window_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             rebuilt: Mutex::default(),

@@ -3,7 +3,7 @@
 //! Metadata (all integers varints unless said otherwise):
 //!
 //! ```text
-//! id, tree, flags (u8: bit 0 per-entry seqs, bit 1 shifted, bit 2 one message a key), writes (u8)
+//! id, tree, flags (u8: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys), writes (u8)
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
@@ -35,8 +35,8 @@ const FLAG_PER_ENTRY_SEQS: u8 = 1;
 /// Metadata flag: the SeqNos stored with messages are local numbers of a transaction; the number to
 /// add to them follows.
 const FLAG_SHIFTED: u8 = 2;
-/// Metadata flag beside per-entry seqs: no key has several messages.
-const FLAG_ONE_A_KEY: u8 = 4;
+/// Metadata flag of a run with per-entry seqs: no key has several messages.
+const FLAG_UNIQUE_KEYS: u8 = 4;
 
 /// The manifest's description of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ pub struct RunMeta {
     pub per_entry_seqs: bool,
     /// Whether every key has a single message. Always true if messages have no SeqNos of their own;
     /// otherwise false where snapshots need several messages of a key.
-    pub one_a_key: bool,
+    pub unique_keys: bool,
     /// The number added to every SeqNo stored with a message: 0, except for a run written with a
     /// transaction's local numbers ([`attached`](Self::attached)).
     pub seq_shift: u64,
@@ -115,7 +115,7 @@ impl RunMeta {
         out.push(
             flag(self.per_entry_seqs, FLAG_PER_ENTRY_SEQS)
                 | flag(shifted, FLAG_SHIFTED)
-                | flag(self.per_entry_seqs && self.one_a_key, FLAG_ONE_A_KEY),
+                | flag(self.per_entry_seqs && self.unique_keys, FLAG_UNIQUE_KEYS),
         );
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
@@ -152,7 +152,7 @@ impl RunMeta {
         let id = RunId(input.varint()?);
         let tree = TreeId(input.varint_u32()?);
         let flags = input.u8()?;
-        if flags & !(FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_ONE_A_KEY) != 0 {
+        if flags & !(FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_UNIQUE_KEYS) != 0 {
             return Err(Truncated);
         }
         let writes = input.u8()?;
@@ -180,14 +180,14 @@ impl RunMeta {
             min_seq: SeqNo(input.varint()?),
             max_seq: SeqNo(input.varint()?),
             per_entry_seqs: flags & FLAG_PER_ENTRY_SEQS != 0,
-            one_a_key: flags & FLAG_PER_ENTRY_SEQS == 0 || flags & FLAG_ONE_A_KEY != 0,
+            unique_keys: flags & FLAG_PER_ENTRY_SEQS == 0 || flags & FLAG_UNIQUE_KEYS != 0,
             writes,
             first_key: input.bytes()?.into(),
             last_key: input.bytes()?.into(),
             seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
         };
         // Both flags are written only where they apply.
-        let needless = flags & FLAG_ONE_A_KEY != 0 && !meta.per_entry_seqs;
+        let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs;
         if needless || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0 {
             return Err(Truncated);
         }
@@ -199,7 +199,7 @@ impl RunMeta {
         let fits = self
             .blocks_bytes
             .checked_add(u64::from(self.index_bytes) + u64::from(self.filter_bytes))
-            .is_some_and(|bytes| bytes <= room(&self.extents));
+            .is_some_and(|bytes| bytes <= extent_bytes(&self.extents));
         let kinds = self.deletes.checked_add(self.updates).and_then(|n| n.checked_add(self.refs));
         fits && self.blocks > 0
             && self.index_bytes > 0
@@ -214,7 +214,7 @@ impl RunMeta {
 }
 
 /// Bytes of all extents.
-fn room(extents: &[Extent]) -> u64 {
+fn extent_bytes(extents: &[Extent]) -> u64 {
     extents.iter().fold(0, |sum, extent| sum.saturating_add(extent.bytes()))
 }
 
@@ -278,7 +278,8 @@ impl ValueRef {
         for _ in 0..input.varint()? {
             extents.push(Extent::decode(&mut input)?);
         }
-        let fits = len <= room(&extents) && len <= VALUE_BYTES_MAX as u64 && !extents.is_empty();
+        let fits =
+            len <= extent_bytes(&extents) && len <= VALUE_BYTES_MAX as u64 && !extents.is_empty();
         if fits && input.is_empty() { Ok(Self { len, checksum, extents }) } else { Err(Truncated) }
     }
 }
@@ -307,7 +308,7 @@ mod tests {
             min_seq: SeqNo(40),
             max_seq: SeqNo(1000),
             per_entry_seqs: true,
-            one_a_key: false,
+            unique_keys: false,
             seq_shift: 0,
             writes: 2,
             first_key: Box::from(*b"aa"),
@@ -346,11 +347,11 @@ mod tests {
     }
 
     #[test]
-    fn one_message_a_key_is_a_flag_beside_seqs_of_their_own() {
-        for (per_entry_seqs, one_a_key, flags) in
+    fn unique_keys_is_a_flag_of_runs_with_per_entry_seqs() {
+        for (per_entry_seqs, unique_keys, flags) in
             [(true, false, 1), (true, true, 5), (false, true, 0)]
         {
-            let (meta, mut out) = (RunMeta { per_entry_seqs, one_a_key, ..meta() }, Vec::new());
+            let (meta, mut out) = (RunMeta { per_entry_seqs, unique_keys, ..meta() }, Vec::new());
             meta.encode(&mut out);
             assert_eq!(out[3], flags);
             assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(meta));
@@ -368,7 +369,7 @@ mod tests {
         assert_eq!(attached.attached(SeqNo(1)).seq_shift, 501);
         // If one SeqNo applies to all messages, no stored SeqNo could be shifted.
         let attached =
-            RunMeta { per_entry_seqs: false, one_a_key: true, ..local }.attached(SeqNo(500));
+            RunMeta { per_entry_seqs: false, unique_keys: true, ..local }.attached(SeqNo(500));
         assert_eq!((attached.seq_shift, attached.max_seq), (0, SeqNo(1500)));
         attached.encode(&mut plain);
         assert_eq!((plain[3], plain.len()), (0, out.len() - 2));

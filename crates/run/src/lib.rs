@@ -13,18 +13,18 @@
 //! The crate knows nothing of trees, nodes or logs: its owner marks a [`Run`] as dead, and the last
 //! holder to drop it releases its extents (rule 7).
 
+mod block_reads;
+mod cache_warmer;
 mod count;
 mod cursor;
-mod demand;
 mod env;
-mod flights;
 pub mod format;
 mod index;
-mod keep;
-mod little;
 mod loads;
+mod low_memory;
 mod output;
 mod read;
+mod read_credit;
 mod reader;
 mod rebuild;
 mod spool;
@@ -35,7 +35,7 @@ pub use cursor::{ReadMode, RunCursor};
 pub use env::{Cached, RunEnv, RunStats};
 pub use format::RunMeta;
 pub use index::BlockIndex;
-pub use little::{merge_input_bytes, merge_inputs_max, run_block_bytes_max};
+pub use low_memory::{merge_input_bytes, merge_inputs_max, run_block_bytes_max};
 pub use output::Output;
 pub use reader::{KeyAfter, Run, Visit};
 pub use spool::{Spool, SpoolSource, SpoolWriter};

@@ -1,5 +1,5 @@
-//! Loads filters and block indexes that are not in the cache: each by one thread at a time, and in
-//! total within a part of the memory.
+//! Loads filters and block indexes that are not in the cache: each by one thread at a time, and all
+//! of them together within a part of the memory.
 //!
 //! The filter of a large leaf has megabytes. When the cache cannot hold all filters, every reader
 //! misses, and 64 threads that each read a filter would use hundreds of megabytes that no budget
@@ -10,10 +10,10 @@
 //!                | no
 //!                +-- room for it beside what is being read? -- no -- wait
 //!                           | yes: charged before the read, so that the cache yields first
-//!                           +-- read, keep in the cache, give the memory back
+//!                           +-- read, insert into the cache, release the charge
 //! ```
 //!
-//! Invariant: a load under way ends, even if it fails or panics; another waiting thread tries then.
+//! Invariant: a load under way ends, even if it fails or panics. Another waiting thread tries then.
 //! Threads: any. The only lock taken under this one is the cache's.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
 /// The loads under way take at most the memory divided by this, unless there is only one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// See the module's head. One object for all runs of an engine.
+/// The loads under way; see the module's head. One object for all runs of an engine.
 pub(crate) struct Loads<V> {
     state: Mutex<LoadState<V>>,
     changed: Condvar,
@@ -38,11 +38,11 @@ struct LoadState<V> {
     bytes: u64,
 }
 
-/// A load under way: set when it ends, to `None` if it failed.
+/// The result of a load under way, set when the load ends; `None` if it failed.
 type Load<V> = OnceLock<Option<V>>;
 
 /// Ends a load on drop, however it ends.
-struct Ending<'a, V> {
+struct LoadGuard<'a, V> {
     loads: &'a Loads<V>,
     key: CacheKey,
     bytes: u64,
@@ -57,8 +57,9 @@ impl<V> Default for Loads<V> {
 }
 
 impl<V: Clone> Loads<V> {
-    /// The value that `cached` returns by now, that another thread is loading, or that `read`
-    /// returns. Reading takes `bytes` of memory, charged to `part`.
+    /// The value of `key`: from the cache, by `cached`, if it is there by now; else from another
+    /// thread that is loading it; else from `read`, which takes `bytes` of memory, charged to
+    /// `part`.
     pub(crate) fn load(
         &self,
         key: CacheKey,
@@ -67,14 +68,14 @@ impl<V: Clone> Loads<V> {
         cached: impl Fn() -> Option<V>,
         read: impl FnOnce() -> Result<V>,
     ) -> Result<V> {
-        let ending = match self.begin(key, bytes, budget, &cached) {
+        let guard = match self.begin(key, bytes, budget, &cached) {
             Begun::Found(value) => return Ok(value),
-            Begun::Read(ending) => ending,
+            Begun::Read(guard) => guard,
         };
         let _charged = budget.reserve(part, bytes);
         let value = read()?;
         // The value is shared before the load ends; a failed load stays empty.
-        let _ = ending.load.set(Some(value.clone()));
+        let _ = guard.load.set(Some(value.clone()));
         Ok(value)
     }
 
@@ -107,16 +108,16 @@ impl<V: Clone> Loads<V> {
         let load = Arc::new(Load::new());
         state.under_way.insert(key, Arc::clone(&load));
         state.bytes += bytes;
-        Begun::Read(Ending { loads: self, key, bytes, load })
+        Begun::Read(LoadGuard { loads: self, key, bytes, load })
     }
 }
 
 enum Begun<'a, V> {
     Found(V),
-    Read(Ending<'a, V>),
+    Read(LoadGuard<'a, V>),
 }
 
-impl<V> Drop for Ending<'_, V> {
+impl<V> Drop for LoadGuard<'_, V> {
     fn drop(&mut self) {
         let _ = self.load.set(None);
         let mut state = self.loads.state.lock();

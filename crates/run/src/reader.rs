@@ -12,8 +12,8 @@ use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
+use crate::block_reads::BlockRead;
 use crate::env::{Cached, RunEnv, filter_hash};
-use crate::flights::Flight;
 use crate::format::RunMeta;
 use crate::index::BlockIndex;
 use crate::read::{Span, locate, read_span};
@@ -25,8 +25,9 @@ const INDEX_FACTOR: u64 = 6;
 /// larger.
 const FILTER_DIVISOR: u64 = 32;
 
-/// The place of a block that passes its checks, so that no error needs a place.
-const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
+/// Stands for the place of a block while it is decoded for the first time: if that fails, the block
+/// is decoded once more with its real place.
+const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
 /// The result of [`Run::key_after`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -243,8 +244,8 @@ impl Run {
         if let Some(block) = self.cached_block(number) {
             return Ok(block);
         }
-        let flight = self.fly(&self.env, index, number);
-        if flight.has_waited()
+        let read = self.begin_read(&self.env, index, number);
+        if read.has_waited()
             && let Some(block) = self.cached_block(number)
         {
             return Ok(block);
@@ -258,12 +259,17 @@ impl Run {
     }
 
     /// Waits until there is room for data block `number` beside the blocks that other threads read,
-    /// and begins its flight.
-    pub(crate) fn fly<'a>(&self, env: &'a RunEnv, index: &BlockIndex, number: usize) -> Flight<'a> {
+    /// and begins its read.
+    pub(crate) fn begin_read<'a>(
+        &self,
+        env: &'a RunEnv,
+        index: &BlockIndex,
+        number: usize,
+    ) -> BlockRead<'a> {
         // The bytes on disk, decompressed, and laid out for searching.
         let raw = self.meta.raw_bytes / u64::from(self.meta.blocks.max(1));
         let len = index.extent(number).1 as u64;
-        env.flights.begin(&env.budget, len + 2 * raw.max(len))
+        env.block_reads.begin(&env.budget, len + 2 * raw.max(len))
     }
 
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
@@ -283,18 +289,18 @@ impl Run {
     /// Decodes the block whose frame is `frame`, at logical `offset`.
     pub(crate) fn decode(&self, frame: &[u8], offset: u64) -> Result<Block> {
         // A place costs an allocation, so only a failed decode computes one.
-        Block::decode(frame, &NOWHERE)
-            .or_else(|_| self.placed(offset, |place| Block::decode(frame, place)))
+        Block::decode(frame, &NO_PLACE)
+            .or_else(|_| self.decode_at(offset, |place| Block::decode(frame, place)))
     }
 
     fn frame(&self, span: &Span, offset: u64, kind: BlockKind) -> Result<Bytes> {
         let frame = span.bytes();
-        decode_frame(frame, kind, &NOWHERE)
-            .or_else(|_| self.placed(offset, |place| decode_frame(frame, kind, place)))
+        decode_frame(frame, kind, &NO_PLACE)
+            .or_else(|_| self.decode_at(offset, |place| decode_frame(frame, kind, place)))
     }
 
     /// Decodes once more, so that the error names the place in this run.
-    fn placed<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
+    fn decode_at<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         decode(&Place { file: &file, offset })
             .map_err(|error| error.context(format_args!("run {}", self.meta.id)))

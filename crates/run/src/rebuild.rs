@@ -44,12 +44,12 @@ const GAP_BYTES_MAX: u64 = 1 << 20;
 const MESSAGE_BYTES_MAX: u64 = 24;
 
 /// The index under construction.
-struct Rebuilding<'a> {
+struct IndexRebuilder<'a> {
     run: &'a Run,
     index: BlockIndex,
     found: Tally,
     /// The last block, which is not in the index yet.
-    last: Option<Placed>,
+    last: Option<IndexedBlock>,
     /// Last key in the index.
     last_key: Vec<u8>,
     /// Bytes of a gap at the end, which is not in the index yet.
@@ -60,7 +60,7 @@ struct Rebuilding<'a> {
 }
 
 /// A block as the index will list it.
-struct Placed {
+struct IndexedBlock {
     bytes: u64,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
@@ -72,7 +72,7 @@ impl Run {
     /// The index of the readable blocks; `None` if it would not be certain.
     pub(crate) fn rebuild_index(&self) -> Option<Arc<BlockIndex>> {
         let meta = self.meta();
-        let mut rebuilding = Rebuilding {
+        let mut rebuilding = IndexRebuilder {
             run: self,
             index: BlockIndex::with_capacity(meta.blocks as usize),
             found: Tally::default(),
@@ -108,7 +108,7 @@ impl Run {
         if !is_sound {
             return None;
         }
-        rebuilding.enter()?;
+        rebuilding.add_pending()?;
         let has_entries = rebuilding.index.rank(rebuilding.index.len()) > 0;
         has_entries.then(|| Arc::new(rebuilding.index))
     }
@@ -177,7 +177,7 @@ impl Run {
     }
 }
 
-impl Rebuilding<'_> {
+impl IndexRebuilder<'_> {
     /// Appends a block; `None` if it cannot be the next block of the run.
     fn block(&mut self, bytes: u64, block: &Block) -> Option<()> {
         let (meta, chunk) = (self.run.meta(), &mut self.chunk);
@@ -198,8 +198,8 @@ impl Rebuilding<'_> {
             return Some(());
         }
         let entries = chunk.len() as u64;
-        self.enter()?;
-        self.last = Some(Placed { bytes, first_key, last_key, entries, continues });
+        self.add_pending()?;
+        self.last = Some(IndexedBlock { bytes, first_key, last_key, entries, continues });
         Some(())
     }
 
@@ -210,7 +210,7 @@ impl Rebuilding<'_> {
     }
 
     /// Adds the pending block or gap to the index. `None` if the index cannot hold it.
-    fn enter(&mut self) -> Option<()> {
+    fn add_pending(&mut self) -> Option<()> {
         if let Some(last) = self.last.take() {
             let separator = if self.index.is_empty() { &[] } else { &*last.first_key };
             self.index.push(separator, last.bytes, last.continues, last.entries).ok()?;

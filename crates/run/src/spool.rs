@@ -36,7 +36,7 @@ const FRAME_BYTES: usize = 16 * 1024;
 /// waits for each batch.
 const BATCH_BYTES: usize = 512 * 1024;
 /// The place of a frame that passes its checks.
-const NOWHERE: Place<'static> = Place { file: "", offset: 0 };
+const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
 /// Writes a [`Spool`]. Dropped before [`finish`](Self::finish), it releases its space. For one
 /// thread at a time.
@@ -251,7 +251,7 @@ impl Spool {
 
     /// The payload of a frame, at logical `offset`.
     fn frame(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
-        decode_frame(frame, BlockKind::Spool, &NOWHERE).or_else(|_| {
+        decode_frame(frame, BlockKind::Spool, &NO_PLACE).or_else(|_| {
             // Decodes once more, for an error that names the place.
             let (file, at) = locate(&self.env.space, &self.extents, offset);
             decode_frame(frame, BlockKind::Spool, &Place { file: &file, offset: at })

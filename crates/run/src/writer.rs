@@ -8,10 +8,10 @@ use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::{FilterBuilder, FilterKind};
 
+use crate::cache_warmer::CacheWarmer;
 use crate::env::{RunEnv, filter_hash};
 use crate::format::RunMeta;
 use crate::index::IndexBuilder;
-use crate::keep::Keeper;
 use crate::output::Output;
 
 /// The encoding of a run.
@@ -37,7 +37,7 @@ const HASHES_DIVISOR: u64 = 8;
 const FILTER_WORK_DIVISOR: u64 = 128;
 
 /// Memory of a large run while its filter is built: the hashes, the filter, and scratch space.
-fn making_bytes(filter: &FilterBuilder, budget: &Budget) -> u64 {
+fn filter_build_bytes(filter: &FilterBuilder, budget: &Budget) -> u64 {
     filter.memory_bytes() as u64 * 3 / 2 + budget.total() / FILTER_WORK_DIVISOR
 }
 
@@ -53,8 +53,8 @@ pub struct RunWriter {
     /// Memory of a large run's hashes, charged from time to time.
     filter_memory: Option<Reservation>,
     frame: Vec<u8>,
-    /// `None` if nothing is kept in the cache.
-    keeper: Option<Keeper>,
+    /// `None` if no block is cached as it is written.
+    warmer: Option<CacheWarmer>,
     meta: RunMeta,
     /// Last key of the previous block, once a block was closed.
     boundary: Option<Vec<u8>>,
@@ -79,7 +79,7 @@ impl RunWriter {
             filter,
             filter_memory: None,
             frame: Vec::new(),
-            keeper: None,
+            warmer: None,
             meta: RunMeta {
                 id,
                 tree,
@@ -96,7 +96,7 @@ impl RunWriter {
                 min_seq: SeqNo::MAX,
                 max_seq: SeqNo::MIN,
                 per_entry_seqs,
-                one_a_key: true,
+                unique_keys: true,
                 seq_shift: 0,
                 writes: options.writes,
                 first_key: Box::default(),
@@ -107,14 +107,14 @@ impl RunWriter {
         }
     }
 
-    /// Keeps the written blocks in the cache while there is room and fewer blocks were kept than
-    /// reads made: `reads` is the number of lookups that found something since the engine was
-    /// opened. Call it before the first message.
+    /// Caches the blocks as they are written, while the cache has room and fewer blocks were cached
+    /// so than reads were made: `reads` is the number of lookups that found something since the
+    /// engine was opened. Call it before the first message.
     #[must_use]
-    pub fn keeping(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
+    pub fn warming_cache(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
         let work_bytes = (env.budget.total() / FILTER_WORK_DIVISOR) as usize;
         self.filter = self.filter.map(|filter| filter.with_work_bytes(work_bytes));
-        self.keeper = Some(Keeper::new(Arc::clone(env), self.meta.id, reads));
+        self.warmer = Some(CacheWarmer::new(Arc::clone(env), self.meta.id, reads));
         self
     }
 
@@ -157,7 +157,7 @@ impl RunWriter {
             self.end_block(output)?;
         }
         if self.meta.per_entry_seqs && self.meta.entries > 0 && self.last_key() == key {
-            self.meta.one_a_key = false;
+            self.meta.unique_keys = false;
         }
         if self.builder.is_empty() {
             self.begin_block(key);
@@ -202,8 +202,8 @@ impl RunWriter {
         let entries = self.builder.len() as u64;
         self.frame.clear();
         self.builder.finish(&mut self.frame)?;
-        if let Some(keeper) = &self.keeper {
-            keeper.block(self.index.count(), &self.frame)?;
+        if let Some(warmer) = &self.warmer {
+            warmer.block(self.index.count(), &self.frame)?;
         }
         self.index.end_block(self.frame.len() as u64, entries);
         self.charge_filter();
@@ -215,16 +215,16 @@ impl RunWriter {
     /// no cache could keep such filters, and reading one costs far more than the block that it
     /// saves.
     fn charge_filter(&mut self) {
-        let (Some(filter), Some(keeper)) = (&self.filter, &self.keeper) else { return };
+        let (Some(filter), Some(warmer)) = (&self.filter, &self.warmer) else { return };
         let bytes = filter.memory_bytes() as u64;
-        if bytes > keeper.budget().total() / HASHES_DIVISOR {
+        if bytes > warmer.budget().total() / HASHES_DIVISOR {
             (self.filter, self.filter_memory) = (None, None);
             return;
         }
         let charged = self.filter_memory.as_ref().map_or(0, Reservation::bytes);
         if bytes >= charged + FILTER_CHARGE_BYTES {
             let memory =
-                self.filter_memory.get_or_insert_with(|| keeper.budget().reserve(Part::Work, 0));
+                self.filter_memory.get_or_insert_with(|| warmer.budget().reserve(Part::Work, 0));
             memory.resize(bytes);
         }
     }
@@ -248,19 +248,19 @@ impl RunWriter {
         encode_frame(BlockKind::Index, Codec::Zstd(1), &self.index.finish(), &mut self.frame)?;
         self.meta.index_bytes = self.frame.len() as u32;
         output.write(&self.frame)?;
-        if let Some(keeper) = &self.keeper {
-            keeper.index(&self.frame, self.meta.blocks, self.meta.blocks_bytes)?;
+        if let Some(warmer) = &self.warmer {
+            warmer.index(&self.frame, self.meta.blocks, self.meta.blocks_bytes)?;
         }
         if let Some(filter) = self.filter.take() {
-            if let (Some(memory), Some(keeper)) = (&mut self.filter_memory, &self.keeper) {
-                memory.resize(making_bytes(&filter, keeper.budget()));
+            if let (Some(memory), Some(warmer)) = (&mut self.filter_memory, &self.warmer) {
+                memory.resize(filter_build_bytes(&filter, warmer.budget()));
             }
             let mut frame = filter.finish_behind(FRAME_HEADER_BYTES);
             seal_frame(BlockKind::Filter, &mut frame)?;
             self.meta.filter_bytes = frame.len() as u32;
             output.write(&frame)?;
-            if let Some(keeper) = &self.keeper {
-                keeper.filter(&frame)?;
+            if let Some(warmer) = &self.warmer {
+                warmer.filter(&frame)?;
             }
         }
         self.meta.extents = output.end_run();

@@ -17,7 +17,7 @@ fn run_of(fixture: &Fixture, kind: FilterKind, keys: u32) -> Arc<Run> {
     let mut output = fixture.output(0);
     let options = RunOptions { filter: kind, ..options(1000) };
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, false);
-    let mut writer = writer.keeping(&fixture.env, 0);
+    let mut writer = writer.warming_cache(&fixture.env, 0);
     for i in 0..keys {
         let key = (2 * i).to_be_bytes();
         writer.add(&mut output, &key, SeqNo(1), MessageKind::Put, b"value").unwrap();

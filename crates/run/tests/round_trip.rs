@@ -167,7 +167,7 @@ fn runs_of_any_shape_read_as_they_were_written() {
         meta.encode(&mut encoded);
         assert_eq!(RunMeta::decode(&mut Reader::new(&encoded)).as_ref(), Ok(meta));
         run.verify().unwrap();
-        assert_eq!(meta.one_a_key, entries.windows(2).all(|pair| pair[0].key != pair[1].key));
+        assert_eq!(meta.unique_keys, entries.windows(2).all(|pair| pair[0].key != pair[1].key));
 
         // Without stored SeqNos every message has the largest of the run.
         let mut expected = entries.clone();

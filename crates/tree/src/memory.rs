@@ -109,7 +109,7 @@ impl Memory {
     /// Whether the total is so small that the memory of the process that no part charges is a good
     /// part of it. Always false without threads: such databases are for tests, which check the
     /// figures of the parts.
-    fn is_little(self) -> bool {
+    fn is_low_memory(self) -> bool {
         let is_real =
             self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;
         is_real && self.total < ORDINARY_BYTES
@@ -119,7 +119,7 @@ impl Memory {
     #[must_use]
     pub fn write_buffer_bytes(self) -> u64 {
         match self.rules.write_buffer {
-            0 if self.is_little() => (self.total - self.allocator_bytes()) / 4,
+            0 if self.is_low_memory() => (self.total - self.allocator_bytes()) / 4,
             0 => self.total / 4,
             bytes => bytes,
         }
@@ -186,7 +186,7 @@ impl Memory {
     #[must_use]
     pub fn allocator_bytes(self) -> u64 {
         let base = 7 << 20;
-        match self.is_little() {
+        match self.is_low_memory() {
             true => base + self.total / 8,
             false => (base + self.total / 16).min(self.total / 8),
         }
@@ -196,6 +196,6 @@ impl Memory {
     /// what it needs, however many connections there are.
     #[must_use]
     pub fn outside_bytes_max(self) -> u64 {
-        if self.is_little() { self.total / 16 } else { self.total / 8 }
+        if self.is_low_memory() { self.total / 16 } else { self.total / 8 }
     }
 }

@@ -316,7 +316,7 @@ impl Job {
         let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = self.run_options();
         let writer = RunWriter::new(id, self.env.tree, options, self.per_entry_seqs);
-        self.writer = Some(writer.keeping(&self.env.run_env, self.env.reads));
+        self.writer = Some(writer.warming_cache(&self.env.run_env, self.env.reads));
     }
 
     fn run_options(&self) -> RunOptions {

@@ -35,7 +35,7 @@ pub struct CompactionHints {
     pub truncate_prefix: AtomicU64,
     /// Set when a prefix truncation found a live row near the beginning of the leaf. The planner
     /// does not try again before the leaf is rewritten.
-    pub truncated_in_vain: AtomicU64,
+    pub truncation_futile: AtomicU64,
     /// One more than the oldest snapshot that was live when the base was written and that kept
     /// garbage in it; 0 if there was none.
     pub held_by: AtomicU64,
@@ -65,7 +65,7 @@ impl CompactionHints {
             scan_debt: copy(&self.scan_debt),
             compact_tombstones: copy(&self.compact_tombstones),
             truncate_prefix: copy(&self.truncate_prefix),
-            truncated_in_vain: copy(&self.truncated_in_vain),
+            truncation_futile: copy(&self.truncation_futile),
             held_by: copy(&self.held_by),
             held_range_deletes: copy(&self.held_range_deletes),
             overlap_percent: copy(&self.overlap_percent),
@@ -187,7 +187,7 @@ impl Node {
                 for view in base {
                     totals.add_view(view);
                     totals.base_raw_bytes += view.raw_bytes();
-                    if view.run.meta().one_a_key {
+                    if view.run.meta().unique_keys {
                         totals.base_keys += view.entries();
                     }
                 }
@@ -269,7 +269,7 @@ impl Node {
     #[must_use]
     pub fn can_truncate_prefix(&self) -> bool {
         self.is_leaf()
-            && self.hints.truncated_in_vain.load(Ordering::Relaxed) == 0
+            && self.hints.truncation_futile.load(Ordering::Relaxed) == 0
             && self.views().all(|view| view.run.meta().refs == 0)
     }
 

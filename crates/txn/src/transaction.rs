@@ -174,7 +174,12 @@ impl Transactions {
             }
             None => {
                 let (writes, trees) = (WriteSet::new(), Vec::new());
-                PooledParts { locker: txns.locks.locker(id), writes, trees, entry: txns.registry.entry() }
+                PooledParts {
+                    locker: txns.locks.locker(id),
+                    writes,
+                    trees,
+                    entry: txns.registry.entry(),
+                }
             }
         };
         entry.begin(id, txns.reads.now(), Some(options.isolation));

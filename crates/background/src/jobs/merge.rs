@@ -228,7 +228,7 @@ fn hints_after_truncation(
     let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
     if in_vain {
         // Note it in the current leaf too: it stays if nothing could be cut off.
-        node.hints.truncated_in_vain.store(1, Ordering::Relaxed);
+        node.hints.truncation_futile.store(1, Ordering::Relaxed);
     }
     let hints = node.hints.copy();
     if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {

@@ -228,7 +228,7 @@ fn add_node(node: &Node, lo: &[u8], hi: Option<&[u8]>, counts: &mut Counts) -> R
         let end = to.map_or(Ok(meta.entries), |to| view.run.rank(to))?;
         let messages = end.saturating_sub(view.run.rank(from)?);
         counts.add_part(messages, meta.deletes, meta.entries);
-        counts.base += if i >= above && meta.one_a_key { messages } else { 0 };
+        counts.base += if i >= above && meta.unique_keys { messages } else { 0 };
         counts.disk_bytes += share(meta.disk_bytes(), messages, meta.entries);
     }
     for child in node.children() {

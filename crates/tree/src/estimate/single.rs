@@ -63,7 +63,7 @@ fn count_bases(node: &Node, lo: &[u8], hi: Option<&[u8]>) -> Result<Option<u64>>
     let mut entries = 0;
     for view in node.base() {
         let meta = view.run.meta();
-        if meta.deletes > 0 || !meta.one_a_key {
+        if meta.deletes > 0 || !meta.unique_keys {
             return Ok(None);
         }
         entries += count_view(view, lo, hi)?;

@@ -75,7 +75,7 @@ impl VersionBuilder<'_> {
         };
         let body = match (&a.body, &b.body) {
             (Body::Leaf { base: a }, Body::Leaf { base: b }) => {
-                Body::Leaf { base: together(a.iter().chain(b).cloned().collect()) }
+                Body::Leaf { base: join_views(a.iter().chain(b).cloned().collect()) }
             }
             _ => Body::Inner { children: [a.children(), b.children()].concat() },
         };
@@ -84,10 +84,10 @@ impl VersionBuilder<'_> {
         // newer than the rest everywhere.
         let mut runs: Vec<View> = a.runs.iter().chain(&b.runs).cloned().collect();
         runs.sort_by_key(|view| (Reverse(view.run.meta().max_seq), view.run.meta().id));
-        let deletes = Arc::new(deletes_together(&a.range_deletes, &b.range_deletes));
+        let deletes = Arc::new(join_range_deletes(&a.range_deletes, &b.range_deletes));
         let (lo, hi) = (Arc::clone(&a.lo), b.hi.clone());
         let id = self.new_id();
-        let joined = Node::new(id, lo, hi, together(runs), deletes, body, Arc::default());
+        let joined = Node::new(id, lo, hi, join_views(runs), deletes, body, Arc::default());
         self.record(a, std::slice::from_ref(&joined));
         self.record(b, &[]);
         let mut children = children.to_vec();
@@ -101,7 +101,7 @@ impl VersionBuilder<'_> {
 
 /// Joins neighbouring views of one run that meet at a pivot. Views with a gap between them stay
 /// apart, because the data in the gap was merged away.
-fn together(views: Vec<View>) -> Vec<View> {
+fn join_views(views: Vec<View>) -> Vec<View> {
     let mut joined: Vec<View> = Vec::with_capacity(views.len());
     for view in views {
         match joined.last_mut() {
@@ -121,7 +121,7 @@ fn together(views: Vec<View>) -> Vec<View> {
 }
 
 /// The range deletes of two neighbours; those that a pivot had cut are joined again.
-fn deletes_together(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
+fn join_range_deletes(left: &RangeDeletes, right: &RangeDeletes) -> RangeDeletes {
     let mut all: Vec<RangeDelete> = left.iter().cloned().collect();
     for delete in right.iter() {
         let meets = |other: &&mut RangeDelete| {

@@ -31,7 +31,7 @@ pub struct VersionBuilder<'a> {
     /// Nodes of the original trunk that are gone.
     dropped: BTreeSet<NodeId>,
     /// Ids given out here. A node that is created and dropped within one change leaves no trace.
-    born: HashSet<NodeId>,
+    created: HashSet<NodeId>,
     views: HashMap<RunId, i64>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> VersionBuilder<'a> {
             next_id,
             changed: BTreeMap::new(),
             dropped: BTreeSet::new(),
-            born: HashSet::new(),
+            created: HashSet::new(),
             views: HashMap::new(),
         }
     }
@@ -64,7 +64,7 @@ impl<'a> VersionBuilder<'a> {
 
     pub(super) fn new_id(&mut self) -> NodeId {
         let id = (self.next_id)();
-        self.born.insert(id);
+        self.created.insert(id);
         id
     }
 
@@ -144,7 +144,7 @@ impl<'a> VersionBuilder<'a> {
         }
         if new.iter().all(|node| node.id != old.id) {
             self.changed.remove(&old.id);
-            if !self.born.remove(&old.id) {
+            if !self.created.remove(&old.id) {
                 self.dropped.insert(old.id);
             }
         }

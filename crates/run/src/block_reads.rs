@@ -1,54 +1,57 @@
-//! Limits how many blocks readers read and decode at the same time: a part of the memory.
+//! [`BlockReads`]: limits the memory of the blocks that readers read and decode at the same time.
 //!
-//! A block in flight takes its bytes on disk and its decoded bytes, the latter twice while they are
-//! laid out. The cache counts the block only when it is inserted. A hundred threads that all wait
-//! for the device would use ten megabytes that no budget counts.
+//! A block that is being read takes its bytes on disk and its decoded bytes, the latter twice while
+//! they are laid out. The cache counts the block only when it is inserted. Without a limit, a
+//! hundred threads that all wait for the device would use ten megabytes that no budget counts.
 //!
 //! ```text
-//!   miss -- others wait, or no room beside what is on its way? -- yes -- wait
-//!                  | no, or nothing is on its way
-//!                  +-- charged, so that the cache yields first -- read, decode, keep -- give back
+//!   miss -- do others wait, or is the limit reached? -- yes -- wait
+//!                  | no, or no block is being read
+//!                  +-- charge the budget, so that the cache yields first
+//!                      -- read, decode, insert into the cache -- release the charge
 //! ```
 //!
-//! Invariant: a thread with a block in flight waits for the device only, so each flight ends, and
-//! then the thread that has waited longest continues. Threads: any. No other lock is taken under
-//! this one.
+//! Invariant: a thread that reads a block waits for the device only, so each read ends, and then the
+//! thread that has waited longest continues. Threads: any. No other lock is taken under this one.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};
 
-/// The blocks in flight take at most the memory divided by this, unless there is only one.
+/// The blocks that are being read take at most the memory divided by this, unless there is only
+/// one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// See the module's head. One object for all runs of an engine.
+/// The blocks that readers are reading; see the module's head. One object for all runs of an
+/// engine.
 #[derive(Default)]
-pub(crate) struct Flights {
-    state: Mutex<FlightState>,
+pub(crate) struct BlockReads {
+    state: Mutex<ReadState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct FlightState {
-    /// Bytes of all blocks in flight.
+struct ReadState {
+    /// Bytes of all blocks that are being read.
     bytes: u64,
+    /// Threads that wait for the limit.
     waiting: usize,
 }
 
-/// A block in flight; it ends on drop.
-pub(crate) struct Flight<'a> {
-    flights: &'a Flights,
+/// A block that is being read. The read ends on drop.
+pub(crate) struct BlockRead<'a> {
+    block_reads: &'a BlockReads,
     bytes: u64,
     has_waited: bool,
     charged: Option<Reservation>,
 }
 
-impl Flights {
+impl BlockReads {
     /// Begins to read a block that takes `bytes` until it is decoded.
-    pub(crate) fn begin(&self, budget: &Arc<Budget>, bytes: u64) -> Flight<'_> {
+    pub(crate) fn begin(&self, budget: &Arc<Budget>, bytes: u64) -> BlockRead<'_> {
         let most = budget.total() / MEMORY_DIVISOR;
         let mut state = self.state.lock();
-        let is_room = |state: &FlightState| state.bytes == 0 || state.bytes + bytes <= most;
-        // Not before the threads that wait: otherwise a large block might never get its turn.
+        let is_room = |state: &ReadState| state.bytes == 0 || state.bytes + bytes <= most;
+        // Queue behind the threads that wait: otherwise a large block might never get its turn.
         let has_waited = !is_room(&state) || state.waiting > 0 && state.bytes > 0;
         if has_waited {
             state.waiting += 1;
@@ -68,11 +71,11 @@ impl Flights {
             self.changed.notify_one();
         }
         let charged = Some(budget.reserve(Part::Work, bytes));
-        Flight { flights: self, bytes, has_waited, charged }
+        BlockRead { block_reads: self, bytes, has_waited, charged }
     }
 }
 
-impl Flight<'_> {
+impl BlockRead<'_> {
     /// Whether the caller had to wait: another thread may have put the same block into the cache by
     /// now.
     pub(crate) fn has_waited(&self) -> bool {
@@ -80,16 +83,16 @@ impl Flight<'_> {
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for BlockRead<'_> {
     fn drop(&mut self) {
         // Released before the next thread charges its own block.
         self.charged = None;
-        let mut state = self.flights.state.lock();
+        let mut state = self.block_reads.state.lock();
         state.bytes -= self.bytes;
         let wakes = state.waiting > 0;
         drop(state);
         if wakes {
-            self.flights.changed.notify_one();
+            self.block_reads.changed.notify_one();
         }
     }
 }
@@ -101,22 +104,22 @@ mod tests {
     use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
-    fn no_more_is_on_its_way_than_there_is_room_for_and_all_arrive() {
+    fn the_reads_stay_within_the_limit_and_all_end() {
         let budget = Budget::new(16_000);
-        let flights = Flights::default();
+        let block_reads = BlockReads::default();
         let (arrived, most) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for thread in 0..16u64 {
-                let (budget, flights, arrived, most) = (&budget, &flights, &arrived, &most);
+                let (budget, block_reads, arrived, most) = (&budget, &block_reads, &arrived, &most);
                 scope.spawn(move || {
                     for i in 0..500 {
                         let bytes = 1 + (thread * 7 + i) % 400;
-                        let flight = flights.begin(budget, bytes);
+                        let read = block_reads.begin(budget, bytes);
                         let now = budget.used_by(Part::Work);
                         assert!(now >= bytes);
                         most.fetch_max(now, Ordering::Relaxed);
                         std::thread::yield_now();
-                        drop(flight);
+                        drop(read);
                         arrived.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -125,18 +128,18 @@ mod tests {
         assert_eq!(arrived.into_inner(), 16 * 500);
         let most = most.into_inner();
         assert!(most <= 1000, "{most} bytes");
-        assert_eq!((flights.state.lock().bytes, budget.used()), (0, 0));
+        assert_eq!((block_reads.state.lock().bytes, budget.used()), (0, 0));
     }
 
     #[test]
-    fn a_block_of_more_than_the_part_goes_alone() {
+    fn a_block_above_the_limit_is_read_alone() {
         let budget = Budget::new(16_000);
-        let flights = Flights::default();
-        let large = flights.begin(&budget, 5000);
+        let block_reads = BlockReads::default();
+        let large = block_reads.begin(&budget, 5000);
         assert!(!large.has_waited() && budget.used_by(Part::Work) == 5000);
         std::thread::scope(|scope| {
-            let behind = scope.spawn(|| flights.begin(&budget, 3000).has_waited());
-            while flights.state.lock().waiting == 0 {
+            let behind = scope.spawn(|| block_reads.begin(&budget, 3000).has_waited());
+            while block_reads.state.lock().waiting == 0 {
                 std::thread::yield_now();
             }
             drop(large);
@@ -156,18 +159,18 @@ mod schedules {
     /// together they never take more than the limit. A lost wake-up would leave threads waiting for
     /// ever, which shuttle reports.
     fn readers() {
-        let (budget, flights) = (Budget::new(1600), Arc::new(Flights::default()));
+        let (budget, block_reads) = (Budget::new(1600), Arc::new(BlockReads::default()));
         let threads: Vec<_> = [60, 50, 150, 40]
             .into_iter()
             .map(|bytes| {
-                let (budget, flights) = (Arc::clone(&budget), Arc::clone(&flights));
+                let (budget, block_reads) = (Arc::clone(&budget), Arc::clone(&block_reads));
                 thread::spawn(move || {
                     for _ in 0..2 {
-                        let flight = flights.begin(&budget, bytes);
-                        let all = flights.state.lock().bytes;
+                        let read = block_reads.begin(&budget, bytes);
+                        let all = block_reads.state.lock().bytes;
                         assert!(all <= 100 || all == bytes, "{all} bytes");
                         thread::yield_now();
-                        drop(flight);
+                        drop(read);
                     }
                 })
             })
@@ -175,12 +178,12 @@ mod schedules {
         for thread in threads {
             thread.join().unwrap();
         }
-        let state = flights.state.lock();
+        let state = block_reads.state.lock();
         assert_eq!((state.bytes, state.waiting, budget.used()), (0, 0, 0));
     }
 
     #[test]
-    fn every_schedule_lets_all_arrive() {
+    fn every_schedule_ends_all_reads() {
         shuttle::check_random(readers, 5_000);
         shuttle::check_pct(readers, 5_000, 3);
     }

@@ -26,7 +26,7 @@ fn kept_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
 fn kept_run_with(fixture: &Fixture, reads_of_rows: u64, options: RunOptions) -> Arc<Run> {
     let mut output = fixture.output(0);
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, true);
-    let mut writer = writer.keeping(&fixture.env, reads_of_rows);
+    let mut writer = writer.warming_cache(&fixture.env, reads_of_rows);
     for entry in entries() {
         writer.add(&mut output, &entry.key, entry.seq, entry.kind, &entry.value).unwrap();
     }

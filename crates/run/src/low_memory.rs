@@ -1,69 +1,69 @@
-//! The memory of a merge's inputs, and how it shrinks where memory is little.
+//! The memory of a merge's inputs, and how it shrinks with low memory.
 //!
 //! ```text
 //!   input   | window of encoded blocks | a decoded block | chunk |
-//!           goes with its last block                     the merge's arrays
+//!           freed with its last block                    the merge's arrays
 //! ```
 //!
-//! An input cannot do with less than a decoded block. So with little memory the blocks of runs are
-//! smaller, and the planner merges only as many runs at once as a part of the memory can hold.
+//! An input needs at least one decoded block. So with low memory the blocks of runs are smaller, and
+//! the planner merges only as many runs at once as a part of the memory can hold.
 
-/// Less memory than this is little memory.
-const ORDINARY_BYTES: u64 = 64 << 20;
+/// Less memory than this is *low memory*.
+const LOW_MEMORY_BYTES: u64 = 64 << 20;
 
-/// Largest chunk with little memory, entries.
-pub(crate) const CHUNK_ENTRIES_LITTLE: usize = 256;
+/// Largest chunk with low memory, entries.
+pub(crate) const CHUNK_ENTRIES_LOW_MEMORY: usize = 256;
 
 /// Window of a merge, bytes, with ordinary memory.
 const MERGE_WINDOW_BYTES: u64 = 128 << 10;
 
 /// Smallest window of a merge, and smallest block size of a run.
-const LITTLE_BYTES_MIN: u64 = 16 << 10;
+const WINDOW_BYTES_MIN: u64 = 16 << 10;
 
 /// Approximate memory of an input with ordinary memory, in windows.
 const INPUT_WINDOWS: u64 = 6;
 
-/// With little memory: bytes of an input beside its window and a decoded block, that is a chunk of
+/// With low memory: bytes of an input beside its window and a decoded block, that is a chunk of
 /// entries of ordinary size.
-const CHUNK_BYTES_LITTLE: u64 = 12 << 10;
+const CHUNK_BYTES_LOW_MEMORY: u64 = 12 << 10;
 
-/// With little memory, the inputs of one merge take at most the memory divided by this.
+/// With low memory, the inputs of one merge take at most the memory divided by this.
 const MERGE_DIVISOR: u64 = 8;
 
 /// Whether merges and cursors must economise.
-pub(crate) fn is_little(memory_bytes: u64) -> bool {
-    memory_bytes < ORDINARY_BYTES
+pub(crate) fn is_low_memory(memory_bytes: u64) -> bool {
+    memory_bytes < LOW_MEMORY_BYTES
 }
 
-/// Window of a merge, bytes: smaller with little memory, because a merge has a window per input.
+/// Window of a merge, bytes: smaller with low memory, because a merge has a window per input.
 pub(crate) fn merge_window_bytes(memory_bytes: u64) -> usize {
-    if !is_little(memory_bytes) {
+    if !is_low_memory(memory_bytes) {
         return MERGE_WINDOW_BYTES as usize;
     }
-    (memory_bytes / 1024).max(LITTLE_BYTES_MIN) as usize
+    (memory_bytes / 1024).max(WINDOW_BYTES_MIN) as usize
 }
 
 /// Most key and value bytes of a run's block, not counting its last entry.
 #[must_use]
 pub fn run_block_bytes_max(memory_bytes: u64) -> usize {
-    if is_little(memory_bytes) { merge_window_bytes(memory_bytes) } else { usize::MAX }
+    if is_low_memory(memory_bytes) { merge_window_bytes(memory_bytes) } else { usize::MAX }
 }
 
 /// Approximate memory of each input of a merge.
 #[must_use]
 pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     let window = merge_window_bytes(memory_bytes) as u64;
-    if !is_little(memory_bytes) {
+    if !is_low_memory(memory_bytes) {
         return window * INPUT_WINDOWS;
     }
     // A decoded block takes a quarter more than its bytes, and is as large as the window.
-    window + window * 5 / 4 + CHUNK_BYTES_LITTLE
+    window + window * 5 / 4 + CHUNK_BYTES_LOW_MEMORY
 }
 
 /// Most inputs of one merge.
 #[must_use]
 pub fn merge_inputs_max(memory_bytes: u64) -> usize {
-    if !is_little(memory_bytes) {
+    if !is_low_memory(memory_bytes) {
         return usize::MAX;
     }
     let inputs = memory_bytes / MERGE_DIVISOR / merge_input_bytes(memory_bytes);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_inputs_of_a_merge_take_a_part_of_little_memory() {
+    fn the_inputs_of_a_merge_take_a_part_of_low_memory() {
         for mib in [16u64, 20, 32, 48, 63] {
             let memory = mib << 20;
             let inputs = merge_inputs_max(memory);

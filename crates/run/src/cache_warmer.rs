@@ -1,14 +1,14 @@
-//! Keeps blocks in the cache as they are written, so that readers of the runs that a job replaces
-//! find the new blocks in the cache.
+//! [`CacheWarmer`]: inserts blocks into the cache as they are written, so that readers of the runs
+//! that a job replaces find the new blocks there.
 //!
 //! ```text
-//!   a block of a job -- room in the cache? -- as many reads as blocks? --> decoded and kept
+//!   a block of a job -- room in the cache? -- as many reads as blocks? --> decoded and cached
 //!                               | no                    | no
 //!                               +-----------------------+---> on the device only
 //! ```
 //!
 //! Otherwise a table that fits in memory would be read from the device again after each job that
-//! rewrites it. Keeping evicts nothing, and costs nothing if there are no reads. Decoding a block
+//! rewrites it. Warming evicts nothing, and costs nothing if there are no reads. Decoding a block
 //! here costs as much as it would cost the reader that needs the block, and saves that reader the
 //! wait for the device.
 
@@ -28,16 +28,16 @@ const READER_FACTOR: u64 = 2;
 /// The place of a frame before it is written.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 
-/// Keeps the parts of one run. Parts of a run that is never finished are evicted in time, because
-/// run ids are not reused.
-pub(crate) struct Keeper {
+/// Inserts the parts of one run into the cache. Parts of a run that is never finished are evicted
+/// sooner or later: run ids are not reused, so no reader asks for them.
+pub(crate) struct CacheWarmer {
     env: Arc<RunEnv>,
     run: RunId,
     /// Number of the engine's reads when the job was created.
     reads: u64,
 }
 
-impl Keeper {
+impl CacheWarmer {
     pub(crate) fn new(env: Arc<RunEnv>, run: RunId, reads: u64) -> Self {
         Self { env, run, reads }
     }
@@ -47,10 +47,10 @@ impl Keeper {
         &self.env.budget
     }
 
-    /// Keeps data block `number` if there is demand and room.
+    /// Caches data block `number` if reads justify it and the cache has room.
     ///
     /// # Errors
-    /// Corruption if a reader would reject the frame: nothing of it may be written then.
+    /// `Corruption` if a reader would reject the frame. The caller must not write it then.
     pub(crate) fn block(&self, number: u32, frame: &[u8]) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
@@ -61,21 +61,22 @@ impl Keeper {
         Ok(())
     }
 
-    /// Keeps the block index, which describes `blocks` blocks of `blocks_bytes`; errors as
+    /// Caches the block index, which describes `blocks` blocks of `blocks_bytes`; errors as
     /// [`block`](Self::block).
     pub(crate) fn index(&self, frame: &[u8], blocks: u32, blocks_bytes: u64) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
         }
         let payload = decode_frame(frame, BlockKind::Index, &UNWRITTEN)?;
-        let index = BlockIndex::decode(&payload, blocks, blocks_bytes)
-            .map_err(|_| Error::internal("a block index that contradicts itself"))?;
+        let index = BlockIndex::decode(&payload, blocks, blocks_bytes).map_err(|_| {
+            Error::internal("a block index that was just written cannot be decoded")
+        })?;
         let bytes = index.memory_bytes();
         self.insert(CacheKey::INDEX, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
         Ok(())
     }
 
-    /// Keeps the filter; errors as [`block`](Self::block).
+    /// Caches the filter; errors as [`block`](Self::block).
     pub(crate) fn filter(&self, frame: &[u8]) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
@@ -86,12 +87,12 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whether there is demand, and room for the frame's contents with the lookup tables of its
-    /// reader. If not, nothing is decoded.
+    /// Whether reads justify caching the frame, and the cache has room for its contents with the
+    /// lookup tables of its reader. If not, nothing is decoded.
     fn is_worth(&self, frame: &[u8]) -> bool {
         let raw_len = frame_raw_len(frame).unwrap_or(usize::MAX) as u64;
         let room = self.env.cache.room() / READER_FACTOR;
-        room >= raw_len && self.env.demand.take(self.reads)
+        room >= raw_len && self.env.read_credit.take(self.reads)
     }
 
     fn insert(&self, block: u32, value: Cached, bytes: usize, priority: Priority) {
