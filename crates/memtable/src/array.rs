@@ -64,7 +64,7 @@ pub(crate) struct ArrayBuilder {
     array: SortedArray,
     obsolete: usize,
     /// Whether older messages of the last slot's key are obsolete.
-    settled: bool,
+    older_obsolete: bool,
     /// The thinned array under construction.
     thinned: Option<Thinned>,
 }
@@ -73,14 +73,14 @@ pub(crate) struct ArrayBuilder {
 struct Thinned {
     newest: Box<SortedArray>,
     examined: usize,
-    settled: bool,
+    older_obsolete: bool,
 }
 
 impl ArrayBuilder {
     /// An empty array with room for exactly `slots` slots.
     pub(crate) fn new(slots: usize, seqs: SeqSpan) -> Self {
         let array = SortedArray::with_room(slots, seqs);
-        Self { array, obsolete: 0, settled: false, thinned: None }
+        Self { array, obsolete: 0, older_obsolete: false, thinned: None }
     }
 
     /// Appends slots that sort behind all present slots.
@@ -90,7 +90,7 @@ impl ArrayBuilder {
     pub(crate) fn extend(&mut self, slots: &[Slot], chunks: &Chunks) {
         let mut last = self.array.slots().last().copied();
         for &slot in slots {
-            self.obsolete += usize::from(follows(last, slot, &mut self.settled, chunks));
+            self.obsolete += usize::from(follows(last, slot, &mut self.older_obsolete, chunks));
             last = Some(slot);
         }
         self.array.append(slots);
@@ -119,12 +119,12 @@ impl ArrayBuilder {
         let thinned = thinned.get_or_insert_with(|| Thinned {
             newest: Box::new(SortedArray::with_room(array.len - *obsolete, array.seqs)),
             examined: 0,
-            settled: false,
+            older_obsolete: false,
         });
         let (before, rest) = array.slots().split_at(thinned.examined);
         let mut last = before.last().copied();
         for &slot in &rest[..next] {
-            if !follows(last, slot, &mut thinned.settled, chunks) {
+            if !follows(last, slot, &mut thinned.older_obsolete, chunks) {
                 thinned.newest.append(&[slot]);
             }
             last = Some(slot);
@@ -140,14 +140,14 @@ impl ArrayBuilder {
     }
 }
 
-/// Whether `slot`, which follows `last`, is obsolete. `settled` says whether older messages of
+/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether older messages of
 /// `last`'s key are.
 #[inline]
-fn follows(last: Option<Slot>, slot: Slot, settled: &mut bool, chunks: &Chunks) -> bool {
+fn follows(last: Option<Slot>, slot: Slot, older_obsolete: &mut bool, chunks: &Chunks) -> bool {
     if !last.is_some_and(|last| chunks.same_key(last, slot)) {
-        *settled = false;
+        *older_obsolete = false;
     }
-    std::mem::replace(settled, *settled || !slot.is_update())
+    std::mem::replace(older_obsolete, *older_obsolete || !slot.is_update())
 }
 
 impl SortedArray {

@@ -13,13 +13,13 @@ use crate::arena::{Chunks, Slot};
 use crate::array::{Bounds, Edges, SortedArray, rank_ahead, rank_below};
 use crate::gather::{Rests, sort_stable, take_first, take_last};
 use crate::shared::Published;
-use crate::skim::Skim;
+use crate::visible::VisibleGatherer;
 
 /// Messages of the first chunk. Most cursors are read for a few entries, and the memtable is one of
 /// several sources that supply them.
 const CHUNK_MESSAGES_FIRST: usize = 16;
 /// Messages of the first chunk after a long skip: such a cursor will most often skip again.
-const CHUNK_MESSAGES_LEAP: usize = 4;
+const CHUNK_MESSAGES_AFTER_SKIP: usize = 4;
 /// Growth factor from one chunk to the next.
 const CHUNK_GROWTH: usize = 4;
 /// Most messages of a chunk. (A gathered piece is larger only if a key has many messages.)
@@ -52,7 +52,7 @@ pub struct MemCursor {
     want: usize,
     /// Upper bound of `want`.
     most: usize,
-    how: GatherMode,
+    mode: GatherMode,
     with_values: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum GatherMode {
     /// All slots, while keys have hardly more than one message; see `Memtable::visible_cursor`.
     Pieces,
     /// Only what the snapshot may see, key by key: the cursor met keys with many messages.
-    Skim,
+    Visible,
 }
 
 impl GatherMode {
@@ -94,7 +94,7 @@ impl MemCursor {
             pending: 0..0,
             want: CHUNK_MESSAGES_FIRST,
             most: CHUNK_MESSAGES_MAX,
-            how: GatherMode::All,
+            mode: GatherMode::All,
             with_values: true,
         }
     }
@@ -105,10 +105,10 @@ impl MemCursor {
         direction: Direction,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
-        how: GatherMode,
+        mode: GatherMode,
     ) -> Self {
-        let source = Some(Remaining::new(state, tail, bounds, snapshot, how));
-        Self { source, direction, snapshot, how, ..Self::empty() }
+        let source = Some(Remaining::new(state, tail, bounds, snapshot, mode));
+        Self { source, direction, snapshot, mode, ..Self::empty() }
     }
 
     /// Number of messages in the cursor's range, visible or not.
@@ -121,7 +121,7 @@ impl MemCursor {
     /// Number of messages below `key`, for a forward cursor that has handed out nothing yet.
     #[must_use]
     pub fn messages_below(&self, key: &[u8]) -> u64 {
-        self.source.as_ref().map_or(0, |source| source.len_below(key, self.how, self.snapshot))
+        self.source.as_ref().map_or(0, |source| source.len_below(key, self.mode, self.snapshot))
             as u64
     }
 
@@ -134,7 +134,7 @@ impl MemCursor {
         };
         let mut slots = Vec::new();
         for (i, range) in ranges {
-            let array = self.how.of(&state.arrays[*i as usize], self.snapshot);
+            let array = self.mode.of(&state.arrays[*i as usize], self.snapshot);
             if !array.is_visible(self.snapshot) {
                 return None;
             }
@@ -149,8 +149,8 @@ impl MemCursor {
     #[must_use]
     pub fn for_counting(mut self) -> Self {
         self.with_values = false;
-        if self.how == GatherMode::Pieces {
-            self.how = GatherMode::Skim;
+        if self.mode == GatherMode::Pieces {
+            self.mode = GatherMode::Visible;
         }
         self
     }
@@ -167,7 +167,7 @@ impl Remaining {
         tail: Vec<Slot>,
         bounds: Bounds<'_>,
         snapshot: SeqNo,
-        how: GatherMode,
+        mode: GatherMode,
     ) -> Self {
         let chunks = &state.chunks;
         let edges = Edges::of(bounds, chunks);
@@ -177,7 +177,7 @@ impl Remaining {
             .iter()
             .enumerate()
             .filter(|(_, array)| array.seqs().min <= snapshot)
-            .map(|(i, array)| (i as u32, how.of(array, snapshot).between(chunks, &edges)))
+            .map(|(i, array)| (i as u32, mode.of(array, snapshot).between(chunks, &edges)))
             .filter(|(_, range)| !range.is_empty())
             .collect();
         Self { state, tail, tail_range, ranges }
@@ -188,17 +188,23 @@ impl Remaining {
     }
 
     /// Number of slots below a key.
-    fn len_below(&self, key: &[u8], how: GatherMode, snapshot: SeqNo) -> usize {
+    fn len_below(&self, key: &[u8], mode: GatherMode, snapshot: SeqNo) -> usize {
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
         let below = |slots: &[Slot]| rank_below(slots, &state.chunks, &probe);
-        let slots = |i: &u32| how.of(&state.arrays[*i as usize], snapshot).slots();
+        let slots = |i: &u32| mode.of(&state.arrays[*i as usize], snapshot).slots();
         let in_arrays = ranges.iter().map(|(i, range)| below(&slots(i)[range.clone()]));
         below(&tail[tail_range.clone()]) + in_arrays.sum::<usize>()
     }
 
     /// Skips the slots before `key`; returns whether these were more than a few messages.
-    fn skip(&mut self, key: &[u8], how: GatherMode, snapshot: SeqNo, direction: Direction) -> bool {
+    fn skip(
+        &mut self,
+        key: &[u8],
+        mode: GatherMode,
+        snapshot: SeqNo,
+        direction: Direction,
+    ) -> bool {
         let before = self.len();
         let Self { state, tail, tail_range, ranges } = self;
         let probe = state.chunks.probe(key);
@@ -212,7 +218,7 @@ impl Remaining {
         };
         narrow(tail_range, tail);
         for (i, range) in ranges.iter_mut() {
-            narrow(range, how.of(&state.arrays[*i as usize], snapshot).slots());
+            narrow(range, mode.of(&state.arrays[*i as usize], snapshot).slots());
         }
         ranges.retain(|(_, range)| range.start < range.end);
         before - self.len() > CHUNK_MESSAGES_FIRST
@@ -226,7 +232,7 @@ impl Remaining {
     /// next call.
     fn gather(
         &mut self,
-        how: GatherMode,
+        mode: GatherMode,
         direction: Direction,
         want: usize,
         snapshot: SeqNo,
@@ -236,18 +242,18 @@ impl Remaining {
         let mut rests: Rests<'_> = SmallVec::new();
         rests.push(&tail[tail_range.clone()]);
         let arrays = &state.arrays;
-        let slots = |i: &u32| how.of(&arrays[*i as usize], snapshot).slots();
+        let slots = |i: &u32| mode.of(&arrays[*i as usize], snapshot).slots();
         rests.extend(ranges.iter().map(|(i, range)| &slots(i)[range.clone()]));
         let chunks = &state.chunks;
-        let passed = match (how, direction) {
-            (GatherMode::Skim, _) => {
+        let passed = match (mode, direction) {
+            (GatherMode::Visible, _) => {
                 // The tail's SeqNos are unknown here.
                 let visible = ranges.iter().map(|(i, _)| arrays[*i as usize].is_visible(snapshot));
                 let visible = once(false).chain(visible).collect();
-                let skim = Skim { snapshot, visible, chunks };
+                let gatherer = VisibleGatherer { snapshot, visible, chunks };
                 match direction {
-                    Direction::Forward => skim.first(&mut rests, want, out),
-                    Direction::Backward => skim.last(&mut rests, want, out),
+                    Direction::Forward => gatherer.first(&mut rests, want, out),
+                    Direction::Backward => gatherer.last(&mut rests, want, out),
                 }
             }
             (_, Direction::Forward) => {
@@ -268,12 +274,12 @@ impl Remaining {
             shrink(range, rest.len());
         }
         ranges.retain(|(_, range)| range.start < range.end);
-        match how {
+        match mode {
             GatherMode::All => GatherMode::All,
-            GatherMode::Pieces if 2 * keys(out, &state.chunks) <= out.len() => GatherMode::Skim,
+            GatherMode::Pieces if 2 * keys(out, &state.chunks) <= out.len() => GatherMode::Visible,
             // Skimming searches all arrays for each key, so it must save more than it costs.
-            GatherMode::Skim if passed < 2 * out.len() => GatherMode::Pieces,
-            how => how,
+            GatherMode::Visible if passed < 2 * out.len() => GatherMode::Pieces,
+            mode => mode,
         }
     }
 }
@@ -307,7 +313,7 @@ impl Source for MemCursor {
                 self.gathered.clear();
                 let Self { direction, want, snapshot, .. } = *self;
                 self.gathered.reserve(want.min(source.len()));
-                self.how = source.gather(self.how, direction, want, snapshot, &mut self.gathered);
+                self.mode = source.gather(self.mode, direction, want, snapshot, &mut self.gathered);
                 self.pending = 0..self.gathered.len();
                 source.state.probes.add_merged(self.gathered.len());
                 if self.gathered.is_empty() && !source.has_more() {
@@ -345,8 +351,8 @@ impl Source for MemCursor {
             return Ok(());
         }
         let Some(source) = &mut self.source else { return Ok(()) };
-        if source.skip(key, self.how, self.snapshot, self.direction) {
-            self.want = self.want.min(CHUNK_MESSAGES_LEAP);
+        if source.skip(key, self.mode, self.snapshot, self.direction) {
+            self.want = self.want.min(CHUNK_MESSAGES_AFTER_SKIP);
             source.state.probes.add();
         }
         Ok(())

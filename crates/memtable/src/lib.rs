@@ -20,9 +20,9 @@ mod order;
 mod probes;
 mod ranges;
 mod shared;
-mod skim;
 mod tiers;
 mod tombstone_run;
+mod visible;
 mod writer;
 
 pub use cursor::MemCursor;

@@ -46,7 +46,7 @@ impl ProbeCount {
 
     /// Postpones the next check until the count has doubled: the probes so far do not justify a
     /// merge.
-    pub(crate) fn put_off(&self) {
+    pub(crate) fn postpone(&self) {
         self.due.store(self.count.load(Relaxed).saturating_mul(2).max(PROBES_MIN), Relaxed);
     }
 

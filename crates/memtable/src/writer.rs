@@ -103,7 +103,7 @@ impl Writer {
     pub(crate) fn merge_for_readers(&mut self, shared: &RwLock<Shared>, c: &Counters) {
         let probes = c.probes.count();
         if self.sealed || !self.tiers.pays(probes) {
-            c.probes.put_off();
+            c.probes.postpone();
             return;
         }
         self.tiers.advance(0, c.probes.take(), &self.chunks);

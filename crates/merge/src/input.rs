@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use frondb_core::mem::Array;
 use frondb_core::{Chunk, Direction, Result, Source};
 
-use crate::loser_tree::Verdict;
+use crate::loser_tree::TieBreak;
 use crate::order::{self, END};
 
 /// The current chunk of a source with the codes of its keys. The source is stored elsewhere,
@@ -142,12 +142,12 @@ impl Input {
 
 /// Decides between two inputs with equal codes by their keys, SeqNos and ages.
 #[inline(never)]
-pub(crate) fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) -> Verdict {
+pub(crate) fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) -> TieBreak {
     let (first, second) = (&inputs[a as usize], &inputs[b as usize]);
     // An exhausted source comes last, whatever its code.
     match (first.is_exhausted(), second.is_exhausted()) {
         (false, false) => {}
-        (first_ended, _) => return Verdict { first_wins: !first_ended, loser_code: END },
+        (first_ended, _) => return TieBreak { first_wins: !first_ended, loser_code: END },
     }
     let (first_key, second_key) = (first.key(), second.key());
     let by_key = order::compare(first_key, second_key, direction);
@@ -162,5 +162,5 @@ pub(crate) fn break_tie(inputs: &[Input], direction: Direction, a: u32, b: u32) 
     } else {
         order::code(second_key, first_key, direction)
     };
-    Verdict { first_wins, loser_code }
+    TieBreak { first_wins, loser_code }
 }

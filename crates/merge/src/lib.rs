@@ -28,5 +28,5 @@ pub use fold::{FoldMerge, FoldOptions};
 pub use lookup::Lookup;
 pub use merger::Merger;
 pub use stats::{FoldStats, VisibleStats};
-pub use update::{Found, ValueReader};
-pub use visible::{Own, VisibleMerge, VisibleOptions};
+pub use update::{ValueReader, VisibleValue};
+pub use visible::{LastRead, OwnMessages, VisibleMerge, VisibleOptions};

@@ -3,7 +3,7 @@
 use frondb_core::message::UpdateFn;
 use frondb_core::{MessageKind, Result, SeqNo};
 
-use crate::update::{Found, Under, ValueReader, resolve};
+use crate::update::{Existing, ValueReader, VisibleValue, resolve};
 
 /// Collects the messages of one key that a snapshot sees, until one of them decides the value.
 ///
@@ -12,12 +12,12 @@ use crate::update::{Found, Under, ValueReader, resolve};
 ///
 /// ```
 /// use frondb_core::{MessageKind, SeqNo};
-/// use frondb_merge::{Found, Lookup};
+/// use frondb_merge::{VisibleValue, Lookup};
 ///
 /// let mut lookup = Lookup::new();
 /// lookup.hide_below(SeqNo(3)); // a range delete over the key
 /// assert!(!lookup.feed(SeqNo(5), MessageKind::Put, b"v"));
-/// assert_eq!(lookup.finish(b"k", None, None).unwrap(), Some(Found::Value(b"v".to_vec())));
+/// assert_eq!(lookup.finish(b"k", None, None).unwrap(), Some(VisibleValue::Value(b"v".to_vec())));
 /// ```
 #[derive(Debug, Default)]
 pub struct Lookup {
@@ -106,19 +106,19 @@ impl Lookup {
         key: &[u8],
         update: Option<&dyn UpdateFn>,
         values: Option<&dyn ValueReader>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<VisibleValue>> {
         if self.operands.is_empty() {
             return Ok(match self.state {
                 LookupState::Open | LookupState::Absent => None,
-                LookupState::Value(value) => Some(Found::Value(value)),
-                LookupState::Reference(reference) => Some(Found::Reference(reference)),
+                LookupState::Value(value) => Some(VisibleValue::Value(value)),
+                LookupState::Reference(reference) => Some(VisibleValue::Reference(reference)),
             });
         }
-        let under = match &self.state {
-            LookupState::Open | LookupState::Absent => Under::Absent,
-            LookupState::Value(value) => Under::Value(value),
-            LookupState::Reference(reference) => Under::Reference(reference),
+        let below = match &self.state {
+            LookupState::Open | LookupState::Absent => Existing::Absent,
+            LookupState::Value(value) => Existing::Value(value),
+            LookupState::Reference(reference) => Existing::Reference(reference),
         };
-        resolve(update, values, key, under, self.operands.iter().map(Vec::as_slice))
+        resolve(update, values, key, below, self.operands.iter().map(Vec::as_slice))
     }
 }

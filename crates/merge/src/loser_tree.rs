@@ -18,7 +18,7 @@ pub(crate) struct Player {
 
 /// The caller's decision of a tie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct TieBreak {
     /// Whether the first player stays ahead.
     pub(crate) first_wins: bool,
     /// The loser's code relative to the winner.
@@ -37,7 +37,7 @@ pub(crate) struct LoserTree {
 
 impl LoserTree {
     /// Plays all matches among sources with the given codes, relative to no base.
-    pub(crate) fn play_all(&mut self, codes: &[u64], mut tie: impl FnMut(u32, u32) -> Verdict) {
+    pub(crate) fn play_all(&mut self, codes: &[u64], mut tie: impl FnMut(u32, u32) -> TieBreak) {
         let n = codes.len();
         if n == 0 {
             return;
@@ -66,7 +66,7 @@ impl LoserTree {
     /// Replaces the winner's entry by its source's next entry, with a `code` relative to the
     /// winning entry.
     #[inline(always)]
-    pub(crate) fn replace(&mut self, code: u64, mut tie: impl FnMut(u32, u32) -> Verdict) {
+    pub(crate) fn replace(&mut self, code: u64, mut tie: impl FnMut(u32, u32) -> TieBreak) {
         let n = self.losers.len();
         let mut winner = Player { code, source: self.winner.source };
         let mut node = (winner.source as usize + n) / 2;
@@ -94,7 +94,7 @@ impl LoserTree {
 }
 
 #[inline(always)]
-fn play(a: Player, b: Player, tie: &mut impl FnMut(u32, u32) -> Verdict) -> (Player, Player) {
+fn play(a: Player, b: Player, tie: &mut impl FnMut(u32, u32) -> TieBreak) -> (Player, Player) {
     if a.code < b.code {
         return (a, b);
     }

@@ -13,10 +13,10 @@ use crate::order::{END, EQUAL};
 use crate::workspace::Workspace;
 
 /// Shortest run of entries from one source that justifies checking for such runs.
-const ALONE_MIN: usize = 4;
+const ONE_SOURCE_MIN: usize = 4;
 
 /// Number of entries without a check after a run that was too short.
-const ALONE_PAUSE: u32 = 64;
+const ONE_SOURCE_PAUSE: u32 = 64;
 
 /// Merges sorted sources; index 0 is the newest. For one thread at a time.
 pub struct Merger<S: Source = Box<dyn Source>> {
@@ -38,7 +38,7 @@ enum MergeState {
     /// No entry was requested yet.
     Fresh,
     /// A skip made the winner the next entry to hand out.
-    Placed,
+    Positioned,
     /// The winner was handed out.
     Running,
     /// All sources are exhausted, or one failed.
@@ -90,7 +90,7 @@ impl<S: Source> Merger<S> {
         match self.state {
             MergeState::Fresh => self.start(),
             MergeState::Ended => Ok(false),
-            MergeState::Placed | MergeState::Running => {
+            MergeState::Positioned | MergeState::Running => {
                 self.state = MergeState::Running;
                 Ok(!self.at_end())
             }
@@ -106,7 +106,7 @@ impl<S: Source> Merger<S> {
     pub fn skip(&mut self, key: &[u8]) -> Result<()> {
         let skipped = match self.state {
             MergeState::Ended => return Ok(()),
-            MergeState::Running | MergeState::Placed => self.skip_inputs(key),
+            MergeState::Running | MergeState::Positioned => self.skip_inputs(key),
             MergeState::Fresh => self.start().and_then(|_| self.skip_inputs(key)),
         };
         if skipped.is_err() {
@@ -119,7 +119,7 @@ impl<S: Source> Merger<S> {
         let direction = self.direction;
         self.restart(|input, source| input.skip(source, key, direction))?;
         if self.state == MergeState::Running {
-            self.state = MergeState::Placed;
+            self.state = MergeState::Positioned;
             // No entry of the new key was handed out yet.
             self.last_seq = SeqNo::MAX;
         }
@@ -129,7 +129,7 @@ impl<S: Source> Merger<S> {
     /// Length of the run of entries behind the current one that satisfy `is_wanted`, precede the
     /// entries of all other sources, lie in this source's chunk, and have a key each. At most `max`
     /// entries of at most `bytes`; 0 in a backward merge.
-    fn count_alone(
+    fn count_from_one_source(
         &self,
         max: usize,
         bytes: usize,
@@ -157,19 +157,20 @@ impl<S: Source> Merger<S> {
     /// Moves over the next run of entries that satisfy `is_wanted` and need no comparison with
     /// other sources: at most `max`, with at most `bytes` of keys and as many of values. Returns
     /// them as consecutive entries; none if a check for a run does not pay off.
-    pub(crate) fn next_alone(
+    pub(crate) fn next_from_one_source(
         &mut self,
         max: usize,
         bytes: usize,
         is_wanted: impl Fn(&Chunk, usize) -> bool,
     ) -> Entries<'_> {
-        let is_alone = self.inputs().iter().filter(|input| !input.is_exhausted()).count() == 1;
-        if self.state != MergeState::Running || !is_alone && !self.may_be_alone() {
+        let is_only_source =
+            self.inputs().iter().filter(|input| !input.is_exhausted()).count() == 1;
+        if self.state != MergeState::Running || !is_only_source && !self.may_lead() {
             return Entries::default();
         }
-        let count = self.count_alone(max, bytes, is_wanted);
-        if !is_alone {
-            self.note_alone(count);
+        let count = self.count_from_one_source(max, bytes, is_wanted);
+        if !is_only_source {
+            self.note_lead(count);
         }
         if count == 0 {
             return Entries::default();
@@ -187,14 +188,14 @@ impl<S: Source> Merger<S> {
     }
 
     /// Whether to check for a run of one source: a check does not pay off where sources alternate.
-    fn may_be_alone(&mut self) -> bool {
+    fn may_lead(&mut self) -> bool {
         self.pause = self.pause.saturating_sub(1);
         self.pause == 0
     }
 
-    fn note_alone(&mut self, count: usize) {
-        if count < ALONE_MIN {
-            self.pause = ALONE_PAUSE;
+    fn note_lead(&mut self, count: usize) {
+        if count < ONE_SOURCE_MIN {
+            self.pause = ONE_SOURCE_PAUSE;
         }
     }
 
@@ -264,7 +265,7 @@ impl<S: Source> Merger<S> {
     /// Whether the winner is a valid entry.
     #[inline(always)]
     fn is_at_entry(&self) -> bool {
-        matches!(self.state, MergeState::Running | MergeState::Placed)
+        matches!(self.state, MergeState::Running | MergeState::Positioned)
     }
 
     #[inline(always)]
@@ -327,6 +328,6 @@ impl<S: Source> Merger<S> {
 
 impl<S: Source> Drop for Merger<S> {
     fn drop(&mut self) {
-        std::mem::take(&mut self.work).give_back();
+        std::mem::take(&mut self.work).return_to_pool();
     }
 }

@@ -24,7 +24,7 @@ pub trait ValueReader: Send + Sync {
 
 /// The value of a key, as a reader sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum VisibleValue {
     /// The value itself.
     Value(Vec<u8>),
     /// The value that this reference names.
@@ -33,7 +33,7 @@ pub enum Found {
 
 /// The message below the operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Under<'a> {
+pub(crate) enum Existing<'a> {
     /// None: the key is absent.
     Absent,
     /// A value.
@@ -85,24 +85,24 @@ pub(crate) fn resolve<'a>(
     update: Option<&dyn UpdateFn>,
     values: Option<&dyn ValueReader>,
     key: &[u8],
-    under: Under<'_>,
+    below: Existing<'_>,
     operands: impl DoubleEndedIterator<Item = &'a [u8]> + ExactSizeIterator,
-) -> Result<Option<Found>> {
+) -> Result<Option<VisibleValue>> {
     if operands.len() == 0 {
-        return Ok(match under {
-            Under::Absent => None,
-            Under::Value(value) => Some(Found::Value(value.to_vec())),
-            Under::Reference(reference) => Some(Found::Reference(reference.to_vec())),
+        return Ok(match below {
+            Existing::Absent => None,
+            Existing::Value(value) => Some(VisibleValue::Value(value.to_vec())),
+            Existing::Reference(reference) => Some(VisibleValue::Reference(reference.to_vec())),
         });
     }
     let Some(update) = update else {
         return Err(Error::invalid("the tree holds updates and was opened without its function"));
     };
     let read;
-    let existing = match under {
-        Under::Absent => None,
-        Under::Value(value) => Some(value),
-        Under::Reference(reference) => {
+    let existing = match below {
+        Existing::Absent => None,
+        Existing::Value(value) => Some(value),
+        Existing::Reference(reference) => {
             let Some(values) = values else {
                 return Err(Error::internal("an update upon a reference, and no reader for it"));
             };
@@ -117,5 +117,5 @@ pub(crate) fn resolve<'a>(
         let key = key[..key.len().min(KEY_SHOWN_BYTES)].escape_ascii();
         Error::new(ErrorKind::Invalid, format!("{name} failed for key \"{key}\": {message}"))
     })?;
-    Ok(value.map(Found::Value))
+    Ok(value.map(VisibleValue::Value))
 }

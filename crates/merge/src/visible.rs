@@ -5,7 +5,7 @@
 //! each visible message replaces the previous one of its key, and the entry is complete when the
 //! key changes. A backward entry is copied, because its source may have moved on by then.
 //!
-//! A transaction reads its own messages above all others: they have SeqNos from [`Own::from`] on,
+//! A transaction reads its own messages above all others: they have SeqNos from [`OwnMessages::from`] on,
 //! whatever the snapshot. The messages of its overlay come next, below its own.
 
 use frondb_core::chunk::Entries;
@@ -16,11 +16,11 @@ use frondb_core::{Direction, MessageKind, Result, SeqNo, Source};
 
 use crate::merger::Merger;
 use crate::stats::VisibleStats;
-use crate::update::{Found, Under, ValueReader, resolve};
+use crate::update::{Existing, ValueReader, VisibleValue, resolve};
 
 /// The messages that the reader's transaction has written and not committed.
 #[derive(Clone)]
-pub struct Own {
+pub struct OwnMessages {
     /// Own message number `n` comes with SeqNo `from + n`, above all committed ones.
     pub from: SeqNo,
     /// Messages with SeqNos from here on are visible whatever the snapshot: `from`, or lower if an
@@ -46,7 +46,7 @@ pub struct VisibleOptions {
     /// Reads values in extents of their own that updates apply to.
     pub values: Option<Arc<dyn ValueReader>>,
     /// The uncommitted messages of the reader's transaction.
-    pub own: Option<Own>,
+    pub own: Option<OwnMessages>,
 }
 
 impl VisibleOptions {
@@ -62,6 +62,15 @@ impl VisibleOptions {
             own: None,
         }
     }
+}
+
+/// How far a merge has read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LastRead<'a> {
+    /// The last key that the merge has read.
+    pub key: &'a [u8],
+    /// Whether the merge needs no further message of the key.
+    pub is_complete: bool,
 }
 
 /// Merges sources into the entries that one snapshot sees. For one thread at a time.
@@ -154,7 +163,7 @@ impl<S: Source> VisibleMerge<S> {
             return Entries::default();
         }
         let (snapshot, seen_from) = (self.options.snapshot, self.seen_from);
-        let entries = self.merger.next_alone(max, bytes, |chunk, i| {
+        let entries = self.merger.next_from_one_source(max, bytes, |chunk, i| {
             let seq = chunk.seqs[i];
             chunk.kinds[i] == MessageKind::Put && (seq <= snapshot || seq >= seen_from)
         });
@@ -215,11 +224,12 @@ impl<S: Source> VisibleMerge<S> {
         self.unresolved.then_some(&*self.key)
     }
 
-    /// Where a merge resumes that failed because a source could not read on: the last key that it
-    /// read, and whether it is done with that key. `None` if it has read nothing.
+    /// How far a merge has read that failed because a source could not read on; `None` if it has
+    /// read nothing. A new merge can continue from there.
     #[must_use]
-    pub fn resume(&self) -> Option<(&[u8], bool)> {
-        self.merger.last_key().map(|key| (key, self.decided))
+    pub fn last_read(&self) -> Option<LastRead<'_>> {
+        let key = self.merger.last_key()?;
+        Some(LastRead { key, is_complete: self.decided })
     }
 
     /// Counters so far.
@@ -314,7 +324,7 @@ impl<S: Source> VisibleMerge<S> {
         self.operands.push(self.merger.value().to_vec());
         let mut kind = MessageKind::Delete;
         self.value.clear();
-        // Called once all that it needs was read.
+        // The key is decided only when all messages that it needs were read.
         self.decided = false;
         while self.take_another()? {
             if !self.merger.same_key() {
@@ -343,19 +353,19 @@ impl<S: Source> VisibleMerge<S> {
     /// Applies `operands` (newest first) to `value` of `kind` and stores the result as the copied
     /// entry; `false` if the key is absent.
     fn resolve(&mut self, kind: MessageKind) -> Result<bool> {
-        let under = match kind {
-            MessageKind::Put => Under::Value(&self.value),
-            MessageKind::PutRef => Under::Reference(&self.value),
-            MessageKind::Delete | MessageKind::Update => Under::Absent,
+        let below = match kind {
+            MessageKind::Put => Existing::Value(&self.value),
+            MessageKind::PutRef => Existing::Reference(&self.value),
+            MessageKind::Delete | MessageKind::Update => Existing::Absent,
         };
         let operands = self.operands.iter().map(Vec::as_slice);
         let (update, values) = (self.options.update.as_deref(), self.options.values.as_deref());
-        let found = resolve(update, values, &self.key, under, operands);
+        let found = resolve(update, values, &self.key, below, operands);
         let found = found.inspect_err(|_| self.unresolved = true)?;
         self.copied = true;
         (self.kind, self.value) = match found {
-            Some(Found::Value(value)) => (MessageKind::Put, value),
-            Some(Found::Reference(reference)) => (MessageKind::PutRef, reference),
+            Some(VisibleValue::Value(value)) => (MessageKind::Put, value),
+            Some(VisibleValue::Reference(reference)) => (MessageKind::PutRef, reference),
             None => return Ok(false),
         };
         Ok(true)

@@ -13,13 +13,13 @@ use crate::loser_tree::LoserTree;
 
 /// Bytes of all pooled workspaces: a scan of a hundred rows needs some 20 KiB for each of its few
 /// sources.
-const KEPT_BYTES_MAX: usize = 1 << 20;
+const POOL_BYTES_MAX: usize = 1 << 20;
 
 /// Largest input that is pooled, bytes.
 const INPUT_BYTES_MAX: usize = 128 << 10;
 
 /// Most workspaces that are pooled.
-const KEPT_MAX: usize = 32;
+const POOL_MAX: usize = 32;
 
 /// Most inputs of a pooled workspace.
 const INPUTS_MAX: usize = 32;
@@ -35,20 +35,20 @@ pub(crate) struct Workspace {
 }
 
 /// The idle workspaces. The last one returned is taken first.
-struct Kept {
+struct Pool {
     /// Each with its size in bytes.
     workspaces: Vec<(Workspace, usize)>,
     /// Bytes of all workspaces.
     bytes: usize,
 }
 
-static KEPT: Shared<Kept> = Shared::new(Kept::new());
+static POOL: Shared<Pool> = Shared::new(Pool::new());
 
 impl Workspace {
     /// A workspace with at least `inputs` inputs, all of them empty.
     pub(crate) fn take(inputs: usize) -> Self {
         // A new workspace if another thread holds the pool's lock.
-        let mut workspace = KEPT.try_with(Kept::take).unwrap_or_default();
+        let mut workspace = POOL.try_with(Pool::take).unwrap_or_default();
         if workspace.inputs.len() < inputs {
             workspace.inputs.resize_with(inputs, Input::default);
         }
@@ -56,13 +56,13 @@ impl Workspace {
     }
 
     /// Returns the workspace to the pool, if there is room.
-    pub(crate) fn give_back(mut self) {
+    pub(crate) fn return_to_pool(mut self) {
         self.empty();
         let bytes = self.allocated();
-        let mut given = Some(self);
-        KEPT.try_with(|kept| kept.keep(&mut given, bytes));
+        let mut returned = Some(self);
+        POOL.try_with(|pool| pool.give(&mut returned, bytes));
         // Whatever the pool did not take is freed here, outside the lock.
-        drop(given);
+        drop(returned);
     }
 
     /// Removes all entries, and frees buffers that are too large to be pooled.
@@ -91,7 +91,7 @@ impl Input {
     }
 }
 
-impl Kept {
+impl Pool {
     const fn new() -> Self {
         Self { workspaces: Vec::new(), bytes: 0 }
     }
@@ -102,10 +102,10 @@ impl Kept {
         workspace
     }
 
-    fn keep(&mut self, given: &mut Option<Workspace>, bytes: usize) {
-        if self.workspaces.len() < KEPT_MAX && self.bytes + bytes <= KEPT_BYTES_MAX {
+    fn give(&mut self, returned: &mut Option<Workspace>, bytes: usize) {
+        if self.workspaces.len() < POOL_MAX && self.bytes + bytes <= POOL_BYTES_MAX {
             self.bytes += bytes;
-            self.workspaces.extend(given.take().map(|workspace| (workspace, bytes)));
+            self.workspaces.extend(returned.take().map(|workspace| (workspace, bytes)));
         }
     }
 }
@@ -114,12 +114,12 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn keep(kept: &mut Kept, mut workspace: Workspace) -> bool {
+    fn give(pool: &mut Pool, mut workspace: Workspace) -> bool {
         workspace.empty();
         let bytes = workspace.allocated();
-        let mut given = Some(workspace);
-        kept.keep(&mut given, bytes);
-        given.is_none()
+        let mut returned = Some(workspace);
+        pool.give(&mut returned, bytes);
+        returned.is_none()
     }
 
     /// A workspace of one input with about `bytes` bytes.
@@ -130,43 +130,43 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_empty_and_keeps_the_order_of_its_inputs() {
-        let mut kept = Kept::new();
+    fn a_pooled_workspace_is_empty_and_keeps_the_order_of_its_inputs() {
+        let mut pool = Pool::new();
         let mut workspace = Workspace::default();
         workspace.inputs.resize_with(2, Input::default);
         let [first, second] = &mut workspace.inputs[..] else { unreachable!() };
         first.chunk.push(b"key", frondb_core::SeqNo(1), frondb_core::MessageKind::Put, b"v");
         first.codes.reserve(100);
         second.codes.reserve(7);
-        assert!(keep(&mut kept, workspace));
-        assert!(kept.bytes > 0);
-        let again = kept.take();
+        assert!(give(&mut pool, workspace));
+        assert!(pool.bytes > 0);
+        let again = pool.take();
         assert!(again.inputs.iter().all(|i| i.chunk.is_empty() && i.codes.is_empty()));
         let room: Vec<_> = again.inputs.iter().map(|input| input.codes.capacity()).collect();
         assert!(room[0] >= 100 && (7..100).contains(&room[1]), "{room:?}");
-        assert_eq!((kept.workspaces.len(), kept.bytes), (0, 0));
+        assert_eq!((pool.workspaces.len(), pool.bytes), (0, 0));
     }
 
     #[test]
-    fn no_more_is_kept_than_may_be() {
-        let mut kept = Kept::new();
-        let count = (0..100).filter(|_| keep(&mut kept, of_bytes(INPUT_BYTES_MAX / 3))).count();
-        assert!(count >= 10 && kept.bytes <= KEPT_BYTES_MAX, "{count} of {} bytes", kept.bytes);
-        kept = Kept::new();
-        assert!(keep(&mut kept, of_bytes(2 * INPUT_BYTES_MAX)));
-        assert!(kept.bytes < 4096, "a large input was kept: {} bytes", kept.bytes);
-        kept = Kept::new();
-        (0..2 * KEPT_MAX).for_each(|_| _ = keep(&mut kept, of_bytes(8)));
-        assert_eq!(kept.workspaces.len(), KEPT_MAX);
-        kept = Kept::new();
+    fn the_pool_keeps_to_its_limits() {
+        let mut pool = Pool::new();
+        let count = (0..100).filter(|_| give(&mut pool, of_bytes(INPUT_BYTES_MAX / 3))).count();
+        assert!(count >= 10 && pool.bytes <= POOL_BYTES_MAX, "{count} of {} bytes", pool.bytes);
+        pool = Pool::new();
+        assert!(give(&mut pool, of_bytes(2 * INPUT_BYTES_MAX)));
+        assert!(pool.bytes < 4096, "a large input was pooled: {} bytes", pool.bytes);
+        pool = Pool::new();
+        (0..2 * POOL_MAX).for_each(|_| _ = give(&mut pool, of_bytes(8)));
+        assert_eq!(pool.workspaces.len(), POOL_MAX);
+        pool = Pool::new();
         let mut many = Workspace::default();
         many.inputs.resize_with(10 * INPUTS_MAX, Input::default);
-        assert!(keep(&mut kept, many));
-        assert_eq!(kept.take().inputs.len(), INPUTS_MAX);
+        assert!(give(&mut pool, many));
+        assert_eq!(pool.take().inputs.len(), INPUTS_MAX);
     }
 
     #[test]
-    fn no_block_is_held() {
+    fn a_pooled_workspace_holds_no_block() {
         let mut workspace = of_bytes(8);
         let bytes = frondb_core::mem::Bytes::copy_from(b"a block");
         workspace.inputs[0].chunk.values = frondb_core::chunk::Values::Shared(bytes);

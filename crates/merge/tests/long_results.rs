@@ -8,7 +8,7 @@ use frondb_core::message::UpdateFn;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, ErrorKind, MessageKind, Result, SeqNo, Source};
-use frondb_merge::{FoldMerge, FoldOptions, Found, Lookup};
+use frondb_merge::{FoldMerge, FoldOptions, Lookup, VisibleValue};
 
 /// The operand is the length of the result; two combine to the sum of both, in zeros.
 struct Length;
@@ -99,7 +99,7 @@ fn a_reader_gets_the_reason() {
         lookup.finish(b"k", Some(&Length), None)
     };
     assert!(
-        matches!(read(VALUE_BYTES_MAX), Ok(Some(Found::Value(value))) if value.len() == VALUE_BYTES_MAX)
+        matches!(read(VALUE_BYTES_MAX), Ok(Some(VisibleValue::Value(value))) if value.len() == VALUE_BYTES_MAX)
     );
     let error = read(VALUE_BYTES_MAX + 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);

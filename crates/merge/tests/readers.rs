@@ -5,7 +5,7 @@ mod history;
 
 use frondb_core::prng::Prng;
 use frondb_core::{Direction, ErrorKind, MessageKind, SeqNo, Source};
-use frondb_merge::{Found, Lookup, Merger, VisibleMerge};
+use frondb_merge::{Lookup, Merger, VisibleMerge, VisibleValue};
 use history::{Append, Extents, History, ListSource, POISON, deal, read_all, reader};
 
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -66,7 +66,7 @@ fn a_visible_merge_agrees_with_the_model_at_every_snapshot() {
         let history = History::random(&mut prng, 1 + round % 70);
         for _ in 0..4 {
             let snapshot = SeqNo(prng.below(history.last.get() + 3));
-            let mut expected: Vec<(Vec<u8>, Found)> =
+            let mut expected: Vec<(Vec<u8>, VisibleValue)> =
                 history.read(snapshot).unwrap().into_iter().collect();
             for direction in BOTH {
                 let sources = deal(&history.messages, 1 + prng.index(6), direction, &mut prng);
@@ -177,7 +177,7 @@ fn updates_without_or_with_a_failing_function_are_errors_to_the_reader() {
         let sources = deal(&poisoned, 2, direction, &mut prng);
         let below = reader(SeqNo(1), direction, History::default().range_deletes());
         let found = read_all(VisibleMerge::new(sources, below)).unwrap();
-        assert_eq!(found, [(b"k".to_vec(), Found::Value(b"~+a".to_vec()))]);
+        assert_eq!(found, [(b"k".to_vec(), VisibleValue::Value(b"~+a".to_vec()))]);
         let sources = deal(&poisoned, 2, direction, &mut prng);
         let mut without = options;
         without.update = None;

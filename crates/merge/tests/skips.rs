@@ -6,7 +6,7 @@ mod history;
 
 use frondb_core::prng::Prng;
 use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
-use frondb_merge::{Found, Merger, VisibleMerge};
+use frondb_merge::{Merger, VisibleMerge, VisibleValue};
 use history::{History, deal, reader};
 
 /// A source that follows the hint for some skips only.
@@ -47,11 +47,11 @@ impl Source for Skipping {
     }
 }
 
-fn found(merge: &VisibleMerge) -> (Vec<u8>, Found) {
+fn found(merge: &VisibleMerge) -> (Vec<u8>, VisibleValue) {
     let value = merge.value().to_vec();
     let value = match merge.kind() {
-        MessageKind::Put => Found::Value(value),
-        MessageKind::PutRef => Found::Reference(value),
+        MessageKind::Put => VisibleValue::Value(value),
+        MessageKind::PutRef => VisibleValue::Reference(value),
         other => panic!("{other:?} is not visible"),
     };
     (merge.key().to_vec(), value)
@@ -59,7 +59,7 @@ fn found(merge: &VisibleMerge) -> (Vec<u8>, Found) {
 
 /// The entries that [`VisibleMerge::next_entries`] returns, whose keys and values have at most
 /// `bytes` each.
-fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, Found)> {
+fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, VisibleValue)> {
     let entries = merge.next_entries(max, bytes);
     let ((keys, mut key_at, key_ends), (values, mut value_at, value_ends)) =
         (entries.keys(), entries.values());
@@ -69,7 +69,7 @@ fn take(merge: &mut VisibleMerge, max: usize, bytes: usize) -> Vec<(Vec<u8>, Fou
         let key = keys[key_at as usize..key_end as usize].to_vec();
         let value = values[value_at as usize..value_end as usize].to_vec();
         (key_at, value_at) = (key_end, value_end);
-        (key, Found::Value(value))
+        (key, VisibleValue::Value(value))
     });
     let pairs = pairs.collect();
     assert!((key_at - keys_from) as usize <= bytes && (value_at - values_from) as usize <= bytes);
@@ -141,7 +141,7 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
                     if prng.chance(1, 3) {
                         key.push(0);
                     }
-                    let is_behind = |entry: &(Vec<u8>, Found)| match direction {
+                    let is_behind = |entry: &(Vec<u8>, VisibleValue)| match direction {
                         Direction::Forward => entry.0 >= key,
                         Direction::Backward => entry.0 < key,
                     };

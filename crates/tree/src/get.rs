@@ -8,7 +8,7 @@ use std::ops::Bound;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Error, ErrorKind, RangeDelete, Result, SeqNo, Source};
-use frondb_merge::{Found, Lookup};
+use frondb_merge::{Lookup, VisibleValue};
 use frondb_run::{ReadMode, RunCursor};
 
 use crate::context::ReadContext;
@@ -52,8 +52,10 @@ pub fn get_under(
     context.counters.add_gets(hit, 1 - hit);
     match found {
         None => Ok(None),
-        Some(Found::Value(value)) => Ok(Some(value)),
-        Some(Found::Reference(reference)) => read_value(&context.runs.space, &reference).map(Some),
+        Some(VisibleValue::Value(value)) => Ok(Some(value)),
+        Some(VisibleValue::Reference(reference)) => {
+            read_value(&context.runs.space, &reference).map(Some)
+        }
     }
 }
 
@@ -187,8 +189,10 @@ pub fn multi_get(
     for i in order {
         values[i] = match find(context, tree, &version, keys[i], seq)? {
             None => None,
-            Some(Found::Value(value)) => Some(value),
-            Some(Found::Reference(reference)) => Some(read_value(&context.runs.space, &reference)?),
+            Some(VisibleValue::Value(value)) => Some(value),
+            Some(VisibleValue::Reference(reference)) => {
+                Some(read_value(&context.runs.space, &reference)?)
+            }
         };
     }
     let found = values.iter().flatten().count() as u64;
@@ -213,7 +217,7 @@ fn find(
     version: &Version,
     key: &[u8],
     seq: SeqNo,
-) -> Result<Option<Found>> {
+) -> Result<Option<VisibleValue>> {
     find_under(context, tree, version, key, seq, Lookup::new())
 }
 
@@ -224,7 +228,7 @@ fn find_under(
     key: &[u8],
     seq: SeqNo,
     mut lookup: Lookup,
-) -> Result<Option<Found>> {
+) -> Result<Option<VisibleValue>> {
     if lookup.wants_more() {
         gather(version, key, seq, &mut lookup)?;
     }

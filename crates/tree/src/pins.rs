@@ -15,12 +15,13 @@
 //! it read.
 //!
 //! # Very many cursors
-//! A cursor between two moves keeps its chunks, and they are charged to the budget. The cursors are
-//! a *crowd* while the memory has less than [`CROWD_BYTES`] for each of them. In a crowd, the
-//! chunks of new walks are small and own their values, and only as many walks keep their sources as
-//! the memory has room for: when another walk begins, the oldest walk between two moves loses its
-//! sources. A crowd is *dense* while the memory has less than [`DENSE_BYTES`] for each cursor. In a
-//! dense crowd, a cursor copies the entry that it comes to, and every move is a seek.
+//! A cursor between two moves keeps its chunks, and they are charged to the budget. The cursors put
+//! the memory under *pressure* while it has less than [`PRESSURE_BYTES`] for each of them. Under
+//! pressure, the chunks of new walks are small and own their values, and only as many walks keep
+//! their sources as the memory has room for: when another walk begins, the oldest walk between two
+//! moves loses its sources. The pressure is *high* while the memory has less than
+//! [`HIGH_PRESSURE_BYTES`] for each cursor. Under high pressure, a cursor copies the entry that it
+//! moves to and ends its walk, so every move is a seek.
 //!
 //! # Invariants
 //! - What a cursor shows lies in its own chunks, so unpinning takes nothing from a caller.
@@ -55,20 +56,20 @@ const VERSION_AGE_MAX: Duration = Duration::from_secs(1);
 const SHARDS: usize = 16;
 
 /// About what the blocks, the read windows and the full chunks of one walk take. Where the memory
-/// has less for each cursor, the cursors are a crowd.
-const CROWD_BYTES: u64 = 2 << 20;
+/// has less for each cursor, it is under pressure.
+const PRESSURE_BYTES: u64 = 2 << 20;
 
-/// What each cursor of a crowd may keep between two moves, with messages of ordinary size.
+/// What each cursor may keep between two moves under pressure, with messages of ordinary size.
 const SMALL_BYTES: u64 = 4 << 10;
 
 /// What the small chunks of one walk with many sources take. Where the memory has less for each
-/// cursor, the crowd is dense.
-const DENSE_BYTES: u64 = 256 << 10;
+/// cursor, the pressure is high.
+const HIGH_PRESSURE_BYTES: u64 = 256 << 10;
 
-/// Maximum number of messages of a chunk in a crowd.
+/// Maximum number of messages of a chunk under pressure.
 const SMALL_MESSAGES_MAX: u64 = 16;
 
-/// See [`Held::slack`].
+/// See [`Pinned::slack`].
 const SLACK_BYTES: u64 = 32 << 10;
 
 /// What one cursor pins.
@@ -77,23 +78,23 @@ pub struct Pins {
     /// The list that the cursor is in, and its index there. The index changes under the list's
     /// lock.
     shard: usize,
-    place: AtomicUsize,
+    index: AtomicUsize,
     /// Whether the tree was dropped before the cursor was listed.
-    is_late: bool,
+    listed_after_drop: bool,
     /// Whether the cursor opens sources or makes the first step with them. Set under the lock.
     moving: AtomicBool,
-    /// Whether the crowd was dense when the current walk began.
-    is_dense: AtomicBool,
+    /// Whether the pressure was high when the current walk began.
+    is_pressure_high: AtomicBool,
     /// Whether the cursor must take a newer version at its next move or chunk.
     stale: AtomicBool,
     /// Number of the current walk.
     walk: AtomicU64,
     budget: Arc<Budget>,
-    held: Mutex<Held>,
+    pinned: Mutex<Pinned>,
 }
 
 #[derive(Default)]
-struct Held {
+struct Pinned {
     version: Option<Arc<Version>>,
     /// When the cursor took the version.
     since: Nanos,
@@ -103,11 +104,11 @@ struct Held {
     /// unpinned.
     chunk_bytes: Vec<u64>,
     charge: Option<Reservation>,
-    /// Chunks of up to so many bytes are not charged: without a crowd, few cursors have them.
+    /// Chunks of up to so many bytes are not charged: without pressure, few cursors have them.
     slack: u64,
 }
 
-/// What was removed from [`Held`], to be dropped without its lock.
+/// What was removed from [`Pinned`], to be dropped without its lock.
 #[derive(Default)]
 #[must_use = "to be dropped when no lock is held"]
 struct Unpinned {
@@ -124,26 +125,26 @@ impl Pins {
     /// `NotFound` if the tree was dropped before the cursor had a version.
     pub fn begin_move(&self, now: Nanos) -> Result<Arc<Version>> {
         let mut unpinned = Unpinned::default();
-        let mut held = self.held.lock();
+        let mut pinned = self.pinned.lock();
         self.moving.store(true, Ordering::Relaxed);
-        unpinned._sources = std::mem::take(&mut held.sources);
-        let is_old = now.since(held.since) >= VERSION_AGE_MAX;
-        if held.version.is_none() || is_old || self.stale.load(Ordering::Relaxed) {
+        unpinned._sources = std::mem::take(&mut pinned.sources);
+        let is_old = now.since(pinned.since) >= VERSION_AGE_MAX;
+        if pinned.version.is_none() || is_old || self.stale.load(Ordering::Relaxed) {
             let newest = self.tree.version();
             // The newest version of a dropped tree is empty, so the cursor must not take it; its
             // own version stays readable. The check comes after the version was read, because the
             // drop may come in between. A cursor that was listed before the drop and has no version
             // may take the newest one in any case: `Cursors::pin_last` visits all listed cursors
             // before the drop empties the version, and it waits for the lock that is held here.
-            let is_before_drop = held.version.is_none() && !self.is_late;
+            let is_before_drop = pinned.version.is_none() && !self.listed_after_drop;
             if is_before_drop || !self.tree.is_dropped() {
                 self.stale.store(false, Ordering::Relaxed);
-                held.since = now;
-                unpinned._version = held.version.replace(newest);
+                pinned.since = now;
+                unpinned._version = pinned.version.replace(newest);
             }
         }
-        let version = held.version.clone();
-        drop(held);
+        let version = pinned.version.clone();
+        drop(pinned);
         drop(unpinned);
         version.ok_or_else(|| {
             let message = format!("tree {:?} was dropped", &*self.tree.name.read());
@@ -153,40 +154,40 @@ impl Pins {
 
     /// Takes over the sources of a new walk. Returns sources that read them under the lock, in the
     /// same order.
-    pub fn hold(
+    pub fn pin_sources(
         self: &Arc<Self>,
         cursors: &Cursors,
         mut sources: Vec<Box<dyn Source>>,
     ) -> Vec<PinnedSource> {
-        let crowd = cursors.crowd(self.budget.total());
-        if let Some(crowd) = &crowd {
-            sources.iter_mut().for_each(|source| source.keep_small(crowd.messages));
+        let pressure = cursors.pressure(self.budget.total());
+        if let Some(pressure) = &pressure {
+            sources.iter_mut().for_each(|source| source.keep_small(pressure.messages));
         }
-        let pinned = |at| PinnedSource { pins: Arc::clone(self), at };
-        let pinned = (0..sources.len()).map(pinned).collect();
-        let mut held = self.held.lock();
+        let reader = |at| PinnedSource { pins: Arc::clone(self), at };
+        let readers = (0..sources.len()).map(reader).collect();
+        let mut pinned = self.pinned.lock();
         debug_assert!(
-            held.sources.is_empty(),
+            pinned.sources.is_empty(),
             "the beginning of a move drops the sources of the last walk"
         );
-        held.chunk_bytes.clear();
-        held.chunk_bytes.resize(sources.len(), 0);
-        held.sources = sources;
-        let is_dense = crowd.as_ref().is_some_and(|crowd| crowd.is_dense);
-        self.is_dense.store(is_dense, Ordering::Relaxed);
-        held.slack = if crowd.is_some() { 0 } else { SLACK_BYTES };
-        held.recharge(&self.budget);
-        drop(held);
+        pinned.chunk_bytes.clear();
+        pinned.chunk_bytes.resize(sources.len(), 0);
+        pinned.sources = sources;
+        let is_pressure_high = pressure.as_ref().is_some_and(|pressure| pressure.is_high);
+        self.is_pressure_high.store(is_pressure_high, Ordering::Relaxed);
+        pinned.slack = if pressure.is_some() { 0 } else { SLACK_BYTES };
+        pinned.recharge(&self.budget);
+        drop(pinned);
         let walk = self.walk.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(crowd) = crowd {
-            cursors.enter_crowd(&crowd, Arc::clone(self), walk);
+        if let Some(pressure) = pressure {
+            cursors.limit_walks(&pressure, Arc::clone(self), walk);
         }
-        pinned
+        readers
     }
 
-    /// Whether the crowd was dense when the walk began: the cursor ends the walk with its move.
-    pub fn is_dense(&self) -> bool {
-        self.is_dense.load(Ordering::Relaxed)
+    /// Whether the pressure was high when the walk began: the cursor ends the walk with its move.
+    pub fn is_pressure_high(&self) -> bool {
+        self.is_pressure_high.load(Ordering::Relaxed)
     }
 
     /// Ends a move: from now on other threads may unpin the cursor.
@@ -197,11 +198,11 @@ impl Pins {
 
     /// Drops the sources of the walk and its charge. For a cursor that opens no other walk at once.
     pub fn end_walk(&self) {
-        let mut held = self.held.lock();
-        let sources = std::mem::take(&mut held.sources);
-        held.chunk_bytes.clear();
-        held.recharge(&self.budget);
-        drop(held);
+        let mut pinned = self.pinned.lock();
+        let sources = std::mem::take(&mut pinned.sources);
+        pinned.chunk_bytes.clear();
+        pinned.recharge(&self.budget);
+        drop(pinned);
         drop(sources);
     }
 
@@ -212,18 +213,18 @@ impl Pins {
 
     /// Whether the sources of the walk were unpinned. Only for a walk that has sources.
     pub fn is_unpinned(&self) -> bool {
-        self.held.lock().sources.is_empty()
+        self.pinned.lock().sources.is_empty()
     }
 
     /// Unpins a cursor between two moves if its version is old or keeps a flushed memtable. A
     /// cursor during a move is only marked: it takes a newer version as soon as it can.
     fn unpin_old(&self, newest: &Arc<Version>, now: Nanos) {
-        let Some(mut held) = self.held.try_lock() else {
+        let Some(mut pinned) = self.pinned.try_lock() else {
             self.stale.store(true, Ordering::Relaxed);
             return;
         };
-        let Some(version) = &held.version else { return };
-        let is_old = now.since(held.since) >= VERSION_AGE_MAX;
+        let Some(version) = &pinned.version else { return };
+        let is_old = now.since(pinned.since) >= VERSION_AGE_MAX;
         if Arc::ptr_eq(version, newest) || !(is_old || has_flushed(version, newest)) {
             return;
         }
@@ -231,38 +232,38 @@ impl Pins {
             self.stale.store(true, Ordering::Relaxed);
             return;
         }
-        let unpinned = self.unpin(&mut held);
-        drop(held);
+        let unpinned = self.unpin(&mut pinned);
+        drop(pinned);
         drop(unpinned);
     }
 
     /// Unpins the cursor if it is still at that walk and between two moves.
     fn unpin_walk(&self, walk: u64) {
-        let Some(mut held) = self.held.try_lock() else { return };
+        let Some(mut pinned) = self.pinned.try_lock() else { return };
         if self.walk.load(Ordering::Relaxed) != walk || self.moving.load(Ordering::Acquire) {
             return;
         }
-        let unpinned = self.unpin(&mut held);
-        drop(held);
+        let unpinned = self.unpin(&mut pinned);
+        drop(pinned);
         drop(unpinned);
     }
 
     /// Removes version and sources, unless the tree is dropped. The check is made under the lock:
     /// the thread that drops the tree marks it first and then takes this lock to give the last
     /// version to a cursor without one ([`Cursors::pin_last`]).
-    fn unpin(&self, held: &mut Held) -> Unpinned {
+    fn unpin(&self, pinned: &mut Pinned) -> Unpinned {
         if self.tree.is_dropped() {
             return Unpinned::default();
         }
-        Unpinned { _version: held.version.take(), _sources: std::mem::take(&mut held.sources) }
+        Unpinned { _version: pinned.version.take(), _sources: std::mem::take(&mut pinned.sources) }
     }
 
     /// Pins `last`, the last version of a tree that is being dropped, if the cursor has no version.
     fn pin_last(&self, last: &Arc<Version>, now: Nanos) {
-        let mut held = self.held.lock();
-        if held.version.is_none() {
-            held.version = Some(Arc::clone(last));
-            held.since = now;
+        let mut pinned = self.pinned.lock();
+        if pinned.version.is_none() {
+            pinned.version = Some(Arc::clone(last));
+            pinned.since = now;
         }
     }
 }
@@ -274,7 +275,7 @@ fn has_flushed(version: &Version, newest: &Version) -> bool {
     !newest.sources().any(|source| Arc::ptr_eq(source, oldest))
 }
 
-impl Held {
+impl Pinned {
     /// Charges the bytes of the chunks.
     fn recharge(&mut self, budget: &Arc<Budget>) {
         let bytes: u64 = self.chunk_bytes.iter().sum();
@@ -296,29 +297,30 @@ pub struct PinnedSource {
 impl Source for PinnedSource {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let pins = &self.pins;
-        let mut held = pins.held.lock();
+        let mut pinned = pins.pinned.lock();
         if pins.stale.load(Ordering::Relaxed) && !pins.moving.load(Ordering::Relaxed) {
-            let unpinned = pins.unpin(&mut held);
-            if held.version.is_none() {
-                drop(held);
+            let unpinned = pins.unpin(&mut pinned);
+            if pinned.version.is_none() {
+                drop(pinned);
                 drop(unpinned);
                 return Err(unpinned_error());
             }
         }
-        let Some(source) = held.sources.get_mut(self.at) else { return Err(unpinned_error()) };
+        let Some(source) = pinned.sources.get_mut(self.at) else { return Err(unpinned_error()) };
         let found = source.next_chunk(chunk);
         let bytes = chunk.allocated() as u64;
         // A chunk grows to some size and keeps it.
-        if let Some(before) = held.chunk_bytes.get_mut(self.at).filter(|before| **before < bytes) {
+        if let Some(before) = pinned.chunk_bytes.get_mut(self.at).filter(|before| **before < bytes)
+        {
             *before = bytes;
-            held.recharge(&pins.budget);
+            pinned.recharge(&pins.budget);
         }
         found
     }
 
     fn skip(&mut self, key: &[u8]) -> Result<()> {
-        let mut held = self.pins.held.lock();
-        let Some(source) = held.sources.get_mut(self.at) else { return Err(unpinned_error()) };
+        let mut pinned = self.pins.pinned.lock();
+        let Some(source) = pinned.sources.get_mut(self.at) else { return Err(unpinned_error()) };
         source.skip(key)
     }
 }
@@ -336,17 +338,17 @@ pub struct Cursors {
     shards: [Mutex<Vec<Arc<Pins>>>; SHARDS],
     next: AtomicUsize,
     count: AtomicUsize,
-    /// Walks that began in a crowd and may have their sources, oldest first.
-    crowd: Mutex<VecDeque<(Arc<Pins>, u64)>>,
+    /// Walks that began under pressure and may still have their sources, oldest first.
+    limited_walks: Mutex<VecDeque<(Arc<Pins>, u64)>>,
 }
 
-/// The limits that apply while there are more cursors than the memory has room for.
-struct Crowd {
+/// The limits of new walks while there are more cursors than the memory has room for.
+struct Pressure {
     /// How many walks keep their sources.
     walks: usize,
     /// Maximum number of messages of a chunk.
     messages: usize,
-    is_dense: bool,
+    is_high: bool,
 }
 
 impl Cursors {
@@ -356,18 +358,18 @@ impl Cursors {
         let shard = self.next.fetch_add(1, Ordering::Relaxed) % SHARDS;
         let mut list = self.shards[shard].lock();
         // Checked under the list's lock: a drop that is marked later finds the cursor in the list.
-        let is_late = tree.is_dropped();
+        let listed_after_drop = tree.is_dropped();
         let pins = Arc::new(Pins {
             tree,
             shard,
-            place: AtomicUsize::new(list.len()),
-            is_late,
+            index: AtomicUsize::new(list.len()),
+            listed_after_drop,
             moving: AtomicBool::new(false),
-            is_dense: AtomicBool::new(false),
+            is_pressure_high: AtomicBool::new(false),
             stale: AtomicBool::new(false),
             walk: AtomicU64::new(0),
             budget: Arc::clone(budget),
-            held: Mutex::default(),
+            pinned: Mutex::default(),
         });
         list.push(Arc::clone(&pins));
         pins
@@ -376,36 +378,37 @@ impl Cursors {
     /// Removes a cursor and drops what it pins.
     pub fn remove(&self, pins: &Arc<Pins>) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-        // The list of the crowd may hold `pins` a little longer.
-        let held = std::mem::take(&mut *pins.held.lock());
-        drop(held);
+        // The list of limited walks may hold `pins` a little longer.
+        let pinned = std::mem::take(&mut *pins.pinned.lock());
+        drop(pinned);
         let mut list = self.shards[pins.shard].lock();
-        let place = pins.place.load(Ordering::Relaxed);
-        let removed = list.swap_remove(place);
-        if let Some(moved) = list.get(place) {
-            moved.place.store(place, Ordering::Relaxed);
+        let index = pins.index.load(Ordering::Relaxed);
+        let removed = list.swap_remove(index);
+        if let Some(moved) = list.get(index) {
+            moved.index.store(index, Ordering::Relaxed);
         }
         drop(list);
         debug_assert!(Arc::ptr_eq(&removed, pins));
     }
 
-    /// The limits for new walks if the cursors are a crowd. `memory` is the whole budget in bytes.
-    fn crowd(&self, memory: u64) -> Option<Crowd> {
-        let (count, room) = (self.count.load(Ordering::Relaxed) as u64, memory / CROWD_BYTES);
+    /// The limits of new walks if the cursors put the memory under pressure. `memory` is the whole
+    /// budget in bytes.
+    fn pressure(&self, memory: u64) -> Option<Pressure> {
+        let (count, room) = (self.count.load(Ordering::Relaxed) as u64, memory / PRESSURE_BYTES);
         let messages = (memory / SMALL_BYTES / count.max(1)).clamp(1, SMALL_MESSAGES_MAX);
-        let is_dense = count > memory / DENSE_BYTES;
-        (count > room).then_some(Crowd {
+        let is_high = count > memory / HIGH_PRESSURE_BYTES;
+        (count > room).then_some(Pressure {
             walks: room as usize,
             messages: messages as usize,
-            is_dense,
+            is_high,
         })
     }
 
-    /// Notes a walk that began in a crowd, and unpins the oldest walks beyond the limit.
-    fn enter_crowd(&self, crowd: &Crowd, pins: Arc<Pins>, walk: u64) {
-        let mut list = self.crowd.lock();
+    /// Notes a walk that began under pressure, and unpins the oldest walks beyond the limit.
+    fn limit_walks(&self, pressure: &Pressure, pins: Arc<Pins>, walk: u64) {
+        let mut list = self.limited_walks.lock();
         list.push_back((pins, walk));
-        let many = list.len().saturating_sub(crowd.walks);
+        let many = list.len().saturating_sub(pressure.walks);
         let oldest: Vec<_> = list.drain(..many).collect();
         drop(list);
         oldest.iter().for_each(|(pins, walk)| pins.unpin_walk(*walk));

@@ -31,5 +31,5 @@ pub use env::{SpillEnv, TreeSpill};
 pub use own::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;
 pub use set::{Sealed, SpillOf, WriteSet};
-pub use sort::{LeftOut, SortBuffer, SortedSource};
+pub use sort::{Duplicates, SortBuffer, SortedSource};
 pub use writes::TreeWrites;

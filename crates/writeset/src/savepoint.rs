@@ -25,5 +25,5 @@ pub(crate) struct TreeMark {
     /// Messages written and not undone.
     pub(crate) written: u64,
     /// Whether these messages include a put or an update.
-    pub(crate) grows: bool,
+    pub(crate) adds_data: bool,
 }

@@ -30,7 +30,7 @@ pub struct WriteSet {
     marks: Vec<Mark>,
     next_savepoint: u64,
     /// An empty element whose memory the next tree reuses; write sets are reused too.
-    spare: Option<TreeWrites>,
+    reusable: Option<TreeWrites>,
 }
 
 /// The part of one tree that a commit takes from disk: private runs and what belongs to them.
@@ -75,14 +75,14 @@ impl WriteSet {
 
     fn reading_from(from: SeqNo) -> Self {
         let (trees, marks) = (Vec::new(), Vec::new());
-        Self { from, trees, last: 0, marks, next_savepoint: 0, spare: None }
+        Self { from, trees, last: 0, marks, next_savepoint: 0, reusable: None }
     }
 
     /// The writes to `tree`.
     pub fn tree(&mut self, tree: TreeId) -> &mut TreeWrites {
         let at = self.position(tree).unwrap_or_else(|| {
-            let spare = self.spare.take().map(|spare| spare.reused(tree));
-            self.trees.push(spare.unwrap_or_else(|| TreeWrites::new(tree, self.from)));
+            let reusable = self.reusable.take().map(|reusable| reusable.reused(tree));
+            self.trees.push(reusable.unwrap_or_else(|| TreeWrites::new(tree, self.from)));
             self.trees.len() - 1
         });
         self.last = at;
@@ -121,7 +121,7 @@ impl WriteSet {
     /// Whether only deletes were written: such commits are accepted while the disk is full.
     #[must_use]
     pub fn frees_space(&self) -> bool {
-        !self.trees.iter().any(TreeWrites::grows)
+        !self.trees.iter().any(TreeWrites::adds_data)
     }
 
     /// Messages in memory.
@@ -311,7 +311,7 @@ impl WriteSet {
 
     fn clear(&mut self) {
         if let Some(writes) = self.trees.pop().filter(TreeWrites::is_small) {
-            self.spare = Some(writes.emptied());
+            self.reusable = Some(writes.emptied());
         }
         self.trees.clear();
         self.marks.clear();

@@ -10,10 +10,10 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
 use crate::arena::Arena;
 
 /// Number of entries that are prefetched into the processor's cache at once.
-const TOUCHED: usize = 16;
+const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 /// Bytes to prefetch of each entry; the processor predicts later accesses itself.
-const TOUCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
+const PREFETCHED_BYTES_MAX: usize = 3 * CACHE_LINE_BYTES;
 /// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
@@ -28,7 +28,7 @@ pub struct SortBuffer {
 
 /// Entries that sorting left out: all but the last of several entries with one key.
 #[derive(PartialEq, Eq, Debug, Default)]
-pub struct LeftOut {
+pub struct Duplicates {
     /// Number of entries.
     pub entries: u64,
     /// References to large values in these entries.
@@ -108,14 +108,14 @@ impl SortBuffer {
     }
 
     /// Sorts by key, and leaves out all but the last entry of each key.
-    pub fn sort(&mut self) -> LeftOut {
+    pub fn sort(&mut self) -> Duplicates {
         let arena = &self.arena;
         let key = |slot: &Slot| arena.get(slot.at, usize::from(slot.key));
         self.slots.sort_unstable_by(|a, b| {
             let by_key = a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b)));
             by_key.then_with(|| Reverse(a.at).cmp(&Reverse(b.at)))
         });
-        let mut left_out = LeftOut::default();
+        let mut duplicates = Duplicates::default();
         let mut kept = self.slots.len().min(1);
         for i in 1..self.slots.len() {
             let (slot, last) = (self.slots[i], self.slots[kept - 1]);
@@ -124,14 +124,14 @@ impl SortBuffer {
                 kept += 1;
                 continue;
             }
-            left_out.entries += 1;
-            left_out.first.get_or_insert_with(|| key(&slot).into());
+            duplicates.entries += 1;
+            duplicates.first.get_or_insert_with(|| key(&slot).into());
             if slot.by_reference {
-                left_out.references.push(value_of(arena, &slot).into());
+                duplicates.references.push(value_of(arena, &slot).into());
             }
         }
         self.slots.truncate(kept);
-        left_out
+        duplicates
     }
 
     /// Visits the sorted entries: key, kind and value.
@@ -142,8 +142,8 @@ impl SortBuffer {
         &self,
         mut visit: impl FnMut(&[u8], MessageKind, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        for slots in self.slots.chunks(TOUCHED) {
-            self.touch(slots);
+        for slots in self.slots.chunks(PREFETCHED) {
+            self.prefetch(slots);
             for slot in slots {
                 let (key, kind, value) = self.entry(slot);
                 visit(key, kind, value)?;
@@ -154,10 +154,10 @@ impl SortBuffer {
 
     /// Reads a few bytes of each entry. The entries lie in order of arrival, anywhere in memory:
     /// read one by one, each would cost a cache miss; read together, the misses overlap.
-    fn touch(&self, slots: &[Slot]) {
+    fn prefetch(&self, slots: &[Slot]) {
         let mut sum = 0_u8;
         for slot in slots {
-            let bytes = (usize::from(slot.key) + slot.value as usize).min(TOUCHED_BYTES_MAX);
+            let bytes = (usize::from(slot.key) + slot.value as usize).min(PREFETCHED_BYTES_MAX);
             for at in [0, CACHE_LINE_BYTES, bytes.saturating_sub(1)] {
                 sum ^= self.arena.byte(slot.at, at).unwrap_or(0);
             }
@@ -185,8 +185,8 @@ impl SortBuffer {
         let mut bytes = 0;
         let end = self.slots.len().min(from + CHUNK_ENTRIES);
         while next < end && bytes < CHUNK_BYTES {
-            if (next - from).is_multiple_of(TOUCHED) {
-                self.touch(&self.slots[next..end.min(next + TOUCHED)]);
+            if (next - from).is_multiple_of(PREFETCHED) {
+                self.prefetch(&self.slots[next..end.min(next + PREFETCHED)]);
             }
             let (key, kind, value) = self.entry(&self.slots[next]);
             chunk.push(key, number, kind, value);
@@ -232,9 +232,9 @@ mod tests {
         buffer.put(b"twice", b"referred to", true);
         buffer.put(b"twice", b"", false);
         let references = vec![Box::from(&b"referred to"[..])];
-        let left_out = LeftOut { entries: 2, references, first: Some(Box::from(&b"b"[..])) };
-        assert_eq!(buffer.sort(), left_out);
-        assert_eq!(buffer.sort(), LeftOut::default());
+        let duplicates = Duplicates { entries: 2, references, first: Some(Box::from(&b"b"[..])) };
+        assert_eq!(buffer.sort(), duplicates);
+        assert_eq!(buffer.sort(), Duplicates::default());
         let (mut source, mut chunk) = (SortBuffer::source(&buffer, SeqNo(7)), Chunk::new());
         assert!(source.next_chunk(&mut chunk).is_ok_and(|more| more));
         let entries = (0..chunk.len()).map(|i| (chunk.key(i), chunk.value(i), chunk.kinds[i]));

@@ -23,7 +23,7 @@ const CHUNK_ENTRIES: usize = 1024;
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Number of messages that are prefetched into the processor's cache at once.
-const TOUCHED: usize = 16;
+const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 
 /// Encoded point messages and their order.
@@ -91,9 +91,9 @@ fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
 
 /// Reads a byte or two of the next messages. They lie anywhere in memory: read one by one, each
 /// would cost a cache miss; read together, the misses overlap.
-fn touch(bytes: &[u8], next: &[Slot]) {
+fn prefetch(bytes: &[u8], next: &[Slot]) {
     let mut sum = 0_u8;
-    for slot in next.iter().take(TOUCHED) {
+    for slot in next.iter().take(PREFETCHED) {
         for at in [slot.at as usize, slot.at as usize + CACHE_LINE_BYTES] {
             sum ^= bytes.get(at).copied().unwrap_or(0);
         }
@@ -113,8 +113,8 @@ impl Source for SortedWrites {
         let Sorted { bytes, slots, first } = &*self.sorted;
         let mut taken = 0;
         for (slot, n) in slots[self.next..].iter().take(CHUNK_ENTRIES).zip(0..) {
-            if n % TOUCHED == 0 {
-                touch(bytes, &slots[self.next..]);
+            if n % PREFETCHED == 0 {
+                prefetch(bytes, &slots[self.next..]);
             }
             let Op::Point { kind, key, value } = decode_at(bytes, slot.at)? else {
                 return Err(Error::internal("a range delete is among sorted messages"));

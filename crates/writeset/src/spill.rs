@@ -56,7 +56,7 @@ impl TreeWrites {
             self.free_memory();
         }
         while self.runs.len() > env.runs_max.load(Ordering::Relaxed).max(1) {
-            let n = self.newest_alike();
+            let n = self.newest_with_equal_writes();
             let merged = self.merge(env, tree, n, savepoints)?;
             self.replace_newest(n, merged);
         }
@@ -109,7 +109,7 @@ impl TreeWrites {
     /// How many runs to merge: the newest ones that were written as often as the newest. With at
     /// most `m` runs, the first merges take `m + 1`, `m`, `m - 1` ... of them, so about `m * m / 2`
     /// spills happen before a message is written a third time.
-    fn newest_alike(&self) -> usize {
+    fn newest_with_equal_writes(&self) -> usize {
         let mut n = 0;
         for alike in self.runs.chunk_by(|a, b| a.meta().writes == b.meta().writes) {
             n += alike.len();

@@ -50,7 +50,7 @@ pub struct TreeWrites {
     /// The last number given out.
     pub(crate) last: u64,
     /// Whether the messages written and not undone, spilled or not, include a put or an update.
-    grows: bool,
+    adds_data: bool,
     /// Range deletes among all messages, spilled or not; numbers for SeqNos, ascending.
     pub(crate) range_deletes: Vec<RangeDelete>,
     /// Values in extents of their own, by the number of their message, ascending.
@@ -76,12 +76,12 @@ struct Piece {
 struct Index {
     memtable: Arc<Memtable>,
     /// How much of what is in memory the index contains.
-    done: Place,
+    indexed_to: MessagePosition,
 }
 
 /// A position between two messages in memory.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct MessagePosition {
     bytes: usize,
     /// Number of the next message, unless a piece begins there.
     next: u64,
@@ -97,7 +97,7 @@ impl TreeWrites {
             count: 0,
             written: 0,
             last: 0,
-            grows: false,
+            adds_data: false,
             range_deletes: Vec::new(),
             values: Vec::new(),
             hold: None,
@@ -165,8 +165,8 @@ impl TreeWrites {
 
     /// Whether the messages written and not undone include anything but deletes.
     #[must_use]
-    pub fn grows(&self) -> bool {
-        self.grows
+    pub fn adds_data(&self) -> bool {
+        self.adds_data
     }
 
     /// Estimated bytes of memory.
@@ -181,7 +181,7 @@ impl TreeWrites {
     #[inline]
     pub fn write(&mut self, kind: MessageKind, key: &[u8], value: &[u8]) {
         self.number();
-        self.grows |= kind != MessageKind::Delete;
+        self.adds_data |= kind != MessageKind::Delete;
         encode_op(&mut self.bytes, kind, key, value);
         self.count += 1;
     }
@@ -222,13 +222,13 @@ impl TreeWrites {
         if is_small && self.spills == 0 {
             return self.get_by_scan(key, lookup);
         }
-        self.own_now(budget)?.get(key, lookup)
+        self.own_without_hold(budget)?.get(key, lookup)
     }
 
     /// Looks through the messages in memory, which are few and all of them.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
-        self.for_each(Place::default(), &mut |n, _, op| match op {
+        self.for_each(MessagePosition::default(), &mut |n, _, op| match op {
             Op::Point { kind, key: k, value } if k == key => found.push((n, kind, value)),
             Op::Point { .. } => {}
             Op::RangeDelete { lo, hi } => {
@@ -254,13 +254,13 @@ impl TreeWrites {
         if self.hold.is_none() && !self.values.is_empty() {
             self.hold = Some(Hold::new(&env.runs.space));
         }
-        let own = self.own_now(&env.index_budget)?;
+        let own = self.own_without_hold(&env.index_budget)?;
         Ok(OwnWrites { _hold: self.hold.clone(), ..own })
     }
 
     /// The same for a reader that finishes before anything else happens.
-    fn own_now(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
-        self.bring_up_index(budget)?;
+    fn own_without_hold(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
+        self.update_index(budget)?;
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
         let range_deletes = index.as_ref().map(|index| index.range_delete_sets());
         Ok(OwnWrites {
@@ -275,10 +275,11 @@ impl TreeWrites {
     }
 
     /// Inserts the messages that are not in the index yet.
-    pub(crate) fn bring_up_index(&mut self, budget: &Arc<Budget>) -> Result<()> {
-        let done = self.index.as_ref().map_or_else(Place::default, |index| index.done);
+    pub(crate) fn update_index(&mut self, budget: &Arc<Budget>) -> Result<()> {
+        let indexed_to =
+            self.index.as_ref().map_or_else(MessagePosition::default, |index| index.indexed_to);
         let nothing_to_index = self.index.is_some() || self.range_deletes.is_empty();
-        if done.bytes == self.bytes.len() && nothing_to_index {
+        if indexed_to.bytes == self.bytes.len() && nothing_to_index {
             return Ok(());
         }
         let memtable = match &self.index {
@@ -287,7 +288,7 @@ impl TreeWrites {
         };
         let mut entries: Vec<Entry<'_>> = Vec::new();
         let deletes = &self.range_deletes;
-        self.for_each(done, &mut |n, _, op| match op {
+        self.for_each(indexed_to, &mut |n, _, op| match op {
             Op::Point { kind, key, value } => {
                 entries.push(Entry { key, seq: SeqNo(n), kind, value });
                 if entries.len() == INDEX_ENTRIES {
@@ -304,8 +305,8 @@ impl TreeWrites {
             }
         })?;
         memtable.insert_batch(&entries);
-        let done = Place { bytes: self.bytes.len(), next: self.last + 1 };
-        self.index = Some(Index { memtable, done });
+        let indexed_to = MessagePosition { bytes: self.bytes.len(), next: self.last + 1 };
+        self.index = Some(Index { memtable, indexed_to });
         Ok(())
     }
 
@@ -323,7 +324,7 @@ impl TreeWrites {
     /// Decodes the messages in memory from a position on, with their numbers and offsets.
     fn for_each<'a>(
         &'a self,
-        from: Place,
+        from: MessagePosition,
         visit: &mut dyn FnMut(u64, usize, Op<'a>),
     ) -> Result<()> {
         let mut input = Reader::new(&self.bytes[from.bytes..]);
@@ -352,7 +353,7 @@ impl TreeWrites {
             count: self.count,
             spills: self.spills,
             written: self.written,
-            grows: self.grows,
+            adds_data: self.adds_data,
         }
     }
 
@@ -371,7 +372,7 @@ impl TreeWrites {
         self.bytes.truncate(bytes);
         self.count = count;
         self.written = mark.written;
-        self.grows = mark.grows;
+        self.adds_data = mark.adds_data;
         self.pieces.retain(|piece| piece.at < bytes);
         let deletes = self.range_deletes.len();
         self.range_deletes
@@ -387,7 +388,7 @@ impl TreeWrites {
 
     fn cut_index(&mut self, upto: u64, deletes_gone: bool) {
         let Some(index) = &mut self.index else { return };
-        index.done.bytes = index.done.bytes.min(self.bytes.len());
+        index.indexed_to.bytes = index.indexed_to.bytes.min(self.bytes.len());
         let stale = index.memtable.len().saturating_sub(self.count);
         // The index cannot exclude range deletes by their numbers.
         if deletes_gone || stale > self.count + EXCLUDED_MAX {
@@ -425,7 +426,7 @@ impl TreeWrites {
             return Ok(None);
         }
         let mut slots = Vec::with_capacity(usize::try_from(self.count).unwrap_or(0));
-        self.for_each(Place::default(), &mut |n, at, op| {
+        self.for_each(MessagePosition::default(), &mut |n, at, op| {
             if let Op::Point { key, .. } = op {
                 slots.push(Slot::new(key, at as u32, (n - first) as u32));
             }
@@ -442,7 +443,7 @@ impl TreeWrites {
 
     /// The index of everything in memory, for spilling it.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
-        let own = self.own_now(budget)?;
+        let own = self.own_without_hold(budget)?;
         let memtable = own.index.ok_or_else(|| Error::internal("a write set without an index"))?;
         Ok((memtable, own.excluded))
     }

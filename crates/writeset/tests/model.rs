@@ -15,7 +15,7 @@ use frondb_core::sync::atomic::{AtomicUsize, Ordering};
 use frondb_core::{Direction, MessageKind, Result, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
-use frondb_merge::{Found, Lookup, Own, VisibleMerge, VisibleOptions};
+use frondb_merge::{Lookup, OwnMessages, VisibleMerge, VisibleOptions, VisibleValue};
 use frondb_run::format::ValueRef;
 use frondb_run::{RunEnv, RunOptions};
 use frondb_space::{Class, Space, SpaceOptions};
@@ -188,7 +188,7 @@ impl World {
         let update = update_of(TreeId(tree));
         let found =
             lookup.finish(&key, update.as_deref(), None).unwrap().map(|found| match found {
-                Found::Value(value) | Found::Reference(value) => value,
+                VisibleValue::Value(value) | VisibleValue::Reference(value) => value,
             });
         assert_eq!(found, self.expected(tree, &key), "tree {tree} key {key:?}");
     }
@@ -217,8 +217,12 @@ impl World {
             let own = writes.own(&self.env).unwrap();
             sources = own.sources(direction, b"", None).unwrap();
             let range_deletes = Arc::clone(own.range_deletes());
-            options.own =
-                Some(Own { from: OWN_SEQS, seen_from: OWN_SEQS, upto: own.upto(), range_deletes });
+            options.own = Some(OwnMessages {
+                from: OWN_SEQS,
+                seen_from: OWN_SEQS,
+                upto: own.upto(),
+                range_deletes,
+            });
         }
         let memtable = frondb_memtable::Memtable::new(Budget::new(u64::MAX));
         let entries: Vec<(Vec<u8>, Vec<u8>)> =

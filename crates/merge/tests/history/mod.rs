@@ -9,7 +9,7 @@ use frondb_core::prng::Prng;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Error, MessageKind, RangeDelete, Result, SeqNo, Source};
-use frondb_merge::{Found, ValueReader, VisibleMerge, VisibleOptions};
+use frondb_merge::{ValueReader, VisibleMerge, VisibleOptions, VisibleValue};
 
 pub type Message = (Vec<u8>, SeqNo, MessageKind, Vec<u8>);
 
@@ -64,7 +64,7 @@ impl History {
     }
 
     /// What a reader at `snapshot` sees, key by key.
-    pub fn read(&self, snapshot: SeqNo) -> Result<BTreeMap<Vec<u8>, Found>> {
+    pub fn read(&self, snapshot: SeqNo) -> Result<BTreeMap<Vec<u8>, VisibleValue>> {
         let mut keys: Vec<&Vec<u8>> = self.messages.iter().map(|message| &message.0).collect();
         keys.sort();
         keys.dedup();
@@ -78,7 +78,7 @@ impl History {
     }
 
     /// What a reader at `snapshot` sees of one key: replays its history from the beginning.
-    pub fn read_key(&self, key: &[u8], snapshot: SeqNo) -> Result<Option<Found>> {
+    pub fn read_key(&self, key: &[u8], snapshot: SeqNo) -> Result<Option<VisibleValue>> {
         let mut found = None;
         for seq in 1..=snapshot.get().min(self.last.get()) {
             if self.deletes.iter().any(|delete| delete.seq == SeqNo(seq) && delete.covers(key)) {
@@ -87,17 +87,17 @@ impl History {
             let here = |message: &&Message| message.1 == SeqNo(seq) && message.0 == key;
             let Some((_, _, kind, value)) = self.messages.iter().find(here) else { continue };
             found = match kind {
-                MessageKind::Put => Some(Found::Value(value.clone())),
-                MessageKind::PutRef => Some(Found::Reference(value.clone())),
+                MessageKind::Put => Some(VisibleValue::Value(value.clone())),
+                MessageKind::PutRef => Some(VisibleValue::Reference(value.clone())),
                 MessageKind::Delete => None,
                 MessageKind::Update => {
                     let before = match &found {
                         None => None,
-                        Some(Found::Value(value)) => Some(value.clone()),
-                        Some(Found::Reference(reference)) => Some(Extents.read(reference)?),
+                        Some(VisibleValue::Value(value)) => Some(value.clone()),
+                        Some(VisibleValue::Reference(reference)) => Some(Extents.read(reference)?),
                     };
                     let after = Append.apply(key, before.as_deref(), value);
-                    Some(Found::Value(after.map_err(Error::invalid)?))
+                    Some(VisibleValue::Value(after.map_err(Error::invalid)?))
                 }
             };
         }
@@ -202,13 +202,13 @@ pub fn deal(
 }
 
 /// All entries of a visible merge.
-pub fn read_all(mut merge: VisibleMerge) -> Result<Vec<(Vec<u8>, Found)>> {
+pub fn read_all(mut merge: VisibleMerge) -> Result<Vec<(Vec<u8>, VisibleValue)>> {
     let mut entries = Vec::new();
     while merge.next()? {
         let value = merge.value().to_vec();
         let found = match merge.kind() {
-            MessageKind::Put => Found::Value(value),
-            MessageKind::PutRef => Found::Reference(value),
+            MessageKind::Put => VisibleValue::Value(value),
+            MessageKind::PutRef => VisibleValue::Reference(value),
             other => panic!("{other:?} is not visible"),
         };
         entries.push((merge.key().to_vec(), found));

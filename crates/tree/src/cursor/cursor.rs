@@ -49,8 +49,8 @@ pub struct Cursor {
     /// The version that the cursor reads and the sources of its walk, unless they were unpinned.
     pins: Arc<Pins>,
     walk: Option<Walk>,
-    /// Copy of the entry that the cursor is at without a walk, in a dense crowd of cursors.
-    parked: Option<Box<Entry>>,
+    /// Copy of the entry that the cursor is at without a walk, under high memory pressure.
+    copied: Option<Box<Entry>>,
     /// The snapshot or the own writes have changed: the next seek must open a new walk.
     is_walk_old: bool,
     /// The large value of the entry that the cursor is at, once it was read.
@@ -102,7 +102,7 @@ impl Cursor {
             scope,
             pins,
             walk: None,
-            parked: None,
+            copied: None,
             is_walk_old: false,
             value: OnceLock::new(),
             valid: false,
@@ -162,7 +162,7 @@ impl Cursor {
     pub fn key(&self) -> &[u8] {
         match &self.walk {
             Some(walk) if self.valid => walk.merge.key(),
-            _ => self.parked_entry().0,
+            _ => self.copied_entry().0,
         }
     }
 
@@ -176,7 +176,7 @@ impl Cursor {
         let (kind, value) = match &self.walk {
             Some(walk) if self.valid => (walk.merge.kind(), walk.merge.value()),
             _ => {
-                let (_, kind, value) = self.parked_entry();
+                let (_, kind, value) = self.copied_entry();
                 (kind, value)
             }
         };
@@ -198,9 +198,9 @@ impl Cursor {
 
     /// The entry that a cursor without a walk is at; an empty one if it is at no entry.
     #[cold]
-    fn parked_entry(&self) -> (&[u8], MessageKind, &[u8]) {
-        let parked = self.parked.as_deref().filter(|_| self.valid);
-        parked.map_or((b"", MessageKind::Put, b""), |entry| (&entry.key, entry.kind, &entry.value))
+    fn copied_entry(&self) -> (&[u8], MessageKind, &[u8]) {
+        let copied = self.copied.as_deref().filter(|_| self.valid);
+        copied.map_or((b"", MessageKind::Put, b""), |entry| (&entry.key, entry.kind, &entry.value))
     }
 
     /// The key that the last move failed at, if the entry of only this key cannot be shown, because
@@ -214,13 +214,13 @@ impl Cursor {
 
     /// Goes to the first entry with a key at or above `key`. Returns whether there is one.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        if self.can_leap(Direction::Forward, key) {
-            return self.leap(Direction::Forward, key);
+        if self.can_skip_to(Direction::Forward, key) {
+            return self.skip_to(Direction::Forward, key);
         }
         let lower = &self.scope.lower;
         let at = if *key > **lower { key.to_vec() } else { lower.clone() };
-        let moved = self.begin().and_then(|()| self.forward_from(at));
-        self.settle(moved)
+        let moved = self.begin_seek().and_then(|()| self.forward_from(at));
+        self.end_move(moved)
     }
 
     /// Goes to the last entry with a key at or below `key`. Returns whether there is one.
@@ -233,36 +233,37 @@ impl Cursor {
 
     /// Goes to the last entry with a key below `key`. Returns whether there is one.
     pub fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
-        if self.can_leap(Direction::Backward, key) {
-            return self.leap(Direction::Backward, key);
+        if self.can_skip_to(Direction::Backward, key) {
+            return self.skip_to(Direction::Backward, key);
         }
-        let moved = self.begin().and_then(|()| self.backward_from(Some(key.to_vec())));
-        self.settle(moved)
+        let moved = self.begin_seek().and_then(|()| self.backward_from(Some(key.to_vec())));
+        self.end_move(moved)
     }
 
     /// Goes to the first entry. Returns whether there is one.
     pub fn first(&mut self) -> Result<bool> {
         let at = self.scope.lower.clone();
-        let moved = self.begin().and_then(|()| self.forward_from(at));
-        self.settle(moved)
+        let moved = self.begin_seek().and_then(|()| self.forward_from(at));
+        self.end_move(moved)
     }
 
     /// Goes to the last entry. Returns whether there is one.
     pub fn last(&mut self) -> Result<bool> {
-        let moved = self.begin().and_then(|()| self.backward_from(None));
-        self.settle(moved)
+        let moved = self.begin_seek().and_then(|()| self.backward_from(None));
+        self.end_move(moved)
     }
 
     /// Whether a seek to `key` can use the open walk: the key lies ahead in its leaf, in its
     /// direction, and the walk shows the right state.
-    fn can_leap(&self, direction: Direction, key: &[u8]) -> bool {
+    fn can_skip_to(&self, direction: Direction, key: &[u8]) -> bool {
         let walk = self.walk.as_ref().filter(|_| self.valid && !self.is_walk_old);
         walk.is_some_and(|walk| walk.is_ahead(direction, key))
     }
 
-    /// A seek for which [`can_leap`](Self::can_leap) holds. The sources stay open and search from
-    /// where they are. A leap costs as much as what lies between, and at most as much as a seek.
-    fn leap(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
+    /// A seek for which [`can_skip_to`](Self::can_skip_to) holds. The sources stay open and search from
+    /// where they are. It costs as much as what lies
+    /// between, and at most as much as any other seek.
+    fn skip_to(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
         self.value = OnceLock::new();
         self.count_seek();
         let Some(walk) = &mut self.walk else { return Ok(false) };
@@ -273,9 +274,9 @@ impl Cursor {
                     Direction::Forward => self.forward_from(key.to_vec()),
                     Direction::Backward => self.backward_from(Some(key.to_vec())),
                 };
-                self.settle(moved)
+                self.end_move(moved)
             }
-            moved => self.leave(direction, moved),
+            moved => self.end_step(direction, moved),
         }
     }
 
@@ -293,9 +294,9 @@ impl Cursor {
                 if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
                     return Ok(true);
                 }
-                self.leave(Direction::Forward, moved)
+                self.end_step(Direction::Forward, moved)
             }
-            _ => self.turn(Direction::Forward),
+            _ => self.restart(Direction::Forward),
         }
     }
 
@@ -310,9 +311,9 @@ impl Cursor {
                 if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
                     return Ok(true);
                 }
-                self.leave(Direction::Backward, moved)
+                self.end_step(Direction::Backward, moved)
             }
-            _ => self.turn(Direction::Backward),
+            _ => self.restart(Direction::Backward),
         }
     }
 
@@ -334,30 +335,30 @@ impl Cursor {
 
     /// Ends a step that did not reach another entry of the leaf.
     #[inline(never)]
-    fn leave(&mut self, direction: Direction, moved: Result<bool>) -> Result<bool> {
+    fn end_step(&mut self, direction: Direction, moved: Result<bool>) -> Result<bool> {
         let moved = match (moved, direction) {
             (Ok(false), Direction::Forward) => self.next_leaf(),
             (Ok(false), Direction::Backward) => self.previous_leaf(),
             (Err(_), _) if self.pins.is_unpinned() => self.resume(direction),
             (moved, _) => moved,
         };
-        self.settle(moved)
+        self.end_move(moved)
     }
 
     /// Goes on from the last key that the walk read, after the version of the cursor was unpinned.
     #[cold]
     fn resume(&mut self, direction: Direction) -> Result<bool> {
         let Some(walk) = &self.walk else { return Ok(false) };
-        let at = walk.merge.resume().map(|(key, is_passed)| (key.to_vec(), is_passed));
-        match (direction, at) {
-            (Direction::Forward, Some((mut at, is_passed))) => {
-                if is_passed {
+        let last = walk.merge.last_read().map(|last| (last.key.to_vec(), last.is_complete));
+        match (direction, last) {
+            (Direction::Forward, Some((mut at, is_complete))) => {
+                if is_complete {
                     at.push(0);
                 }
                 self.forward_from(at)
             }
-            (Direction::Backward, Some((mut at, is_passed))) => {
-                if !is_passed {
+            (Direction::Backward, Some((mut at, is_complete))) => {
+                if !is_complete {
                     at.push(0);
                 }
                 self.backward_from(Some(at))
@@ -373,7 +374,7 @@ impl Cursor {
     /// A step of a cursor that does not run in this direction: it has failed, is at an end, was
     /// never positioned, or runs the other way.
     #[cold]
-    fn turn(&mut self, direction: Direction) -> Result<bool> {
+    fn restart(&mut self, direction: Direction) -> Result<bool> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -386,7 +387,7 @@ impl Cursor {
                 }
                 Direction::Backward => self.backward_from(Some(at)),
             };
-            return self.settle(moved);
+            return self.end_move(moved);
         }
         match direction {
             _ if self.walk.is_some() => {
@@ -401,7 +402,7 @@ impl Cursor {
     // --- What moves begin and end with ---
 
     /// Begins a seek: forgets the entry and the error of the last move.
-    fn begin(&mut self) -> Result<()> {
+    fn begin_seek(&mut self) -> Result<()> {
         self.value = OnceLock::new();
         self.valid = false;
         self.failed = None;
@@ -419,10 +420,10 @@ impl Cursor {
     }
 
     /// Ends a move and keeps the two promises at the head of this file.
-    fn settle(&mut self, moved: Result<bool>) -> Result<bool> {
+    fn end_move(&mut self, moved: Result<bool>) -> Result<bool> {
         self.pins.end_move();
-        if self.pins.is_dense() {
-            self.park();
+        if self.pins.is_pressure_high() {
+            self.copy_entry();
         }
         if moved.is_ok() && !self.scope.context.health.is_closed() {
             return moved;
@@ -430,14 +431,14 @@ impl Cursor {
         self.fail(moved)
     }
 
-    /// Copies the entry and ends the walk: the memory has no room for a chunk for each source of
-    /// all cursors. The next move seeks on from the entry.
+    /// Copies the entry and ends the walk: the memory has no room for a chunk of each source of
+    /// each cursor. The next move seeks on from the entry.
     #[cold]
-    fn park(&mut self) {
+    fn copy_entry(&mut self) {
         let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return };
         let merge = &walk.merge;
         let (key, value) = (merge.key().to_vec(), merge.value().to_vec());
-        self.parked = Some(Box::new(Entry { key, kind: merge.kind(), value }));
+        self.copied = Some(Box::new(Entry { key, kind: merge.kind(), value }));
         self.end_walk();
         self.pins.end_walk();
     }
@@ -542,7 +543,7 @@ impl Cursor {
     fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
         self.is_walk_old = false;
         let walk = Walk::open(&self.scope, &self.pins, direction, at)?;
-        self.parked = None;
+        self.copied = None;
         self.walk = Some(walk);
         Ok(())
     }

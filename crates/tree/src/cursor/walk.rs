@@ -12,7 +12,7 @@ use std::ops::Bound;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Result, SeqNo, Source};
-use frondb_merge::{Own, VisibleMerge, VisibleOptions};
+use frondb_merge::{OwnMessages, VisibleMerge, VisibleOptions};
 use frondb_trunk::plan::{SCAN_DEBT_FACTOR, TOMBSTONE_RUN};
 use frondb_trunk::{Key, Node, Segment, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
@@ -104,7 +104,7 @@ impl Walk {
             values: Some(Arc::new(Values(Arc::clone(&scope.context.runs)))),
             own: own_writes(scope),
         };
-        let merge = VisibleMerge::new(pins.hold(&scope.context.cursors, sources), options);
+        let merge = VisibleMerge::new(pins.pin_sources(&scope.context.cursors, sources), options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
         Ok(Self { merge, direction, leaf, lo, hi, reported: 0 })
     }
@@ -185,10 +185,10 @@ fn open_sources(
 }
 
 /// How the merge tells the transaction's writes from committed messages.
-fn own_writes(scope: &Scope) -> Option<Own> {
+fn own_writes(scope: &Scope) -> Option<OwnMessages> {
     scope.writes().next()?;
     let own = scope.own.as_ref();
-    Some(Own {
+    Some(OwnMessages {
         from: OWN_SEQS,
         seen_from: if scope.overlay.is_some() { OVERLAY_SEQS } else { OWN_SEQS },
         upto: own.map_or(0, OwnWrites::upto),

@@ -13,7 +13,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, NodeId, RangeDelete, RunId, SeqNo, TreeId};
 use frondb_device::MemoryDevice;
-use frondb_merge::{Found, Lookup, VisibleMerge, VisibleOptions};
+use frondb_merge::{Lookup, VisibleMerge, VisibleOptions, VisibleValue};
 use frondb_run::{Output, Run, RunEnv, RunWriter};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
@@ -413,8 +413,8 @@ pub(crate) fn get(trunk: &Trunk, env: &JobEnv, key: &[u8], snapshot: SeqNo) -> O
     trunk.get(key, snapshot, &mut lookup).unwrap();
     match lookup.finish(key, env.update.as_deref(), Some(&References)).unwrap() {
         None => None,
-        Some(Found::Value(value)) => Some(value),
-        Some(Found::Reference(reference)) => Some([b"<", &reference[..], b">"].concat()),
+        Some(VisibleValue::Value(value)) => Some(value),
+        Some(VisibleValue::Reference(reference)) => Some([b"<", &reference[..], b">"].concat()),
     }
 }
 

@@ -315,13 +315,13 @@ impl BulkWriter {
     /// Sorts a buffer, and frees the large values of duplicate entries.
     fn sort(&mut self, at: usize) -> Result<()> {
         let (tree, buffer, values) = &mut self.trees[at];
-        let left_out = buffer.sort();
+        let duplicates = buffer.sort();
         {
             let mut gathered = self.shared.gathered.lock();
-            gathered.duplicates += left_out.entries;
-            gathered.note_duplicate(tree.id, left_out.first);
+            gathered.duplicates += duplicates.entries;
+            gathered.note_duplicate(tree.id, duplicates.first);
         }
-        give_up(&self.shared.txns.reads.runs.space, values, &left_out.references)
+        give_up(&self.shared.txns.reads.runs.space, values, &duplicates.references)
     }
 
     /// Hands in the writer's entries. Dropping a writer with entries makes its load fail.

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::arena::{Chunks, Slot};
 use crate::gather::Rests;
 
-pub(crate) struct Skim<'a> {
+pub(crate) struct VisibleGatherer<'a> {
     pub(crate) snapshot: SeqNo,
     /// For each array, whether the snapshot sees all of its messages.
     pub(crate) visible: SmallVec<[bool; 24]>,
@@ -27,7 +27,7 @@ fn bits(slot: Option<&Slot>, none: u64) -> u64 {
     slot.map_or(none, |slot| slot.bits())
 }
 
-impl Skim<'_> {
+impl VisibleGatherer<'_> {
     /// Appends the visible messages of the next `keys` keys to `out`, in order. Returns the number
     /// of slots passed.
     pub(crate) fn first(&self, rests: &mut Rests<'_>, keys: usize, out: &mut Vec<Slot>) -> usize {
@@ -38,12 +38,12 @@ impl Skim<'_> {
             let firsts = rests.iter().zip(&heads).filter(|(_, head)| **head == least);
             let firsts = firsts.filter_map(|(rest, _)| rest.first().copied());
             let Some(key) = firsts.min_by(|&a, &b| self.chunks.compare(a, b)) else { break };
-            let mut settled = false;
+            let mut decided = false;
             for (i, head) in heads.iter_mut().enumerate().filter(|(_, head)| **head == least) {
                 let n = self.count_first(rests[i], key);
                 let (same, left) = rests[i].split_at(n);
-                settled =
-                    settled || self.take_visible(same, self.visible[i], |slot| out.push(slot));
+                decided =
+                    decided || self.take_visible(same, self.visible[i], |slot| out.push(slot));
                 rests[i] = left;
                 *head = bits(left.first(), u64::MAX);
                 passed += n;
@@ -62,13 +62,13 @@ impl Skim<'_> {
             let lasts = rests.iter().zip(&heads).filter(|(_, head)| **head == most);
             let lasts = lasts.filter_map(|(rest, _)| rest.last().copied());
             let Some(key) = lasts.max_by(|&a, &b| self.chunks.compare(a, b)) else { break };
-            let mut settled = false;
+            let mut decided = false;
             seen.clear();
             for (i, head) in heads.iter_mut().enumerate().filter(|(_, head)| **head == most) {
                 let n = self.count_last(rests[i], key);
                 let (left, same) = rests[i].split_at(rests[i].len() - n);
-                settled =
-                    settled || self.take_visible(same, self.visible[i], |slot| seen.push(slot));
+                decided =
+                    decided || self.take_visible(same, self.visible[i], |slot| seen.push(slot));
                 rests[i] = left;
                 *head = bits(left.last(), 0);
                 passed += n;
