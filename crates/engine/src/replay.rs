@@ -212,8 +212,9 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     match op {
         Op::Point { kind, key, value } => {
             if kind == MessageKind::PutRef {
-                let reference = ValueRef::decode(value)
-                    .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+                let reference = ValueRef::decode(value).map_err(|_| {
+                    Error::internal("a reference to a large value cannot be decoded")
+                })?;
                 slot.add_value(reference.extents);
             }
             slot.memtable.insert_batch(&[Entry { key, seq, kind, value }]);

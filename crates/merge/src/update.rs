@@ -96,7 +96,9 @@ pub(crate) fn resolve<'a>(
         });
     }
     let Some(update) = update else {
-        return Err(Error::invalid("the tree holds updates and was opened without its function"));
+        return Err(Error::invalid(
+            "the tree has updates, but it was opened without its update function",
+        ));
     };
     let read;
     let existing = match below {
@@ -104,7 +106,9 @@ pub(crate) fn resolve<'a>(
         Existing::Value(value) => Some(value),
         Existing::Reference(reference) => {
             let Some(values) = values else {
-                return Err(Error::internal("an update upon a reference, and no reader for it"));
+                return Err(Error::internal(
+                    "an update applies to a large value, but this merge cannot read large values",
+                ));
             };
             read = values.read(reference)?;
             Some(&read[..])

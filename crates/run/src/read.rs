@@ -43,7 +43,9 @@ pub(crate) fn read_span(
             return Ok(Span { buf, start, len });
         }
     }
-    Err(Error::internal(format!("a read of {len} bytes at {offset} passes the end of a run")))
+    Err(Error::internal(format!(
+        "a read of {len} bytes at {offset} reaches beyond the end of the run"
+    )))
 }
 
 /// File name and offset of logical `offset`, for the place of a corruption.

@@ -147,14 +147,14 @@ impl Run {
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
         match self.meta_part(CacheKey::INDEX, Self::read_index)? {
             Cached::Index(index) => Ok(index),
-            _ => Err(Error::internal("the cache has something else for an index")),
+            _ => Err(Error::internal("the cache entry of a block index is not an index")),
         }
     }
 
     pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {
         match self.meta_part(CacheKey::FILTER, Self::read_filter)? {
             Cached::Filter(filter) => Ok(filter),
-            _ => Err(Error::internal("the cache has something else for a filter")),
+            _ => Err(Error::internal("the cache entry of a filter is not a filter")),
         }
     }
 
@@ -219,7 +219,7 @@ impl Run {
         let payload = self.frame(&span, offset, BlockKind::Index)?;
         let index = BlockIndex::decode(&payload, self.meta.blocks, self.meta.blocks_bytes)
             .map_err(|_| {
-                self.corrupt(offset, BlockKind::Index.name(), "the index contradicts itself")
+                self.corrupt(offset, BlockKind::Index.name(), "the block index is malformed")
             })?;
         let bytes = index.memory_bytes() as u64;
         Ok((Cached::Index(Arc::new(index)), bytes))

@@ -244,7 +244,7 @@ impl Spool {
         stats.merge_read_bytes.fetch_add(u64::from(len), Ordering::Relaxed);
         let span = read_span(&self.env.space, &self.extents, offset, len as usize)?;
         if frame_checksum(span.bytes()) != checksum {
-            return Err(self.corrupt(offset, "not what was written here"));
+            return Err(self.corrupt(offset, "the frame is not the one that was written here"));
         }
         Ok(span)
     }
@@ -302,10 +302,10 @@ impl Source for SpoolSource {
         let offset = self.offset - (batch.len() - self.at) as u64;
         let rest = &batch[self.at..];
         let frame = frame_len(rest).and_then(|len| rest.get(..len));
-        let frame = frame.ok_or_else(|| self.spool.corrupt(offset, "a frame is cut short"))?;
+        let frame = frame.ok_or_else(|| self.spool.corrupt(offset, "the frame is cut short"))?;
         let payload = self.spool.frame(frame, offset)?;
         decode(&payload, self.number, chunk)
-            .ok_or_else(|| self.spool.corrupt(offset, "the frame contradicts itself"))?;
+            .ok_or_else(|| self.spool.corrupt(offset, "the frame is malformed"))?;
         self.at += frame.len();
         Ok(true)
     }

@@ -125,7 +125,7 @@ impl Run {
                 parts.push(part(self.corrupt(
                     offset,
                     BlockKind::Data.name(),
-                    "messages are out of order",
+                    "the messages are out of order",
                 )));
                 continue;
             }
@@ -134,7 +134,11 @@ impl Run {
             }
         }
         if parts.is_empty() && found.entries != meta.entries {
-            return whole(self.corrupt(0, "run", "the messages are not those the manifest counts"));
+            return whole(self.corrupt(
+                0,
+                "run",
+                "the messages do not match the counts in the manifest",
+            ));
         }
         parts
     }
@@ -153,7 +157,11 @@ impl Run {
         if is_sound {
             return Ok(());
         }
-        Err(self.corrupt(offset, BlockKind::Data.name(), "the block is not the one of the index"))
+        Err(self.corrupt(
+            offset,
+            BlockKind::Data.name(),
+            "the block does not match the block index",
+        ))
     }
 
     /// Reads every block, the index and the filter, bypassing the cache, and checks order, counts
@@ -184,27 +192,27 @@ impl Run {
             let continues = found.last.as_ref().is_some_and(|(last, _)| **last == *chunk.key(0));
             let below = found.last.as_ref().is_none_or(|(last, _)| **last < *separator);
             if chunk.key(0) < separator || continues != index.continues(number) {
-                return fault("the block index puts the block at another key");
+                return fault("the block's first key does not match the block index");
             }
             if !below && !continues {
-                return fault("the separator is not above the block before");
+                return fault("the block's separator is not above the previous block");
             }
             if index.rank(number + 1) - index.rank(number) != block.len() as u64 {
-                return fault("the block index counts other messages");
+                return fault("the block's message count does not match the block index");
             }
             if !found.add(&chunk) {
-                return fault("messages are out of order");
+                return fault("the messages are out of order");
             }
             let seqs_right = chunk.seqs.iter().all(|s| (meta.min_seq..=meta.max_seq).contains(s));
             if !seqs_right {
-                return fault("a SeqNo is outside what the manifest says");
+                return fault("a SeqNo is outside the range in the manifest");
             }
             let passes = |i| {
                 let hash = filter_hash(chunk.key(i), self.filter_prefix);
                 filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
             };
             if !(0..chunk.len()).all(passes) {
-                return fault("the filter does not know a key");
+                return fault("the filter excludes a key of the block");
             }
             for i in (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef) {
                 visit(chunk.key(i), chunk.value(i));
@@ -213,7 +221,7 @@ impl Run {
         if found.is_all_of(meta) {
             Ok(())
         } else {
-            Err(self.corrupt(0, "run", "the messages are not those the manifest counts"))
+            Err(self.corrupt(0, "run", "the messages do not match the counts in the manifest"))
         }
     }
 }

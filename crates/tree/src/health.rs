@@ -67,7 +67,9 @@ impl Health {
     pub fn check_unpoisoned(&self) -> Result<()> {
         if self.poisoned.load(Ordering::Acquire) {
             let poison = self.poison.lock().clone();
-            return Err(poison.unwrap_or_else(|| Error::internal("poisoned without a cause")));
+            return Err(poison.unwrap_or_else(|| {
+                Error::internal("the database is poisoned, and the cause was not recorded")
+            }));
         }
         Ok(())
     }
@@ -100,7 +102,7 @@ impl Health {
     pub fn poison(&self, error: &Error) {
         let mut poison = self.poison.lock();
         if poison.is_none() {
-            tracing::error!(%error, "the engine is poisoned; close and reopen it");
+            tracing::error!(%error, "the database is poisoned: it takes no writes until it is closed and reopened");
             *poison = Some(error.clone().with_kind(ErrorKind::Poisoned));
             self.poisoned.store(true, Ordering::Release);
         }

@@ -474,7 +474,7 @@ impl Tree {
         let not_found =
             |why: &str| Error::new(ErrorKind::NotFound, format!("tree {:?} {why}", self.name()));
         if self.0.is_loading() {
-            return Err(not_found("exists when its bulk load is finished"));
+            return Err(not_found("is not ready: its bulk load has not committed"));
         }
         if self.0.is_dropped() {
             return Err(not_found("was dropped"));

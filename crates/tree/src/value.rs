@@ -28,7 +28,7 @@ impl ValueReader for Values {
 /// `Corruption` if the checksum does not match; a device error.
 pub fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
     let reference = ValueRef::decode(encoded)
-        .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+        .map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
     let mut value = Vec::with_capacity(reference.len as usize);
     for_each_piece(space, &reference, &mut |piece| value.extend_from_slice(piece))?;
     check_sum(space, &reference, xxh3(&value)).map(|()| value)
@@ -40,7 +40,7 @@ pub fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
 /// As [`read_value`].
 pub fn check_value(space: &Space, encoded: &[u8]) -> Result<()> {
     let reference = ValueRef::decode(encoded)
-        .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+        .map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
     let mut sum = Xxh3::new();
     for_each_piece(space, &reference, &mut |piece| sum.update(piece))?;
     check_sum(space, &reference, sum.finish())
@@ -81,7 +81,7 @@ pub fn extents_of(references: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
     let decoded = references.iter().map(|bytes| {
         let value = ValueRef::decode(bytes);
         let value =
-            value.map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+            value.map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
         Ok(value.extents)
     });
     decoded.collect()

@@ -157,7 +157,7 @@ impl Values<'_> {
     /// Reads the value that an encoded reference names, unless it was read before.
     fn verify(&mut self, encoded: &[u8], report: &mut VerifyReport) -> Result<()> {
         let Ok(reference) = ValueRef::decode(encoded) else {
-            report.faults.push(Error::internal("a reference to a value cannot be decoded"));
+            report.faults.push(Error::internal("a reference to a large value cannot be decoded"));
             return Ok(());
         };
         let first = reference.extents.first().copied();

@@ -155,7 +155,7 @@ impl Job {
         writes: u8,
         oldest_above: Option<SeqNo>,
     ) -> Result<Self> {
-        assert!(!targets.is_empty(), "a job without a target");
+        assert!(!targets.is_empty(), "a job needs a target");
         let (min, max) = input.seqs;
         // One SeqNo for the whole run suffices unless readers must tell its messages apart by
         // SeqNo: for a live snapshot, for a key that may keep several messages, or because a node

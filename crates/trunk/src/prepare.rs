@@ -47,7 +47,9 @@ pub fn prepare(
         Plan::MergeRuns(n) => (newest(&node.runs, n), &[][..]),
         Plan::Rewrite(..) | Plan::TruncatePrefix => (&node.runs[..], node.base()),
         Plan::Regroup | Plan::Join(_) => {
-            return Err(Error::internal("a change of shape has no job"));
+            return Err(Error::internal(
+                "a plan that only changes the shape of the trunk has no job",
+            ));
         }
     };
     // Everything the parents buffer for these keys is newer (invariant 4 of a node), so the views

@@ -117,7 +117,7 @@ impl Source for SortedWrites {
                 prefetch(bytes, &slots[self.next..]);
             }
             let Op::Point { kind, key, value } = decode_at(bytes, slot.at)? else {
-                return Err(Error::internal("a range delete is among sorted messages"));
+                return Err(Error::internal("a range delete was sorted as a point message"));
             };
             chunk.push(key, SeqNo(first + u64::from(slot.number)), kind, value);
             self.next += 1;

@@ -223,7 +223,7 @@ impl TreeWrites {
     /// Frees a large value that was overwritten or deleted before the commit.
     fn drop_value(&mut self, env: &SpillEnv, reference: &[u8]) -> Result<()> {
         let reference = ValueRef::decode(reference)
-            .map_err(|_| Error::internal("a reference to a value cannot be decoded"))?;
+            .map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
         let first = reference.extents.first().copied();
         let extents = first.and_then(|first| self.forget_value(first)).unwrap_or_default();
         self.release(env, extents);

@@ -337,7 +337,7 @@ impl TreeWrites {
                 n = piece.first;
             }
             let op = decode_op(&mut input)
-                .map_err(|_| Error::internal("a write set cannot be decoded"))?;
+                .map_err(|_| Error::internal("a message of a write set cannot be decoded"))?;
             visit(n, at, op);
             n += 1;
         }
@@ -444,7 +444,7 @@ impl TreeWrites {
     /// The index of everything in memory, for spilling it.
     pub(crate) fn sorted(&mut self, budget: &Arc<Budget>) -> Result<(Arc<Memtable>, Excluded)> {
         let own = self.own_without_hold(budget)?;
-        let memtable = own.index.ok_or_else(|| Error::internal("a write set without an index"))?;
+        let memtable = own.index.ok_or_else(|| Error::internal("the write set has no index"))?;
         Ok((memtable, own.excluded))
     }
 
