@@ -69,7 +69,7 @@ impl<V: Clone> Loads<V> {
         read: impl FnOnce() -> Result<V>,
     ) -> Result<V> {
         let guard = match self.begin(key, bytes, budget, &cached) {
-            Begun::Found(value) => return Ok(value),
+            Begun::Loaded(value) => return Ok(value),
             Begun::Read(guard) => guard,
         };
         let _charged = budget.reserve(part, bytes);
@@ -93,12 +93,12 @@ impl<V: Clone> Loads<V> {
                     self.changed.wait(&mut state);
                 }
                 if let Some(Some(value)) = load.get() {
-                    return Begun::Found(value.clone());
+                    return Begun::Loaded(value.clone());
                 }
                 continue;
             }
             if let Some(value) = cached() {
-                return Begun::Found(value);
+                return Begun::Loaded(value);
             }
             if state.bytes == 0 || state.bytes + bytes <= budget.total() / MEMORY_DIVISOR {
                 break;
@@ -113,7 +113,7 @@ impl<V: Clone> Loads<V> {
 }
 
 enum Begun<'a, V> {
-    Found(V),
+    Loaded(V),
     Read(LoadGuard<'a, V>),
 }
 
