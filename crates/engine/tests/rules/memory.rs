@@ -7,18 +7,18 @@ use frondb_device::MemoryDevice;
 
 use super::{create, open, put};
 
-/// Rule 24: what the process takes beside what its parts charge is charged ahead.
+/// Rule 24: memory of the process that no part charges is charged in advance.
 #[test]
-fn the_allocator_is_charged_ahead() {
+fn the_allocator_is_charged_in_advance() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let budget = &engine.txns.reads.budget;
     let other = budget.used_by(Part::Other);
     assert!(other >= budget.total() / 16, "{other} of {} bytes", budget.total());
 }
 
-/// Rule 24: so is what the program holds for the engine's sake, as far as the engine can spare it.
+/// Rule 24: the memory that the program holds because of the database is charged, up to a share.
 #[test]
-fn what_the_program_holds_beside_is_charged_up_to_a_share() {
+fn memory_of_the_program_outside_of_the_engine_is_charged_up_to_a_share() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let budget = &engine.txns.reads.budget;
     let alone = budget.used_by(Part::Other);
