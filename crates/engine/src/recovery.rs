@@ -36,7 +36,7 @@ use crate::layout::{LOCK_FILE, LOG_DIR};
 use crate::manifest_state::{ManifestState, TreeState, damaged};
 use crate::options::EngineOptions;
 use crate::parts::{LogAndManifest, Parts};
-use crate::process_memory::{UnchargedMemory, ProcessMemory};
+use crate::process_memory::{ProcessMemory, UnchargedMemory};
 use crate::replay::Replay;
 use crate::survey::Survey;
 use frondb_records::decode_edit;
@@ -131,7 +131,8 @@ pub(crate) fn open(
     let space = Space::open(Arc::clone(&device), space_options, used)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs = RunEnv::new(space, cache, Arc::clone(&budget));
-    let uncharged = UnchargedMemory::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
+    let uncharged =
+        UnchargedMemory::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
     // From here on the block allocator keeps idle what the memory of this database allows.
     let memory = ProcessMemory::new(uncharged, options.memory());
     let log_from = start;
