@@ -1,12 +1,15 @@
 //! The first lines of commit messages, as CONTRIBUTING.md asks for them: at most 72 characters, a
 //! capital letter first, no full stop, no mark of unfinished work.
 //!
-//! Only commits that `main` does not have yet are checked, because only they can still be changed.
-//! Where git, the checkout's history or a branch `main` is missing (an archive, a shallow clone),
-//! there is nothing to check.
+//! Commits after [`SINCE`] are checked. Earlier ones were made before this check and break some of
+//! the rules. Where git or that commit is missing (an archive, a shallow clone), there is nothing
+//! to check.
 
 use crate::Result;
 use crate::step::Cmd;
+
+/// The last commit that is not checked.
+const SINCE: &str = "7294423e4d0ee953b078cc166b09e35454fe10e4";
 
 /// Most characters of a subject: git's own tools cut or wrap longer ones.
 const CHARS_MAX: usize = 72;
@@ -14,12 +17,12 @@ const CHARS_MAX: usize = 72;
 /// First words of commits that are meant to be squashed or reworded.
 const UNFINISHED: [&str; 4] = ["fixup!", "squash!", "amend!", "wip"];
 
-/// Subjects of commits that are not in `main` and break a rule, with the rule.
+/// Subjects of commits after [`SINCE`] that break a rule, with the rule.
 pub(crate) fn check() -> Result<Vec<String>> {
-    if !Cmd::new("git", "rev-parse --verify --quiet main").succeeds() {
+    if !Cmd::new("git", &format!("merge-base --is-ancestor {SINCE} HEAD")).succeeds() {
         return Ok(Vec::new());
     }
-    let log = Cmd::new("git", "log --format=%s main..HEAD").output()?;
+    let log = Cmd::new("git", &format!("log --format=%s {SINCE}..HEAD")).output()?;
     Ok(log.lines().filter_map(fault).collect())
 }
 
