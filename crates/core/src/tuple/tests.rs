@@ -1,6 +1,10 @@
 //! Order, round trip and refusal of the tuple encoding.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::format::{TAG_NULL, TAG_TRUE};
 use super::*;
 use crate::fuzz;
 use crate::prng::Prng;
