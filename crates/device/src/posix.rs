@@ -8,8 +8,10 @@
 //! Calls interrupted by a signal are repeated; short reads and writes are continued. Thread-safe:
 //! only positioned reads and writes are used, so files have no shared position.
 
+mod create;
 mod error;
 mod file;
+mod lock;
 mod paths;
 
 use std::fmt;
@@ -17,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
-use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use rustix::io::{Errno, pwrite, retry_on_intr};
 
 use frondb_core::sync::{Arc, ProcessCounter};
 use frondb_core::{Error, ErrorKind, Result};
@@ -25,8 +27,10 @@ use frondb_core::{Error, ErrorKind, Result};
 use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use crate::modes::Modes;
 use crate::name;
+use create::{create_durably, set_mode};
 use error::os_error;
 use file::PosixFile;
+use lock::{LockedFile, in_use};
 
 /// Numbers of temporary files of this process.
 static SCRATCH_FILES: ProcessCounter = ProcessCounter::new(1);
@@ -262,7 +266,7 @@ impl Device for PosixDevice {
         // open within this process conflicts like one of another process.
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(self.in_use(&fd)),
+            Err(Errno::WOULDBLOCK) => return Err(in_use(&self.path, &fd)),
             Err(errno) => return Err(self.error("lock", name, errno)),
         }
         let pid = format!("{}\n", std::process::id());
@@ -281,7 +285,7 @@ impl Device for PosixDevice {
         };
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockShared)) {
             Ok(()) => Ok(Some(DeviceLock::new(self.full(name), fd))),
-            Err(Errno::WOULDBLOCK) => Err(self.in_use(&fd)),
+            Err(Errno::WOULDBLOCK) => Err(in_use(&self.path, &fd)),
             Err(errno) => Err(self.error("lock", name, errno)),
         }
     }
@@ -309,95 +313,6 @@ impl Device for PosixDevice {
     }
 }
 
-impl PosixDevice {
-    /// The error for a lock with another owner. The pid is informational: it may be missing in the
-    /// moment between taking the lock and writing the pid.
-    fn in_use(&self, fd: &OwnedFd) -> Error {
-        let mut text = [0_u8; 24];
-        let len = retry_on_intr(|| pread(fd, &mut text[..], 0)).unwrap_or(0);
-        let text = String::from_utf8_lossy(&text[..len]);
-        let owner = match text.trim().parse::<u32>() {
-            Ok(pid) => format!("pid {pid}"),
-            Err(_) => "another process".to_owned(),
-        };
-        Error::new(ErrorKind::Busy, format!("{} is in use by {owner}", self.path.display()))
-    }
-}
-
-/// A locked lock file; closing it releases the lock.
-struct LockedFile(OwnedFd);
-
-impl Drop for LockedFile {
-    fn drop(&mut self) {
-        // Clears the pid of an owner that is gone; a failure does no harm.
-        let _ = fs::ftruncate(&self.0, 0);
-        // A child that another thread has just forked keeps the file open until it runs its
-        // program, and with it a lock that is not released explicitly. If unlocking fails, closing
-        // remains.
-        let _ = fs::flock(&self.0, FlockOperation::Unlock);
-    }
-}
-
-/// Creates the directory at `path` and its missing parents. Calls `sync` for every directory with a
-/// new entry, the innermost first: a directory that is not durable in its parent is lost in a power
-/// failure, with everything durable in it.
-fn create_durably(
-    path: &Path,
-    modes: Modes,
-    sync: &mut dyn FnMut(&Path) -> Result<()>,
-) -> Result<()> {
-    let made: Vec<&Path> = path
-        .ancestors()
-        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
-        .collect();
-    for directory in made.iter().rev() {
-        make_dir(directory, Mode::from_raw_mode(modes.dir()))?;
-    }
-    for directory in made {
-        match directory.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => sync(Path::new("."))?,
-            Some(parent) => sync(parent)?,
-            None => {}
-        }
-    }
-    Ok(())
-}
-
-/// Creates a directory whose parent exists; another process may be first.
-fn make_dir(path: &Path, mode: Mode) -> Result<()> {
-    let name = path.display().to_string();
-    let failed = |errno| os_error("create directory", &name, errno);
-    match retry_on_intr(|| fs::mkdir(path, mode)) {
-        Ok(()) => {}
-        // `a/..` and `a/.` exist once `a` exists.
-        Err(Errno::EXIST) if path.is_dir() => return Ok(()),
-        Err(errno) => return Err(failed(errno)),
-    }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = retry_on_intr(|| fs::open(path, flags, Mode::empty())).map_err(failed)?;
-    set_mode(&dir, mode, &name);
-    Ok(())
-}
-
-/// Restores the mode bits of a new file or directory that the umask removed. The set-group-id bit
-/// that a directory inherits stays.
-///
-/// Failures are ignored, because the call only adds bits: on a file system without modes no user
-/// gets more access than requested.
-fn set_mode(fd: &OwnedFd, mode: Mode, name: &str) {
-    let set = || {
-        let now = Mode::from_raw_mode(fs::fstat(fd)?.st_mode);
-        let bits = Mode::RWXU | Mode::RWXG | Mode::RWXO;
-        if now & bits == mode {
-            return Ok(());
-        }
-        fs::fchmod(fd, now.difference(bits) | mode)
-    };
-    if let Err(errno) = set() {
-        tracing::warn!(file = name, %errno, "cannot set the permission bits");
-    }
-}
-
 /// Requests direct I/O; `false` if the file system does not support it.
 fn set_direct(fd: &OwnedFd) -> bool {
     let asked = fs::fcntl_getfl(fd).and_then(|flags| fs::fcntl_setfl(fd, flags | OFlags::DIRECT));
@@ -406,55 +321,4 @@ fn set_direct(fd: &OwnedFd) -> bool {
 
 fn not_a_directory(path: &Path) -> Error {
     Error::invalid(format!("{} is a file, not a directory", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn synced_for(path: &Path) -> Vec<PathBuf> {
-        let mut synced = Vec::new();
-        create_durably(path, Modes::PRIVATE, &mut |parent| {
-            assert!(path.is_dir(), "a directory is synced before it has its entry");
-            synced.push(parent.to_owned());
-            Ok(())
-        })
-        .unwrap();
-        synced
-    }
-
-    #[test]
-    fn a_lock_ends_although_a_child_has_its_file() {
-        let top = std::env::temp_dir().join(format!("frondb-forked-{}", std::process::id()));
-        let device = PosixDevice::create(&top).unwrap();
-        let fd = device.open_or_make("LOCK", OFlags::RDWR | OFlags::CREATE).unwrap();
-        fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).unwrap();
-        // A fork leaves in the child another descriptor of the same open file.
-        let of_child = rustix::io::dup(&fd).unwrap();
-        assert_eq!(device.lock("LOCK").unwrap_err().kind(), ErrorKind::Busy);
-        drop(LockedFile(fd));
-        drop(device.lock("LOCK").unwrap());
-        drop(of_child);
-        std::fs::remove_dir_all(&top).unwrap();
-    }
-
-    #[test]
-    fn every_directory_made_is_durable_in_its_parent() {
-        let name = format!("frondb-create-{}", std::process::id());
-        let top = std::env::temp_dir().join(name);
-        std::fs::create_dir(&top).unwrap();
-        let expected: Vec<PathBuf> = ["a/b", "a", ""].map(|below| top.join(below)).into();
-        // `join("")` ends with a slash, which is not compared.
-        assert_eq!(synced_for(&top.join("a/b/c")), expected);
-        assert_eq!(synced_for(&top.join("a/b/c")), Vec::<PathBuf>::new());
-        assert_eq!(synced_for(&top.join("a/b/d/")), [top.join("a/b")]);
-        PosixDevice::create(top.join("e/f")).unwrap();
-        // A path without a parent of its own lies in the current directory.
-        assert!(synced_for(Path::new(".")).is_empty());
-        let failed = create_durably(&top.join("g"), Modes::PRIVATE, &mut |_| {
-            Err(Error::internal("no sync"))
-        });
-        assert!(failed.is_err(), "a sync that failed is an error");
-        std::fs::remove_dir_all(&top).unwrap();
-    }
 }

@@ -7,8 +7,9 @@ use rustix::io::retry_on_intr;
 
 use frondb_core::{Error, Result};
 
+use super::PosixDevice;
+use super::create::set_mode;
 use super::error::os_error;
-use super::{PosixDevice, set_mode};
 use crate::device::Device;
 use crate::modes::Modes;
 

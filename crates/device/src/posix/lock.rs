@@ -1,0 +1,60 @@
+//! The lock of a directory: `flock` on a lock file that names its owner.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self, FlockOperation};
+use rustix::io::{pread, retry_on_intr};
+
+use frondb_core::{Error, ErrorKind};
+
+/// A locked lock file; closing it releases the lock.
+pub(super) struct LockedFile(pub(super) OwnedFd);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Clears the pid of an owner that is gone; a failure does no harm.
+        let _ = fs::ftruncate(&self.0, 0);
+        // A child that another thread has just forked keeps the file open until it runs its
+        // program, and with it a lock that is not released explicitly. If unlocking fails, closing
+        // remains.
+        let _ = fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// The error for a lock with another owner. The pid is informational: it may be missing in the
+/// moment between taking the lock and writing the pid.
+pub(super) fn in_use(path: &Path, fd: &OwnedFd) -> Error {
+    let mut text = [0_u8; 24];
+    let len = retry_on_intr(|| pread(fd, &mut text[..], 0)).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[..len]);
+    let owner = match text.trim().parse::<u32>() {
+        Ok(pid) => format!("pid {pid}"),
+        Err(_) => "another process".to_owned(),
+    };
+    Error::new(ErrorKind::Busy, format!("{} is in use by {owner}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::OFlags;
+
+    use super::super::PosixDevice;
+    use super::*;
+    use crate::Device;
+
+    #[test]
+    fn a_lock_ends_although_a_child_has_its_file() {
+        let top = std::env::temp_dir().join(format!("frondb-forked-{}", std::process::id()));
+        let device = PosixDevice::create(&top).unwrap();
+        let fd = device.open_or_make("LOCK", OFlags::RDWR | OFlags::CREATE).unwrap();
+        fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).unwrap();
+        // A fork leaves in the child another descriptor of the same open file.
+        let of_child = rustix::io::dup(&fd).unwrap();
+        assert_eq!(device.lock("LOCK").unwrap_err().kind(), ErrorKind::Busy);
+        drop(LockedFile(fd));
+        drop(device.lock("LOCK").unwrap());
+        drop(of_child);
+        std::fs::remove_dir_all(&top).unwrap();
+    }
+}
