@@ -13,7 +13,10 @@
 //! | `ranges.rs` | a set of page ranges that coalesces |
 //! | `free.rs` | free ranges by start and by size: where the next extent comes from |
 //! | `file_space.rs` | one data file's pages: free, promised by the file system, punched |
+//! | `state.rs` | the free space of all files, and the search for a range |
 //! | `space.rs` | [`Space`]: open, acquire, shrink, release, read, write |
+//! | `growth.rs` | reserving disk space, extending and creating files |
+//! | `stats.rs` | [`Stats`] |
 //! | `files.rs` | the data files: names, opening, which were written since the last sync |
 //! | `group_sync.rs` | one fsync for all concurrent requests |
 //! | `hold.rs` | [`Hold`]: releases extents with their last reader |
@@ -27,15 +30,19 @@ mod free;
 #[doc(hidden)]
 pub mod fuzz;
 mod group_sync;
+mod growth;
 mod hold;
 mod options;
 mod ranges;
 mod reclaim;
 mod space;
+mod state;
+mod stats;
 
 pub use extent::{Class, Extent};
 pub use files::lengthen;
 pub use hold::Hold;
 pub use options::SpaceOptions;
 pub use reclaim::{Reclaim, TailMove};
-pub use space::{Space, Stats};
+pub use space::Space;
+pub use stats::Stats;

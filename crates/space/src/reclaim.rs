@@ -16,7 +16,8 @@ use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
 
 use crate::file_space::{Backing, FileSpace};
-use crate::space::{Space, SpaceState, extent};
+use crate::space::Space;
+use crate::state::{SpaceState, extent};
 use crate::{Extent, files::DataFile};
 
 /// Most pages punched in one step (64 MiB), so that a step is short.

@@ -10,10 +10,8 @@ use frondb_device::{SharedDevice, SharedFile};
 use crate::file_space::{Backing, FileSpace};
 use crate::files::{DataFiles, name_of};
 use crate::group_sync::GroupSync;
+use crate::state::{SpaceState, extent, free_unused_pages, take};
 use crate::{Class, Extent, SpaceOptions};
-
-/// Files grow by multiples of this many pages (1 MiB).
-const GROW_PAGES_MIN: u32 = 256;
 
 /// The extents of one database.
 ///
@@ -47,53 +45,7 @@ pub struct Space {
     /// system call.
     pub(crate) growth: Mutex<()>,
     pub(crate) state: Mutex<SpaceState>,
-    syncs: GroupSync,
-}
-
-/// The state behind the lock.
-#[derive(Default)]
-pub(crate) struct SpaceState {
-    /// By number of the file.
-    pub(crate) files: Vec<FileSpace>,
-    /// Counts changes of file lengths, so that a thread that waited to grow a file sees that
-    /// another thread did.
-    pub(crate) growths: u64,
-    pub(crate) grown_pages: u64,
-    pub(crate) punched_pages: u64,
-    pub(crate) truncated_pages: u64,
-}
-
-/// Statistics of the space. Bytes, unless the name says otherwise.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stats {
-    /// Data files, a count.
-    pub files: u64,
-    /// Lengths of the data files.
-    pub file_bytes: u64,
-    /// Bytes in extents.
-    pub used_bytes: u64,
-    /// Bytes not in extents.
-    pub free_bytes: u64,
-    /// Lengths minus punched bytes: disk space taken, as far as this crate knows.
-    pub allocated_bytes: u64,
-    /// Free bytes with reserved disk space.
-    pub backed_bytes: u64,
-    /// Free ranges, a count.
-    pub free_ranges: u64,
-    /// Bytes by which files grew since the space was opened.
-    pub grown_bytes: u64,
-    /// Bytes punched since the space was opened.
-    pub punched_bytes: u64,
-    /// Bytes truncated since the space was opened.
-    pub truncated_bytes: u64,
-    /// Group syncs since the space was opened, a count.
-    pub syncs: u64,
-}
-
-/// A range taken from the free space, and the parts of it without reserved disk space.
-struct Taken {
-    extent: Extent,
-    unbacked: Vec<Range<u32>>,
+    pub(crate) syncs: GroupSync,
 }
 
 impl Space {
@@ -116,7 +68,7 @@ impl Space {
         }
         let mut used: Vec<Extent> = used.into_iter().collect();
         used.sort_unstable();
-        free_what_is_not_used(&mut spaces, &used)?;
+        free_unused_pages(&mut spaces, &used)?;
         let state = Mutex::new(SpaceState { files: spaces, ..SpaceState::default() });
         let growth = Mutex::new(());
         Ok(Arc::new(Self { options, files, growth, state, syncs: GroupSync::default() }))
@@ -231,30 +183,6 @@ impl Space {
         }
     }
 
-    /// The current statistics.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        let syncs = self.syncs.count();
-        let state = self.state.lock();
-        let bytes = |pages: u64| pages * PAGE_BYTES as u64;
-        let sum = |count: fn(&FileSpace) -> u64| state.files.iter().map(count).sum::<u64>();
-        let pages = sum(|file| u64::from(file.pages()));
-        let free = sum(FileSpace::free_pages);
-        Stats {
-            files: state.files.len() as u64,
-            file_bytes: bytes(pages),
-            used_bytes: bytes(pages - free),
-            free_bytes: bytes(free),
-            allocated_bytes: bytes(pages - sum(FileSpace::hole_pages)),
-            backed_bytes: bytes(sum(FileSpace::backed_pages)),
-            free_ranges: sum(|file| file.free().ranges().len() as u64),
-            grown_bytes: bytes(state.grown_pages),
-            punched_bytes: bytes(state.punched_pages),
-            truncated_bytes: bytes(state.truncated_pages),
-            syncs,
-        }
-    }
-
     /// All free ranges, for tests and for verifying that used and free pages make up the files.
     #[must_use]
     pub fn free_extents(&self) -> Vec<Extent> {
@@ -303,99 +231,6 @@ impl Space {
         }
     }
 
-    /// Reserves disk space for a taken range; if that fails, frees the whole range again.
-    fn reserve_disk(&self, taken: Taken) -> Result<Extent> {
-        let Taken { extent, unbacked } = taken;
-        for (i, part) in unbacked.iter().enumerate() {
-            let Err(error) = self.allocate(extent.file, part) else { continue };
-            let mut state = self.state.lock();
-            let space = &mut state.files[extent.file as usize];
-            let mut from = extent.page;
-            for part in &unbacked[i..] {
-                if from < part.start {
-                    space.free_range(from..part.start, Backing::Backed);
-                }
-                space.free_range(part.clone(), Backing::Unknown);
-                from = part.end;
-            }
-            if from < extent.end() {
-                space.free_range(from..extent.end(), Backing::Backed);
-            }
-            return Err(error);
-        }
-        Ok(extent)
-    }
-
-    fn allocate(&self, file: u32, range: &Range<u32>) -> Result<()> {
-        let part = extent(file as usize, range);
-        let Some(file) = self.files.get(file) else { return Err(missing_file(file)) };
-        file.handle.allocate(part.offset(), part.bytes())
-    }
-
-    /// Extends a file or creates the next one, unless another thread did so since `seen`.
-    ///
-    /// The step follows the size of the file, so that a database of a few pages stays small and the
-    /// file system does not cut a large one into thousands of pieces. On a full disk exactly the
-    /// needed size is tried before the call fails.
-    fn grow(&self, pages: u32, leave: u64, seen: u64) -> Result<()> {
-        let _growing = self.growth.lock();
-        let length_max = page_count(self.options.file_bytes_max);
-        let (needed, room) = {
-            let state = self.state.lock();
-            if state.growths != seen {
-                return Ok(());
-            }
-            let needed = u64::from(pages) + leave.saturating_sub(state.backed_pages());
-            let needed = needed.next_multiple_of(u64::from(GROW_PAGES_MIN));
-            let needed = needed.min(u64::from(length_max)) as u32;
-            // Low files first: the last files may then become empty.
-            let lengths = state.files.iter().map(FileSpace::pages).enumerate();
-            let has_room = |&(number, length): &(usize, u32)| {
-                needed <= length_max.saturating_sub(length) && self.files.has(number)
-            };
-            (needed, lengths.into_iter().find(has_room))
-        };
-        let Some((number, length)) = room else {
-            return self.extend(self.add_file()?, 0, needed);
-        };
-        let step_max = page_count(self.options.grow_bytes);
-        let step = (length / 16 / GROW_PAGES_MIN * GROW_PAGES_MIN).min(step_max).max(needed);
-        let step = step.min(length_max - length);
-        match self.extend(number, length, step) {
-            Err(error) if error.kind() == ErrorKind::NoSpace && step > needed => {
-                self.extend(number, length, needed)
-            }
-            result => result,
-        }
-    }
-
-    /// Creates the next file, empty. If it cannot be extended afterwards, the next attempt will.
-    fn add_file(&self) -> Result<usize> {
-        self.files.create_next()?;
-        let mut state = self.state.lock();
-        state.files.push(FileSpace::default());
-        Ok(state.files.len() - 1)
-    }
-
-    /// Extends a file by backed free pages. The caller holds `growth`.
-    fn extend(&self, number: usize, length: u32, step: u32) -> Result<()> {
-        let new = length..length + step;
-        if let Err(error) = self.allocate(number as u32, &new) {
-            // An incomplete allocation takes space that is not accounted for. If it cannot be
-            // truncated either, the next opening finds it.
-            if let Some(file) = self.files.get(number as u32) {
-                let _ = file.handle.set_len(u64::from(length) * PAGE_BYTES as u64);
-            }
-            return Err(error);
-        }
-        let mut state = self.state.lock();
-        state.growths += 1;
-        state.grown_pages += u64::from(step);
-        state.files[number].set_pages(new.end);
-        state.files[number].free_range(new, Backing::Backed);
-        Ok(())
-    }
-
     fn free_range(&self, file: u32, range: Range<u32>) {
         let mut state = self.state.lock();
         let Some(space) = state.files.get_mut(file as usize) else {
@@ -405,106 +240,6 @@ impl Space {
     }
 }
 
-impl SpaceState {
-    /// Free pages with reserved disk space.
-    pub(crate) fn backed_pages(&self) -> u64 {
-        self.files.iter().map(FileSpace::backed_pages).sum()
-    }
-
-    /// Takes a range for a request if a free range of suitable length exists and `leave` backed
-    /// pages remain.
-    fn take(&mut self, pages: u32, class: Class, leave: u64) -> Option<Taken> {
-        let (number, range) = self.find(pages, class)?;
-        let backed = self.backed_pages();
-        let space = &mut self.files[number];
-        let uses = u64::from(range.end - range.start - space.unbacked_in(&range));
-        (backed >= leave + uses).then(|| take(space, number, &range))
-    }
-
-    /// A free range of `pages` pages, or of as many as the class allows.
-    fn find(&self, pages: u32, class: Class) -> Option<(usize, Range<u32>)> {
-        let whole = self.files.iter().enumerate().find_map(|(number, file)| {
-            let free = file.free();
-            let range =
-                if class.is_short_lived() { free.worst_fit(pages) } else { free.best_fit(pages) };
-            Some((number, range?))
-        });
-        if whole.is_some() {
-            return whole;
-        }
-        let part_min = class.part_pages_min().min(pages);
-        self.files.iter().enumerate().find_map(|(number, file)| {
-            let large = file.free().long_range()?;
-            let range = large.start..large.end.min(large.start.saturating_add(pages));
-            (range.end - range.start >= part_min).then_some((number, range))
-        })
-    }
-
-    /// On a full disk: takes backed pages, in parts of any length.
-    fn take_backed(&mut self, pages: u32, leave: u64) -> Option<Extent> {
-        let spare = self.backed_pages().saturating_sub(leave);
-        let pages = pages.min(u32::try_from(spare).unwrap_or(u32::MAX));
-        if pages == 0 {
-            return None;
-        }
-        let ranges = self.files.iter().enumerate();
-        let ranges = ranges.filter_map(|(n, file)| Some((n, file.backed_range(pages)?)));
-        let (number, range) = ranges.max_by_key(|(_, range)| range.len())?;
-        self.files[number].take(&range);
-        Some(extent(number, &range))
-    }
-}
-
-/// Takes a range and records which parts of it need reserved disk space.
-fn take(space: &mut FileSpace, number: usize, range: &Range<u32>) -> Taken {
-    let unbacked = space.unbacked_parts(range);
-    space.take(range);
-    Taken { extent: extent(number, range), unbacked }
-}
-
-pub(crate) fn extent(file: usize, range: &Range<u32>) -> Extent {
-    Extent { file: file as u32, page: range.start, pages: range.end - range.start }
-}
-
-/// Number of whole pages in `bytes`, which an option limits to the size of a file.
-fn page_count(bytes: u64) -> u32 {
-    u32::try_from(bytes / PAGE_BYTES as u64).unwrap_or(u32::MAX)
-}
-
-fn missing_file(number: u32) -> Error {
+pub(crate) fn missing_file(number: u32) -> Error {
     Error::corruption(name_of(number), 0, "data file", "the file is missing")
-}
-
-/// Frees all pages between the used extents, in unknown state. `used` ascends.
-fn free_what_is_not_used(spaces: &mut [FileSpace], used: &[Extent]) -> Result<()> {
-    for pair in used.windows(2) {
-        if pair[0].file == pair[1].file && pair[1].page < pair[0].end() {
-            let message = format!("extents {} and {} overlap", pair[0], pair[1]);
-            let (name, offset) = (name_of(pair[1].file), pair[1].offset());
-            return Err(Error::corruption(name, offset, "extent", message));
-        }
-    }
-    for extent in used {
-        let pages = spaces.get(extent.file as usize).map_or(0, FileSpace::pages);
-        let end = u64::from(extent.page) + u64::from(extent.pages);
-        if extent.pages == 0 || end > u64::from(pages) {
-            let lost = if pages == 0 { ": the file was removed or emptied" } else { "" };
-            let message = format!("extent {extent} lies outside the file of {pages} pages{lost}");
-            let name = name_of(extent.file);
-            return Err(Error::corruption(name, extent.offset(), "extent", message));
-        }
-    }
-    for (number, space) in spaces.iter_mut().enumerate() {
-        let mut from = 0;
-        for extent in used.iter().filter(|extent| extent.file as usize == number) {
-            if from < extent.page {
-                space.free_range(from..extent.page, Backing::Unknown);
-            }
-            from = extent.end();
-        }
-        if from < space.pages() {
-            space.free_range(from..space.pages(), Backing::Unknown);
-        }
-    }
-    Ok(())
 }
