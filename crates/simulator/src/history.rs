@@ -3,174 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use frondb::Isolation;
 use frondb_core::prng::Prng;
 
 use crate::functions::Function;
 use crate::model::{Bytes, Message, Move, TreeNumber};
 
+mod op;
+mod profile;
 mod transactions;
 
-/// A call of a transaction.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // The fields say what they are.
-pub enum Step {
-    /// Writes a message.
-    Write(TreeNumber, Message),
-    /// Sets the value of a key that has none.
-    Insert(TreeNumber, Bytes, Bytes),
-    /// Reads a key, locked for update or as the isolation level requires.
-    Get { tree: TreeNumber, key: Bytes, locked: bool },
-    /// Reads a range, locked for update or as the isolation level requires.
-    Scan {
-        tree: TreeNumber,
-        lower: Option<Bytes>,
-        upper: Option<Bytes>,
-        backward: bool,
-        limit: usize,
-        locked: bool,
-    },
-    /// Sets a savepoint.
-    SetSavepoint,
-    /// Rolls back to the savepoint with this number modulo the number of savepoints.
-    RollBackTo(usize),
-    /// Releases a savepoint, chosen in the same way, and those set after it.
-    Release(usize),
-}
-
-/// How a transaction ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
-    /// Committed.
-    Commit,
-    /// Rolled back.
-    RollBack,
-    /// Dropped, which rolls it back.
-    Drop,
-    /// Prepared, and left to a later [`Op::Decide`].
-    Prepare,
-}
-
-/// One call, or a few that belong together.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // The fields say what they are.
-pub enum Op {
-    /// Commits a batch.
-    Write { messages: Vec<(TreeNumber, Message)>, sync: bool },
-    /// Point reads, now or at a snapshot, with `get`, `exists` and `multi_get`.
-    Get { tree: TreeNumber, keys: Vec<Bytes>, at: Option<u32> },
-    /// Reads a range with a new cursor.
-    Scan {
-        tree: TreeNumber,
-        lower: Option<Bytes>,
-        upper: Option<Bytes>,
-        at: Option<u32>,
-        backward: bool,
-        limit: usize,
-    },
-    /// Takes a snapshot.
-    TakeSnapshot { snapshot: u32 },
-    /// Drops a snapshot.
-    DropSnapshot { snapshot: u32 },
-    /// Opens a cursor and keeps it.
-    OpenCursor {
-        cursor: u32,
-        tree: TreeNumber,
-        lower: Option<Bytes>,
-        upper: Option<Bytes>,
-        at: Option<u32>,
-    },
-    /// Moves a kept cursor several times.
-    MoveCursor { cursor: u32, moves: Vec<Move> },
-    /// Drops a kept cursor.
-    CloseCursor { cursor: u32 },
-    /// Creates a tree.
-    CreateTree { tree: TreeNumber, name: String, function: Function },
-    /// Renames a tree.
-    RenameTree { tree: TreeNumber, from: String, to: String },
-    /// Drops a tree.
-    DropTree { tree: TreeNumber, name: String },
-    /// Makes everything durable.
-    Sync,
-    /// Flushes all memtables.
-    Flush,
-    /// Flushes, snapshots the manifest, and releases the log.
-    Checkpoint,
-    /// Executes pieces of background work.
-    Work { pieces: u32, idle: bool },
-    /// Advances the clock.
-    Sleep { millis: u64 },
-    /// Drops everything and opens again, with or without closing first.
-    Reopen { close: bool },
-    /// Verifies all trees and compares all contents.
-    CheckAll,
-    /// Begins a transaction.
-    Begin { transaction: u32, isolation: Isolation, sync: bool },
-    /// Executes steps of a transaction.
-    Steps { transaction: u32, steps: Vec<Step> },
-    /// Ends a transaction.
-    End { transaction: u32, end: End },
-    /// Commits several transactions in this order, then waits for all of them.
-    CommitTogether { transactions: Vec<u32> },
-    /// Commits or rolls back a prepared transaction.
-    Decide { transaction: u32, commit: bool, sync: bool },
-}
-
-/// Parameters of a history.
-#[derive(Clone, Debug)]
-pub struct Profile {
-    /// Number of distinct numbered keys.
-    pub keys: u64,
-    /// Largest number of messages in an ordinary batch.
-    pub batch: u64,
-    /// Messages of a bulk batch; one write in ten is one.
-    pub bulk: u64,
-    /// Largest number of trees at a time.
-    pub trees: usize,
-    /// One value in this many is large (over 64 KiB); 0 for never.
-    pub large_in: u64,
-    /// One operation in this many reopens; 0 for never.
-    pub reopen_in: u64,
-    /// One write in this many is synced.
-    pub sync_in: u64,
-    /// Percentage of reads among the operations.
-    pub reads_percent: u64,
-    /// Percentage of operations on transactions.
-    pub transactions_percent: u64,
-    /// One transaction in this many writes so much that it spills at the smallest memory.
-    pub spill_in: u64,
-}
-
-impl Profile {
-    /// A bit of everything.
-    #[must_use]
-    pub fn general() -> Self {
-        Self {
-            keys: 600,
-            batch: 12,
-            bulk: 250,
-            trees: 3,
-            large_in: 400,
-            reopen_in: 120,
-            sync_in: 4,
-            reads_percent: 40,
-            transactions_percent: 0,
-            spill_in: 12,
-        }
-    }
-
-    /// The same profile with many transactions in place of batches.
-    #[must_use]
-    pub fn with_transactions(self) -> Self {
-        Self { transactions_percent: 60, ..self }
-    }
-
-    /// Mostly writes and structural changes, for crash tests: reads add no crash points.
-    #[must_use]
-    pub fn crash() -> Self {
-        Self { reads_percent: 5, reopen_in: 60, large_in: 150, sync_in: 3, ..Self::general() }
-    }
-}
+pub use op::{End, Op, Step};
+pub use profile::Profile;
 
 /// A list of operations.
 #[derive(Clone, Debug)]

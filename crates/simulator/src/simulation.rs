@@ -8,23 +8,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use frondb::{Batch, Cursor, CursorOptions, Db, Durability, ErrorKind, Result, Snapshot, Tree};
+use frondb::{Batch, Cursor, Db, Durability, ErrorKind, Result, Snapshot, Tree};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_device::{MemoryDevice, SharedDevice};
 
-use crate::crash::{AllowedStates, DatabaseContents, read_tree};
+use crate::crash::AllowedStates;
 use crate::history::{History, Op};
-use crate::model::{
-    Bytes, Catalog, Contents, Message, Model, ModelCursor, Move, State, TreeNumber,
-};
+use crate::model::{Message, Model, ModelCursor, Move, State, TreeNumber};
 use crate::setup::{Setup, clock, open_shared};
 
+mod catalog;
 mod coverage;
 mod held;
+mod prepared;
+mod reads;
+mod report;
 mod transactions;
 
 pub use self::coverage::Coverage;
 use self::held::{OpenTransaction, is_nothing};
+use self::report::ReportOp;
 
 struct HeldSnapshot {
     snapshot: Snapshot,
@@ -316,239 +319,9 @@ impl Simulation {
         Ok(())
     }
 
-    fn catalog(&mut self, op: &Op) -> Result<()> {
-        let (wanted, touched) = match op {
-            Op::DropTree { tree, .. } => {
-                (self.has_prepared_writes(*tree), self.was_touched_by_prepared(*tree))
-            }
-            _ => (false, false),
-        };
-        let result = self.change_catalog(op);
-        assert!(
-            !wanted || result.is_err(),
-            "a tree to which a prepared transaction wrote was dropped"
-        );
-        if touched && result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Busy) {
-            // The tree stays; no later operation of the history uses it.
-            self.known.refused();
-            return Ok(());
-        }
-        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
-            self.known.refused();
-        }
-        result
-    }
-
-    fn change_catalog(&mut self, op: &Op) -> Result<()> {
-        let mut next: Catalog = self.model.catalog.clone();
-        match op {
-            Op::CreateTree { tree, name, .. } => {
-                next.insert(name.clone(), *tree);
-            }
-            Op::RenameTree { tree, from, to } => {
-                next.remove(from);
-                next.insert(to.clone(), *tree);
-            }
-            Op::DropTree { name, .. } => {
-                next.remove(name);
-            }
-            _ => {}
-        }
-        self.known.changing_catalog(next.clone());
-        match op {
-            Op::CreateTree { tree, name, function } => {
-                let options = self.setup.tree_options(*function);
-                let made = self.db().create_tree(name, options.clone())?;
-                let again = self.db().create_tree(name, options);
-                assert!(again.is_err_and(|error| error.kind() == ErrorKind::Exists));
-                self.trees.insert(*tree, made);
-                self.model.functions.insert(*tree, *function);
-                self.model.state.insert(*tree, Contents::default());
-            }
-            Op::RenameTree { from, to, tree } => {
-                self.db().rename_tree(from, to)?;
-                assert_eq!(self.trees.get(tree).map(Tree::name), Some(to.clone()));
-            }
-            Op::DropTree { tree, name } => {
-                self.db().drop_tree(name)?;
-                if let Some(handle) = self.trees.remove(tree) {
-                    let read = handle.get(b"x");
-                    assert!(read.is_err_and(|error| error.kind() == ErrorKind::NotFound));
-                }
-                self.model.state.remove(tree);
-            }
-            _ => {}
-        }
-        self.model.catalog = next;
-        self.known.catalog_changed();
-        let [created, renamed, dropped] = &mut self.coverage.catalog_changes;
-        match op {
-            Op::CreateTree { .. } => *created += 1,
-            Op::RenameTree { .. } => *renamed += 1,
-            _ => *dropped += 1,
-        }
-        assert_eq!(self.db().list_trees(), self.model.catalog.keys().cloned().collect::<Vec<_>>());
-        Ok(())
-    }
-
-    /// The content of a tree now or at a snapshot; empty if the tree was created later.
-    fn contents(&self, tree: TreeNumber, at: Option<u32>) -> Contents {
-        match at.and_then(|at| self.snapshots.get(&at)) {
-            Some(held) => held.state.get(&tree).cloned().unwrap_or_default(),
-            None => self.model.contents(tree),
-        }
-    }
-
-    fn get(&mut self, tree: TreeNumber, keys: &[Bytes], at: Option<u32>) -> Result<()> {
-        let contents = self.contents(tree, at);
-        let Some(handle) = self.trees.get(&tree) else { return Ok(()) };
-        let snapshot = at.and_then(|at| self.snapshots.get(&at)).map(|held| &held.snapshot);
-        let wanted: Vec<Option<&[u8]>> =
-            keys.iter().map(|key| contents.get(key).map(|value| &**value)).collect();
-        let slices: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
-        let many = match snapshot {
-            None => handle.multi_get(&slices)?,
-            Some(snapshot) => handle.multi_get_at(&slices, snapshot)?,
-        };
-        for ((key, wanted), many) in slices.iter().zip(&wanted).zip(&many) {
-            let (one, exists) = match snapshot {
-                None => (handle.get(key)?, handle.exists(key)?),
-                Some(snapshot) => (handle.get_at(key, snapshot)?, handle.exists_at(key, snapshot)?),
-            };
-            assert_eq!(short(one.as_deref()), short(*wanted), "get {:?}", short(Some(key)));
-            assert!(one.as_deref() == *wanted, "get: same beginning, different bytes");
-            assert_eq!(exists, wanted.is_some(), "exists {:?}", short(Some(key)));
-            assert!(many.as_deref() == *wanted, "multi_get {:?}", short(Some(key)));
-            self.digest = add_to_digest(self.digest, one.as_deref());
-        }
-        Ok(())
-    }
-
-    fn cursor(
-        &self,
-        tree: TreeNumber,
-        lower: &Option<Bytes>,
-        upper: &Option<Bytes>,
-        at: Option<u32>,
-    ) -> Result<Option<(Contents, Cursor)>> {
-        let Some(handle) = self.trees.get(&tree) else { return Ok(None) };
-        let contents = self.contents(tree, at);
-        let mut options = CursorOptions::new();
-        options = match (lower.as_deref(), upper.as_deref()) {
-            (None, None) => options,
-            (Some(lower), None) => options.range(lower..),
-            (None, Some(upper)) => options.range(..upper),
-            (Some(lower), Some(upper)) => options.range(lower..upper),
-        };
-        if let Some(held) = at.and_then(|at| self.snapshots.get(&at)) {
-            options = options.at(&held.snapshot);
-        }
-        Ok(Some((contents, handle.cursor_with(options)?)))
-    }
-
-    fn step(&mut self, cursor: &mut Cursor, model: &mut ModelCursor, to: &Move) -> Result<bool> {
-        let wanted = model.go(to);
-        let found = match to {
-            Move::First => cursor.first()?,
-            Move::Last => cursor.last()?,
-            Move::Next => cursor.next()?,
-            Move::Prev => cursor.prev()?,
-            Move::Seek(key) => cursor.seek(key)?,
-            Move::SeekForPrev(key) => cursor.seek_for_prev(key)?,
-        };
-        assert_eq!(found, cursor.is_valid());
-        let found = if found { Some((cursor.key().to_vec(), cursor.value()?)) } else { None };
-        let at = found.as_ref().map(|(key, _)| &key[..]);
-        let wanted_at = wanted.as_ref().map(|(key, _)| &**key);
-        assert_eq!(short(at), short(wanted_at), "{to:?}");
-        assert!(at == wanted_at, "{to:?}: keys with the same beginning differ");
-        let value = found.as_ref().map(|(_, value)| *value);
-        let wanted_value = wanted.as_ref().map(|(_, value)| &**value);
-        assert_eq!(short(value), short(wanted_value), "{to:?}: value of {:?}", short(at));
-        assert!(value == wanted_value, "{to:?}: values with the same beginning differ");
-        self.digest = add_to_digest(add_to_digest(self.digest, at), value);
-        Ok(wanted.is_some())
-    }
-
     /// Whether the database is open; it is not after a failed reopen.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.db.is_some()
     }
-
-    /// Compares everything in both directions, and verifies.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn check_all(&mut self) -> Result<()> {
-        for tree in self.model.catalog.values().copied().collect::<Vec<_>>() {
-            for step in [Move::Next, Move::Prev] {
-                let Some((contents, mut cursor)) = self.cursor(tree, &None, &None, None)? else {
-                    continue;
-                };
-                let mut model = ModelCursor::new(contents, None, None);
-                while self.step(&mut cursor, &mut model, &step)? {}
-            }
-            if let Some(handle) = self.trees.get(&tree) {
-                let stats = handle.stats()?;
-                self.coverage.height_max = self.coverage.height_max.max(stats.height);
-                handle.estimate(b"k", Some(b"k00300"))?;
-            }
-        }
-        self.check_prepared();
-        let report = self.db().verify(&mut |_, _, _| true)?;
-        if let Some(error) = report.faults.iter().find(|error| error.kind() == ErrorKind::Io) {
-            return Err(error.clone());
-        }
-        assert!(report.faults.is_empty(), "{:?}", report.faults);
-        Ok(())
-    }
-
-    /// Reads all trees through the open handles, which even a poisoned database allows.
-    ///
-    /// # Errors
-    /// Errors of the device.
-    pub fn read_held(&self) -> Result<DatabaseContents> {
-        let mut found = DatabaseContents::new();
-        for tree in self.trees.values() {
-            match read_tree(tree) {
-                Ok(entries) => drop(found.insert(tree.name(), entries)),
-                // The tree was dropped, but the drop could not be made durable.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Prints the operation during which a panic occurred.
-struct ReportOp<'a>(usize, &'a Op);
-
-impl Drop for ReportOp<'_> {
-    #[allow(clippy::print_stderr)]
-    fn drop(&mut self) {
-        if std::thread::panicking() && std::env::var_os("FRONDB_SHRINK").is_none() {
-            let text = format!("{:?}", self.1);
-            let end = text.char_indices().nth(300).map_or(text.len(), |(end, _)| end);
-            eprintln!("at operation {}: {}", self.0, &text[..end]);
-        }
-    }
-}
-
-/// Bytes for messages; long ones are truncated and shown with their length.
-fn short(bytes: Option<&[u8]>) -> Option<String> {
-    bytes.map(|bytes| match bytes.len() {
-        0..=40 => bytes.escape_ascii().to_string(),
-        n => format!("{}... of {n} bytes", bytes[..40].escape_ascii()),
-    })
-}
-
-fn add_to_digest(digest: u64, bytes: Option<&[u8]>) -> u64 {
-    let hash = bytes.map_or(1, |bytes| {
-        bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        })
-    });
-    (digest.rotate_left(5) ^ hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -3,8 +3,9 @@
 
 use frondb::Isolation;
 
-use super::{End, Generator, Op, Step};
-use crate::model::{Bytes, Message, TreeNumber};
+use super::Generator;
+use super::op::{End, Op, Step};
+use crate::model::{Bytes, Message};
 
 /// Maximum number of prepared transactions at a time.
 const PREPARED_MAX: usize = 3;
@@ -134,19 +135,5 @@ impl Generator {
         let transaction = self.prepared.swap_remove(self.prng.index(self.prepared.len()));
         let (commit, sync) = (self.prng.chance(2, 3), self.prng.chance(1, self.profile.sync_in));
         self.ops.push(Op::Decide { transaction, commit, sync });
-    }
-}
-
-impl Step {
-    /// The tree that the step uses.
-    #[must_use]
-    pub fn tree(&self) -> Option<TreeNumber> {
-        match self {
-            Self::Write(tree, _)
-            | Self::Insert(tree, ..)
-            | Self::Get { tree, .. }
-            | Self::Scan { tree, .. } => Some(*tree),
-            Self::SetSavepoint | Self::RollBackTo(_) | Self::Release(_) => None,
-        }
     }
 }

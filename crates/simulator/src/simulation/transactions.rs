@@ -9,15 +9,16 @@ use frondb::{
     TransactionOptions, Wait,
 };
 
+use super::Simulation;
 use super::held::{LockedKeys, OpenTransaction, is_nothing};
-use super::{Simulation, add_to_digest, short};
+use super::report::{add_to_digest, short};
 use crate::crash::CommitPoint;
 use crate::functions::Function;
 use crate::history::{End, Op, Step};
-use crate::model::{Bytes, Contents, Message, ModelCursor, Move, State, TreeNumber, apply, xid};
+use crate::model::{Bytes, Contents, Message, ModelCursor, Move, State, TreeNumber, apply};
 
 /// The keys that a message writes.
-fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
+pub(super) fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
     match message {
         Message::Put(key, _) | Message::Delete(key) | Message::Update(key, _) => (key, Some(key)),
         Message::DeleteRange(lo, hi) => (lo, hi.as_deref()),
@@ -25,7 +26,7 @@ fn extent_of(message: &Message) -> (&[u8], Option<&[u8]>) {
 }
 
 /// Whether a key between `lo` and `hi`, both included, is locked.
-fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
+pub(super) fn meets(locked: &LockedKeys, lo: &[u8], hi: Option<&[u8]>) -> bool {
     locked.iter().any(|(from, to)| {
         to.as_ref().is_none_or(|to| lo < &to[..]) && hi.is_none_or(|hi| &from[..] <= hi)
     })
@@ -291,7 +292,7 @@ impl Simulation {
     }
 
     /// Whether a call failed because a tree was dropped. Panics if none was.
-    fn lost_a_tree(&self, held: &OpenTransaction, error: &frondb::Error) -> bool {
+    pub(super) fn lost_a_tree(&self, held: &OpenTransaction, error: &frondb::Error) -> bool {
         let lost = error.kind() == ErrorKind::NotFound;
         let mut dropped = held.touched.iter().filter(|tree| !self.trees.contains_key(tree));
         assert!(!lost || dropped.next().is_some(), "no tree was dropped: {error}");
@@ -299,7 +300,7 @@ impl Simulation {
     }
 
     /// Whether everything it wrote and kept can be committed.
-    fn has_all_trees(&self, held: &OpenTransaction) -> bool {
+    pub(super) fn has_all_trees(&self, held: &OpenTransaction) -> bool {
         held.messages.iter().all(|(tree, _)| self.trees.contains_key(tree))
     }
 
@@ -358,127 +359,6 @@ impl Simulation {
         self.model.state = before;
         if was_known {
             self.known.refused();
-        }
-    }
-
-    fn prepare(&mut self, number: u32) -> Result<()> {
-        let Some(held) = self.transactions.remove(&number) else { return Ok(()) };
-        let functions = &self.model.functions;
-        let function = |tree| functions.get(tree).copied().unwrap_or(Function::None);
-        let messages = held.messages.iter();
-        let messages = messages.map(|(tree, message)| (*tree, function(tree), message.clone()));
-        self.model.prepared.insert(number, std::sync::Arc::new(messages.collect()));
-        let possible = self.has_all_trees(&held);
-        if possible {
-            self.known.committing(self.commit_point(false));
-        }
-        match held.transaction.prepare(&xid(number)) {
-            Ok(()) => {
-                assert!(possible, "prepared a write to a dropped tree");
-                self.touched.insert(number, held.touched);
-                if held.sync && self.setup.sync == frondb::SyncMode::Always {
-                    self.known.all_durable();
-                }
-                Ok(())
-            }
-            Err(error) if self.lost_a_tree(&held, &error) => {
-                self.model.prepared.remove(&number);
-                if possible {
-                    self.known.refused();
-                }
-                held.transaction.rollback()
-            }
-            Err(error) => {
-                if error.kind() == ErrorKind::NoSpace {
-                    self.model.prepared.remove(&number);
-                    if possible {
-                        self.known.refused();
-                    }
-                    self.transactions.insert(number, held);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn decide(&mut self, number: u32, commit: bool, sync: bool) -> Result<()> {
-        let Some(messages) = self.model.prepared.get(&number).cloned() else { return Ok(()) };
-        if commit {
-            self.commit_prepared(number, &messages, sync)?;
-        } else {
-            self.known.rolling_back(number);
-            let result = self.db().rollback_prepared(&xid(number));
-            let refused = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace);
-            if result.is_ok() || refused {
-                self.known.rolled_back(number, result.is_ok());
-            }
-            result?;
-            self.model.prepared.remove(&number);
-        }
-        self.touched.remove(&number);
-        let again = self.db().rollback_prepared(&xid(number));
-        assert!(again.is_err_and(|error| error.kind() == ErrorKind::NotFound), "decided twice");
-        Ok(())
-    }
-
-    fn commit_prepared(
-        &mut self,
-        number: u32,
-        messages: &[(TreeNumber, Function, Message)],
-        sync: bool,
-    ) -> Result<()> {
-        let before = (self.model.state.clone(), self.model.prepared.clone());
-        for (tree, function, message) in messages {
-            let contents = self.model.state.entry(*tree).or_default();
-            apply(std::sync::Arc::make_mut(contents), *function, message);
-        }
-        self.model.prepared.remove(&number);
-        self.known.committing(
-            self.commit_point(!messages.iter().all(|(_, _, message)| is_nothing(message))),
-        );
-        let durability = if sync { Durability::Sync } else { Durability::NoSync };
-        if let Err(error) = self.db().commit_prepared(&xid(number), durability) {
-            if error.kind() == ErrorKind::NoSpace {
-                (self.model.state, self.model.prepared) = before;
-                self.known.refused();
-            }
-            return Err(error);
-        }
-        if sync && self.setup.sync == frondb::SyncMode::Always {
-            self.known.all_durable();
-        }
-        Ok(())
-    }
-
-    /// Whether a prepared transaction has written to the tree, which can then not be dropped.
-    pub(super) fn has_prepared_writes(&self, tree: TreeNumber) -> bool {
-        let writes = |(of, _, _): &(TreeNumber, Function, Message)| *of == tree;
-        self.model.prepared.values().any(|messages| messages.iter().any(writes))
-    }
-
-    /// Whether a prepared transaction has ever written to the tree, including writes that it rolled
-    /// back.
-    pub(super) fn was_touched_by_prepared(&self, tree: TreeNumber) -> bool {
-        self.touched.values().any(|trees| trees.contains(&tree))
-    }
-
-    /// Compares the prepared transactions, and checks that everything they wrote is locked.
-    pub(super) fn check_prepared(&self) {
-        let names: BTreeSet<Vec<u8>> = self.model.prepared.keys().map(|n| xid(*n)).collect();
-        let found: BTreeSet<Vec<u8>> = self.db().prepared().into_iter().collect();
-        assert_eq!(found, names, "prepared transactions");
-        let locked = self.locked_keys(None);
-        for (number, messages) in &self.model.prepared {
-            for (_, _, message) in messages.iter() {
-                let (lo, hi) = extent_of(message);
-                assert!(
-                    meets(&locked, lo, hi),
-                    "{message:?} of transaction {number} is not locked"
-                );
-            }
-        }
-        if self.transactions.is_empty() && names.is_empty() {
-            assert_eq!(self.db().locks(), [], "locks without an owner");
         }
     }
 

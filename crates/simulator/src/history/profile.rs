@@ -1,0 +1,57 @@
+//! The parameters of random histories.
+
+/// Parameters of a history.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Number of distinct numbered keys.
+    pub keys: u64,
+    /// Largest number of messages in an ordinary batch.
+    pub batch: u64,
+    /// Messages of a bulk batch; one write in ten is one.
+    pub bulk: u64,
+    /// Largest number of trees at a time.
+    pub trees: usize,
+    /// One value in this many is large (over 64 KiB); 0 for never.
+    pub large_in: u64,
+    /// One operation in this many reopens; 0 for never.
+    pub reopen_in: u64,
+    /// One write in this many is synced.
+    pub sync_in: u64,
+    /// Percentage of reads among the operations.
+    pub reads_percent: u64,
+    /// Percentage of operations on transactions.
+    pub transactions_percent: u64,
+    /// One transaction in this many writes so much that it spills at the smallest memory.
+    pub spill_in: u64,
+}
+
+impl Profile {
+    /// A bit of everything.
+    #[must_use]
+    pub fn general() -> Self {
+        Self {
+            keys: 600,
+            batch: 12,
+            bulk: 250,
+            trees: 3,
+            large_in: 400,
+            reopen_in: 120,
+            sync_in: 4,
+            reads_percent: 40,
+            transactions_percent: 0,
+            spill_in: 12,
+        }
+    }
+
+    /// The same profile with many transactions in place of batches.
+    #[must_use]
+    pub fn with_transactions(self) -> Self {
+        Self { transactions_percent: 60, ..self }
+    }
+
+    /// Mostly writes and structural changes, for crash tests: reads add no crash points.
+    #[must_use]
+    pub fn crash() -> Self {
+        Self { reads_percent: 5, reopen_in: 60, large_in: 150, sync_in: 3, ..Self::general() }
+    }
+}
