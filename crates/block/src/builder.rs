@@ -4,16 +4,12 @@
 //! columns vary, which layout, which widths) is done once per block in [`BlockBuilder::finish`], in
 //! loops over the arrays. The buffers are reused from block to block.
 
+mod encode;
+
 use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 
 use crate::codec::Codec;
-use crate::envelope::{encode_frame_with_tail, frame_checksum};
-use crate::format::{
-    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED,
-    FLAG_VALUES_TRANSPOSED, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PayloadHeader,
-    TRANSPOSED_KEY_BYTES_MAX, TRANSPOSED_VALUE_BYTES_MAX,
-};
-use crate::rows;
+use crate::envelope::frame_checksum;
 use crate::stats::BlockSummary;
 use crate::transposed::{self, Transposer};
 use crate::trial::CodecTrial;
@@ -134,12 +130,6 @@ struct ValueLayout {
     /// Blocks until both layouts are tried again.
     blocks_left: u32,
 }
-
-/// Blocks between two trials of the layouts of values: a trial compresses a block twice.
-const VALUE_TRIAL_INTERVAL: u32 = 64;
-
-/// With fewer entries, a matrix of SeqNos or values does not pay off.
-const MATRIX_ENTRIES_MIN: usize = 16;
 
 /// Keys up to this length are copied with two overlapping moves of fixed size.
 const SHORT_KEY_BYTES_MAX: usize = 32;
@@ -297,202 +287,6 @@ impl BlockBuilder {
             if buffer.capacity() > BUFFER_BYTES_KEPT {
                 *buffer = Vec::new();
             }
-        }
-    }
-
-    fn encode_payload(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        let mut payload = std::mem::take(&mut self.payload);
-        payload.clear();
-        self.suffixes.clear();
-        self.tail.clear();
-        let mut header = PayloadHeader {
-            kind: self.kinds[0],
-            count: self.count as u32,
-            ..PayloadHeader::default()
-        };
-        // Placeholder; the header is written once all numbers are known.
-        header.encode(&mut payload);
-        let fixed = self.key_ends.fixed();
-        if let Some(key_len) = fixed {
-            header.flags |= FLAG_KEYS_FIXED;
-            header.key_len = key_len as u32;
-        }
-        let is_transposed = fixed.is_some_and(|len| (1..=TRANSPOSED_KEY_BYTES_MAX).contains(&len));
-        if !is_transposed {
-            self.encode_rows(&mut header, &mut payload);
-        }
-        self.encode_kinds(&mut header, &mut payload);
-        self.encode_seqs(&mut header, &mut payload);
-        self.encode_value_lengths(&mut header, &mut payload);
-        let keys_at = payload.len();
-        if is_transposed {
-            self.encode_transposed(&mut header, &mut payload);
-        } else {
-            payload.extend_from_slice(&self.suffixes);
-        }
-        header.key_bytes = (payload.len() - keys_at) as u32;
-        let result = self.encode_values(header, &mut payload, out);
-        self.payload = payload;
-        result
-    }
-
-    /// Whether a codec is used, which could gain from matrices.
-    fn compresses(&self) -> bool {
-        self.codec != Codec::None
-    }
-
-    fn encode_transposed(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
-        header.layout = LAYOUT_TRANSPOSED;
-        let compress = self.compresses();
-        let width = header.key_len as usize;
-        self.transposed.encode(&self.keys, width, self.count, compress, payload, &mut self.tail);
-    }
-
-    /// Appends the values in the smaller layout, and makes the frame.
-    fn encode_values(
-        &mut self,
-        header: PayloadHeader,
-        payload: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let width = header.value_len as usize;
-        let matrix = self.compresses()
-            && self.count >= MATRIX_ENTRIES_MIN
-            && (1..=TRANSPOSED_VALUE_BYTES_MAX).contains(&width);
-        if !matrix {
-            return self.seal_with_rows(header, payload, out);
-        }
-        let (values_at, tail_len) = (payload.len(), self.tail.len());
-        self.values.extend_from_slice(&[0; transposed::ROW_SLACK]);
-        let columns =
-            self.transposed.encode(&self.values, width, self.count, true, payload, &mut self.tail);
-        self.values.truncate(self.values.len() - transposed::ROW_SLACK);
-        // Where most columns are constant or random, as in packed integers, rows cannot be smaller:
-        // transposing has already removed what the codec would find. Text is tried in both layouts.
-        let clear = columns.incompressible * 8 >= columns.all * 5;
-        let trial = !clear && self.value_layout.blocks_left == 0;
-        if !clear {
-            self.value_layout.blocks_left =
-                self.value_layout.blocks_left.checked_sub(1).unwrap_or(VALUE_TRIAL_INTERVAL);
-        }
-        let start = out.len();
-        if clear || trial || self.value_layout.transposed {
-            let header = PayloadHeader { flags: header.flags | FLAG_VALUES_TRANSPOSED, ..header };
-            self.seal(header, values_at, payload, out)?;
-        }
-        if clear || (self.value_layout.transposed && !trial) {
-            return Ok(());
-        }
-        let with_transposed = out.len();
-        payload.truncate(values_at);
-        self.tail.truncate(tail_len);
-        self.seal_with_rows(header, payload, out)?;
-        if trial {
-            let (transposed, rows) = (with_transposed - start, out.len() - with_transposed);
-            self.value_layout.transposed = transposed < rows;
-            if transposed < rows {
-                out.truncate(with_transposed);
-            } else {
-                out.drain(start..with_transposed);
-            }
-        }
-        Ok(())
-    }
-
-    fn seal_with_rows(
-        &mut self,
-        header: PayloadHeader,
-        payload: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let values_at = payload.len();
-        payload.extend_from_slice(&self.values);
-        self.seal(header, values_at, payload, out)
-    }
-
-    /// Appends the frame of a payload that is complete except for its tail and header.
-    fn seal(
-        &self,
-        mut header: PayloadHeader,
-        values_at: usize,
-        payload: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        header.value_bytes = (payload.len() - values_at) as u32;
-        header.tail_bytes = self.tail.len() as u32;
-        let head_len = payload.len();
-        payload.extend_from_slice(&self.tail);
-        header.write(payload);
-        let (codec, tail) = (self.codec, self.tail.len());
-        encode_frame_with_tail(BlockKind::Data, codec, payload, tail, out)?;
-        payload.truncate(head_len);
-        Ok(())
-    }
-
-    fn encode_rows(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
-        header.layout = LAYOUT_ROWS;
-        header.restart_interval = self.options.restart_interval;
-        let mut suffixes = std::mem::take(&mut self.suffixes);
-        let width = rows::encode(
-            |row| self.key(row),
-            self.count,
-            self.key_ends.fixed().is_some(),
-            usize::from(self.options.restart_interval),
-            payload,
-            &mut suffixes,
-        );
-        self.suffixes = suffixes;
-        header.length_width = width as u8;
-    }
-
-    fn encode_kinds(&self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
-        if self.kinds_differ != 0 {
-            header.flags |= FLAG_KINDS;
-            header.kind = 0;
-            payload.extend_from_slice(&self.kinds);
-        }
-    }
-
-    fn encode_seqs(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
-        if !self.options.per_entry_seqs {
-            return;
-        }
-        let (base, top) =
-            self.seqs.iter().fold((u64::MAX, 0), |(lo, hi), &seq| (lo.min(seq), hi.max(seq)));
-        let width = rows::uint_width(top - base);
-        header.seqs_stored = 1;
-        header.seq_base = base;
-        header.seq_width = width as u8;
-        let start = payload.len();
-        for &seq in &self.seqs {
-            rows::push_uint(payload, width, seq - base);
-        }
-        if self.compresses() && self.count >= MATRIX_ENTRIES_MIN && width > 0 {
-            header.flags |= FLAG_SEQS_TRANSPOSED;
-            self.seq_rows.clear();
-            self.seq_rows.extend_from_slice(&payload[start..]);
-            self.seq_rows.extend_from_slice(&[0; transposed::ROW_SLACK]);
-            payload.truncate(start);
-            let deltas = &self.seq_rows;
-            self.transposed.encode(deltas, width, self.count, true, payload, &mut self.tail);
-        }
-    }
-
-    fn encode_value_lengths(&self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {
-        if let Some(value_len) = self.value_ends.fixed() {
-            header.flags |= FLAG_VALUES_FIXED;
-            header.value_len = value_len as u32;
-            return;
-        }
-        let longest = (0..self.count).map(|i| self.value_ends.range(i).len()).max().unwrap_or(0);
-        let width = match longest {
-            0..=0xff => 1,
-            0x100..=0xffff => 2,
-            _ => 4,
-        };
-        header.value_width = width as u8;
-        for i in 0..self.count {
-            rows::push_uint(payload, width, self.value_ends.range(i).len() as u64);
         }
     }
 }
