@@ -20,6 +20,8 @@
 //! A later valid record that does not prove durability is not sufficient for Corruption: after
 //! power loss, pages that were never synced are present or missing in any pattern.
 
+mod segments;
+
 use std::fmt;
 
 use frondb_block::frame::scan::{Extent, ReadAt, Scanner, Step, Stop, rewrite};
@@ -28,10 +30,11 @@ use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{SharedDevice, SharedFile};
 
 use crate::files::Directory;
-use crate::format::{FileName, HEADER_BYTES, KIND_PAYLOAD, SegmentHeader, WHAT_RECORD};
+use crate::format::{FileName, KIND_PAYLOAD, WHAT_RECORD};
 use crate::mark;
 use crate::options::WalOptions;
 use crate::owner;
+use segments::{FoundSegment, is_empty, needed};
 
 /// Records cut off the end of the log, which were never acknowledged as durable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,24 +98,6 @@ pub struct Replay {
     proven: Lsn,
     records: u64,
     bytes: u64,
-}
-
-/// A segment found in the log's directory.
-#[derive(Clone, Debug)]
-pub(crate) struct FoundSegment {
-    pub(crate) file: SharedFile,
-    pub(crate) header: SegmentHeader,
-    pub(crate) len: u64,
-}
-
-impl FoundSegment {
-    fn name(&self) -> String {
-        FileName::Segment(self.header.generation).to_string()
-    }
-
-    fn offset(&self, lsn: Lsn) -> u64 {
-        HEADER_BYTES + lsn.get().saturating_sub(self.header.first.get())
-    }
 }
 
 /// A second pass over the records of a log, for callers that must know where it ends before they
@@ -376,64 +361,4 @@ impl Replay {
             reason: stop.fault.to_string(),
         }))
     }
-}
-
-/// Splits the segments into those that hold records at or above `start`, checked to be a chain, and
-/// the numbers of the others.
-fn needed(
-    directory: &Directory,
-    numbers: &[u64],
-    db_id: u128,
-    start: Lsn,
-) -> Result<(Vec<FoundSegment>, Vec<u64>)> {
-    let mut found: Vec<FoundSegment> = Vec::new();
-    let mut rest = numbers.len();
-    // Downwards, so that segments that are no longer needed are not even opened.
-    while found.last().is_none_or(|oldest| oldest.header.end_before > start) && rest > 0 {
-        rest -= 1;
-        let number = numbers[rest];
-        let (file, header) = directory.open(number, db_id)?;
-        let len = file.len()?;
-        if let Some(next) = found.last() {
-            check_chain(&header, &next.header)?;
-        }
-        found.push(FoundSegment { file, header, len });
-    }
-    if let Some(oldest) = found.last()
-        && oldest.header.first > start
-        && oldest.header.end_before > start
-    {
-        let missing = FileName::Segment(oldest.header.generation.saturating_sub(1)).to_string();
-        let message = format!(
-            "the log begins at lsn {}, but records from lsn {start} on are still needed",
-            oldest.header.first
-        );
-        return Err(Error::corruption(missing, 0, "wal segment", message));
-    }
-    found.reverse();
-    Ok((found, numbers[..rest].to_vec()))
-}
-
-/// Checks that `next` directly follows `header`.
-fn check_chain(header: &SegmentHeader, next: &SegmentHeader) -> Result<()> {
-    if header.generation + 1 != next.generation {
-        let missing = FileName::Segment(next.generation - 1).to_string();
-        let message = format!("the segment before number {} is missing", next.generation);
-        return Err(Error::corruption(missing, 0, "wal segment", message));
-    }
-    if header.first > next.end_before && !is_empty(header, next) {
-        let file = FileName::Segment(next.generation).to_string();
-        let message = format!(
-            "the previous segment begins at lsn {}, but this header says that it ends at {}",
-            header.first, next.end_before
-        );
-        return Err(Error::corruption(file, 0, crate::format::WHAT_HEADER, message));
-    }
-    Ok(())
-}
-
-/// Whether no record of a segment was kept: `next` then continues the same segment that it
-/// continued.
-fn is_empty(header: &SegmentHeader, next: &SegmentHeader) -> bool {
-    next.end_before == header.end_before
 }
