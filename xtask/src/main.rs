@@ -59,7 +59,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   layers     check Cargo.toml files against layers.toml and docs/dependencies.md
   modules    [CRATE ...]  print circles of modules with their imports, check modules.toml
   tidy       check house rules on source and documents
-  subjects   check the subjects of commits that main does not have
+  subjects   check the first lines of commit messages
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=  compare engines
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
