@@ -88,12 +88,6 @@ typedef struct frondb_db frondb_db;
 typedef struct frondb_error frondb_error;
 
 /**
- * Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
- * with frondb_figures_free().
- */
-typedef struct frondb_figures frondb_figures;
-
-/**
  * A list of files. Free it with frondb_files_free().
  */
 typedef struct frondb_files frondb_files;
@@ -125,6 +119,12 @@ typedef struct frondb_output frondb_output;
  * freed.
  */
 typedef struct frondb_snapshot frondb_snapshot;
+
+/**
+ * Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
+ * with frondb_stats_free().
+ */
+typedef struct frondb_stats frondb_stats;
 
 /**
  * A list of transactions. Free it with frondb_transactions_free().
@@ -1516,7 +1516,7 @@ frondb_error *frondb_db_run_one(frondb_db *db, bool idle, bool *did);
  *
  * Threads: any.
  */
-frondb_error *frondb_db_stats(frondb_db *db, frondb_figures **stats);
+frondb_error *frondb_db_stats(frondb_db *db, frondb_stats **stats);
 
 /**
  * What recovery found when the database was opened: `created`, `records`, `log_bytes`,
@@ -1525,7 +1525,7 @@ frondb_error *frondb_db_stats(frondb_db *db, frondb_figures **stats);
  *
  * Threads: any.
  */
-frondb_error *frondb_db_recovery(frondb_db *db, frondb_figures **recovery);
+frondb_error *frondb_db_recovery(frondb_db *db, frondb_stats **recovery);
 
 /**
  * Frees the handle of a tree, not the tree; NULL is ignored.
@@ -1709,7 +1709,7 @@ frondb_error *frondb_tree_split_keys(frondb_tree *tree, size_t parts, frondb_lis
  *
  * Errors: FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
  */
-frondb_error *frondb_tree_stats(frondb_tree *tree, frondb_figures **stats);
+frondb_error *frondb_tree_stats(frondb_tree *tree, frondb_stats **stats);
 
 /**
  * Puts the smallest key above all keys that begin with `prefix` into a buffer: the `hi` of a
@@ -2700,47 +2700,43 @@ frondb_error *frondb_files_get(frondb_files *files, size_t at, frondb_file_info 
 frondb_kind frondb_files_free(frondb_files *files);
 
 /**
- * The number of figures; 0 for a pointer that is no frondb_figures.
+ * How many numbers there are; 0 for a pointer that is no frondb_stats.
  *
  * Threads: any.
  */
-size_t frondb_figures_count(frondb_figures *figures);
+size_t frondb_stats_count(frondb_stats *stats);
 
 /**
- * Figure `at`, from 0. `name` and `value` may be NULL. The name is valid until the figures are
- * freed.
+ * Number `at`, from 0. `name` and `value` may be NULL. The name is valid until `stats` is freed.
  *
  * Threads: any.
  *
- * Errors: FRONDB_INVALID beyond the last figure.
+ * Errors: FRONDB_INVALID beyond the last number.
  */
-frondb_error *frondb_figures_get(frondb_figures *figures,
-                                 size_t at,
-                                 const char **name,
-                                 uint64_t *value);
+frondb_error *frondb_stats_get(frondb_stats *stats, size_t at, const char **name, uint64_t *value);
 
 /**
- * The figure of this name.
+ * The number of this name.
  *
  * Threads: any.
  *
  * Errors: FRONDB_NOT_FOUND if there is none.
  */
-frondb_error *frondb_figures_find(frondb_figures *figures, const char *name, uint64_t *value);
+frondb_error *frondb_stats_find(frondb_stats *stats, const char *name, uint64_t *value);
 
 /**
- * All figures as readable text; never NULL, valid until the figures are freed.
+ * All numbers as readable text; never NULL, valid until `stats` is freed.
  *
  * Threads: any.
  */
-const char *frondb_figures_page(frondb_figures *figures);
+const char *frondb_stats_text(frondb_stats *stats);
 
 /**
- * Frees figures; NULL is ignored.
+ * Frees the numbers; NULL is ignored.
  *
- * Threads: any; the last call with these figures.
+ * Threads: any; the last call with this object.
  */
-frondb_kind frondb_figures_free(frondb_figures *figures);
+frondb_kind frondb_stats_free(frondb_stats *stats);
 
 /**
  * The number of strings; 0 for a pointer that is no list.
@@ -2779,7 +2775,7 @@ frondb_kind frondb_list_free(frondb_list *list);
 frondb_error *frondb_db_verify(frondb_db *db,
                                frondb_progress progress,
                                void *user_data,
-                               frondb_figures **counts,
+                               frondb_stats **counts,
                                frondb_list **faults);
 
 /**
@@ -2792,7 +2788,7 @@ frondb_error *frondb_db_verify(frondb_db *db,
 frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  frondb_progress progress,
                                  void *user_data,
-                                 frondb_figures **counts,
+                                 frondb_stats **counts,
                                  frondb_list **faults);
 
 /**
@@ -2828,7 +2824,7 @@ frondb_error *frondb_salvage(const char *from,
                              bool uncertain,
                              frondb_progress progress,
                              void *user_data,
-                             frondb_figures **counts,
+                             frondb_stats **counts,
                              frondb_list **losses);
 
 /**
@@ -2938,7 +2934,7 @@ frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
 frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_progress progress,
                                  void *user_data,
-                                 frondb_figures **report);
+                                 frondb_stats **report);
 
 /**
  * Puts a key that was given twice into a buffer, and the number of its tree (see

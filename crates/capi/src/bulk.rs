@@ -12,9 +12,9 @@ use crate::buffer::{fill, frondb_buffer, to_fill};
 use crate::call::{call, create, free};
 use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
-use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
 use crate::slice::{Text, cleared, frondb_slice, out};
+use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
@@ -186,7 +186,7 @@ pub extern "C" fn frondb_bulk_finish(
     bulk: *mut frondb_bulk,
     progress: frondb_progress,
     user_data: *mut c_void,
-    report: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    report: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
         let report = cleared(report);
@@ -198,13 +198,13 @@ pub extern "C" fn frondb_bulk_finish(
         if report.is_none() {
             return Ok(());
         }
-        let figures = vec![
+        let stats = vec![
             ("entries", done.entries),
             ("duplicates", done.duplicates),
             ("raw_bytes", done.raw_bytes),
             ("sorted_runs", done.sorted_runs),
         ];
-        figures::give(report, figures, None)
+        stats::give(report, stats, None)
     })
 }
 

@@ -8,7 +8,6 @@ use frondb::{Batch, Db, Error, Options, Result, SyncMode, TransactionOptions, Tr
 use crate::batch::{durability, frondb_batch, frondb_durability};
 use crate::call::{call, call_or, create, free};
 use crate::error::{frondb_error, frondb_kind};
-use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
 use crate::list::{self, frondb_list};
 use crate::options::{
@@ -17,6 +16,7 @@ use crate::options::{
 };
 use crate::slice::{Array, Text, cleared, out, out_flag};
 use crate::snapshot::frondb_snapshot;
+use crate::stats::{self, frondb_stats};
 use crate::transaction::{TransactionObject, frondb_txn, frondb_txn_options};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
@@ -457,12 +457,12 @@ pub extern "C" fn frondb_db_run_one(
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_stats(
     db: *mut frondb_db,
-    stats: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    stats: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
         let stats = cleared(stats);
         let found = handle::shared::<Db>(db)?.stats();
-        figures::give(stats, found.figures(), Some(found.to_string()))
+        stats::give(stats, found.figures(), Some(found.to_string()))
     })
 }
 
@@ -474,7 +474,7 @@ pub extern "C" fn frondb_db_stats(
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_recovery(
     db: *mut frondb_db,
-    recovery: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    recovery: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
         let recovery = cleared(recovery);
@@ -494,6 +494,6 @@ pub extern "C" fn frondb_db_recovery(
             page.push_str(tail);
             page.push('\n');
         }
-        figures::give(recovery, list, Some(page))
+        stats::give(recovery, list, Some(page))
     })
 }

@@ -9,11 +9,11 @@ use frondb::{DamagedRange, Db, Options, SalvageReport};
 
 use crate::call::{call, number};
 use crate::error::{c_string, frondb_error};
-use crate::figures::{self, frondb_figures};
 use crate::handle;
 use crate::list::{self, frondb_list};
 use crate::options::{OptionsObject, frondb_options};
 use crate::slice::{Text, cleared};
+use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
 /// Saves what can be read of the database in the directory `from` into a new database in the
@@ -49,7 +49,7 @@ pub extern "C" fn frondb_salvage(
     uncertain: bool,
     progress: frondb_progress,
     user_data: *mut c_void,
-    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
     losses: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     call(|| {
@@ -69,7 +69,7 @@ pub extern "C" fn frondb_salvage(
         let report = Db::salvage(from.path()?, to.path()?, &options, uncertain, &mut report)?;
         let sentences = sentences(&report);
         if counts.is_some() {
-            figures::give(counts, figures_of(&report, sentences.len()), None)?;
+            stats::give(counts, counts_of(&report, sentences.len()), None)?;
         }
         if losses.is_some() {
             list::give(losses, sentences)?;
@@ -78,7 +78,7 @@ pub extern "C" fn frondb_salvage(
     })
 }
 
-fn figures_of(report: &SalvageReport, lost: usize) -> Vec<(&'static str, u64)> {
+fn counts_of(report: &SalvageReport, lost: usize) -> Vec<(&'static str, u64)> {
     let saved = report.trees.iter().filter(|tree| tree.saved_as.is_some()).count();
     vec![
         ("trees", number(saved)),

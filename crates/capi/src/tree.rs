@@ -7,13 +7,13 @@ use frondb::{Error, Snapshot, Tree};
 use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};
 use crate::call::{call, free};
 use crate::error::{frondb_error, frondb_kind};
-use crate::figures::{self, frondb_figures};
 use crate::handle::{self, object};
 use crate::list::{self, frondb_list};
 use crate::slice::{
     OutBytes, OutSlices, Slices, cleared, frondb_slice, optional_bytes, out, out_flag,
 };
 use crate::snapshot::frondb_snapshot;
+use crate::stats::{self, frondb_stats};
 
 /// A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
 pub struct frondb_tree {
@@ -361,12 +361,12 @@ pub extern "C" fn frondb_tree_split_keys(
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_stats(
     tree: *mut frondb_tree,
-    stats: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    stats: Option<&mut MaybeUninit<*mut frondb_stats>>,
 ) -> *mut frondb_error {
     call(|| {
         let stats = cleared(stats);
         let found = handle::shared::<Tree>(tree)?.stats()?;
-        figures::give(stats, found.figures(), Some(found.to_string()))
+        stats::give(stats, found.figures(), Some(found.to_string()))
     })
 }
 

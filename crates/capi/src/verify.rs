@@ -9,10 +9,10 @@ use frondb::{Db, Result, Tree, VerifyReport};
 use crate::call::{call, number};
 use crate::db::frondb_db;
 use crate::error::{c_string, frondb_error};
-use crate::figures::{self, frondb_figures};
 use crate::handle;
 use crate::list::{self, frondb_list};
 use crate::slice::cleared;
+use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 
 /// Receives the progress of a verification: the tree's name (valid during the call), the bytes
@@ -25,7 +25,7 @@ pub type frondb_progress = Option<
 
 /// Runs a verification and returns its report to C.
 fn verified(
-    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
     verify: impl FnOnce() -> Result<VerifyReport>,
 ) -> *mut frondb_error {
@@ -37,7 +37,7 @@ fn verified(
 
 fn give(
     report: VerifyReport,
-    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> Result<()> {
     let found = vec![
@@ -52,7 +52,7 @@ fn give(
         list::give(faults, report.faults.iter().map(ToString::to_string))?;
     }
     if counts.is_some() {
-        figures::give(counts, found, None)?;
+        stats::give(counts, found, None)?;
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ pub extern "C" fn frondb_db_verify(
     db: *mut frondb_db,
     progress: frondb_progress,
     user_data: *mut c_void,
-    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     verified(counts, faults, || {
@@ -96,7 +96,7 @@ pub extern "C" fn frondb_tree_verify(
     tree: *mut frondb_tree,
     progress: frondb_progress,
     user_data: *mut c_void,
-    counts: Option<&mut MaybeUninit<*mut frondb_figures>>,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
     faults: Option<&mut MaybeUninit<*mut frondb_list>>,
 ) -> *mut frondb_error {
     verified(counts, faults, || {

@@ -29,7 +29,7 @@ const SOURCES: [&str; 26] = [
     "deadlock",
     "transactions",
     "files",
-    "figures",
+    "stats",
     "list",
     "verify",
     "salvage",

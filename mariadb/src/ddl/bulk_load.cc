@@ -25,10 +25,10 @@ Error Load::put(frondb_tree *tree, std::string_view key, std::string_view value)
 
 Error Load::finish(frondb_progress progress, void *user_data, bool *has_duplicates) {
   uint64_t duplicates;
-  Figures report;
+  Stats report;
   if (Error error = frondb_bulk_writer_finish(writer_.take())) return error;
   if (Error error = frondb_bulk_finish(bulk_.get(), progress, user_data, report.out())) return error;
-  if (Error error = frondb_figures_find(report.get(), "duplicates", &duplicates)) return error;
+  if (Error error = frondb_stats_find(report.get(), "duplicates", &duplicates)) return error;
   *has_duplicates = duplicates > 0;
   return {};
 }

@@ -101,7 +101,7 @@ using Locks = ListOf<frondb_lock_info, frondb_locks, frondb_locks_free, frondb_l
 using Transactions = ListOf<frondb_transaction_info, frondb_transactions, frondb_transactions_free,
                             frondb_transactions_count, frondb_transactions_get>;
 using Files = ListOf<frondb_file_info, frondb_files, frondb_files_free, frondb_files_count, frondb_files_get>;
-using Figures = Handle<frondb_figures, frondb_figures_free>;
+using Stats = Handle<frondb_stats, frondb_stats_free>;
 
 inline frondb_slice slice(std::string_view bytes) {
   return {reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()};

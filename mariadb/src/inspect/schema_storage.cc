@@ -59,11 +59,11 @@ Error index_names(std::map<std::string, IndexName> *names) {
 }
 
 /** Reads a tree's statistics; `found` is false if the tree was dropped meanwhile. */
-Error tree_statistics(const std::string &name, uint64_t *id, Figures *figures, bool *found) {
+Error tree_statistics(const std::string &name, uint64_t *id, Stats *stats, bool *found) {
   Tree tree;
   Error error = open_tree(name, &tree);
   if (!error) error = frondb_tree_id(tree.get(), id);
-  if (!error) error = frondb_tree_stats(tree.get(), figures->out());
+  if (!error) error = frondb_tree_stats(tree.get(), stats->out());
   *found = !error;
   if (error && error.kind() == FRONDB_NOT_FOUND) return {};
   return error;
@@ -71,9 +71,9 @@ Error tree_statistics(const std::string &name, uint64_t *id, Figures *figures, b
 
 Error store_tree(MYSQL_THD thd, TABLE *table, const std::string &tree, const IndexName *name, bool *failed) {
   uint64_t id;
-  Figures figures;
+  Stats stats;
   bool found;
-  if (Error error = tree_statistics(tree, &id, &figures, &found)) return error;
+  if (Error error = tree_statistics(tree, &id, &stats, &found)) return error;
   if (!found) return {};
   SchemaRow row(thd, table);
   if (name)
@@ -81,9 +81,9 @@ Error store_tree(MYSQL_THD thd, TABLE *table, const std::string &tree, const Ind
   else
     row.null().null().null().null();
   row.number(id).text(tree);
-  for (const char *figure : TREE_STATISTICS) {
+  for (const char *statistic : TREE_STATISTICS) {
     uint64_t value;
-    if (Error error = frondb_figures_find(figures.get(), figure, &value)) return error;
+    if (Error error = frondb_stats_find(stats.get(), statistic, &value)) return error;
     row.number(value);
   }
   *failed = row.store();

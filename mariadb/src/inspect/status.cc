@@ -33,11 +33,11 @@ T *keep(MYSQL_THD thd, const T *from, size_t count) {
 }
 
 /** Fills the array that the server reads after this call; everything is in the statement's memory. */
-bool fill(MYSQL_THD thd, frondb_figures *figures, st_mysql_show_var *to) {
-  for (size_t i = 0; i < frondb_figures_count(figures); i++) {
+bool fill(MYSQL_THD thd, frondb_stats *stats, st_mysql_show_var *to) {
+  for (size_t i = 0; i < frondb_stats_count(stats); i++) {
     const char *name;
     uint64_t value;
-    if (Error error = frondb_figures_get(figures, i, &name, &value)) return false;
+    if (Error error = frondb_stats_get(stats, i, &name, &value)) return false;
     longlong number = longlong(value);
     to[i] = {keep(thd, name, strlen(name) + 1), keep(thd, &number, 1), SHOW_ULONGLONG};
     if (!to[i].name || !to[i].value) return false;
@@ -45,21 +45,21 @@ bool fill(MYSQL_THD thd, frondb_figures *figures, st_mysql_show_var *to) {
   return true;
 }
 
-int show_figures(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *,
-                 enum enum_var_type) {
+int show_statistics(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *,
+                    enum enum_var_type) {
   static st_mysql_show_var none[] = {{nullptr, nullptr, SHOW_UNDEF}};
   variable->type = SHOW_ARRAY;
   variable->value = none;
-  Figures figures;
+  Stats stats;
   if (!db()) return 0;
-  if (Error error = frondb_db_stats(db(), figures.out())) return 0;  // The database was closed meanwhile.
-  size_t count = frondb_figures_count(figures.get());
+  if (Error error = frondb_db_stats(db(), stats.out())) return 0;  // The database was closed meanwhile.
+  size_t count = frondb_stats_count(stats.get());
   size_t bytes = (count + 1) * sizeof(st_mysql_show_var);
   auto array = static_cast<st_mysql_show_var *>(thd_alloc(thd, bytes));
   if (!array) return 0;
   memset(array, 0, bytes);
   array[count] = none[0];
-  if (fill(thd, figures.get(), array)) variable->value = reinterpret_cast<char *>(array);
+  if (fill(thd, stats.get(), array)) variable->value = reinterpret_cast<char *>(array);
   return 0;
 }
 
@@ -95,10 +95,10 @@ std::string name_of(uint64_t transaction, const std::map<uint64_t, Owner> &owner
   return name + ")";
 }
 
-Error add_figures(frondb_error *(*of)(frondb_db *, frondb_figures **), std::string *page) {
-  Figures figures;
-  if (Error error = of(db(), figures.out())) return error;
-  *page += frondb_figures_page(figures.get());
+Error add_statistics(frondb_error *(*of)(frondb_db *, frondb_stats **), std::string *page) {
+  Stats stats;
+  if (Error error = of(db(), stats.out())) return error;
+  *page += frondb_stats_text(stats.get());
   return {};
 }
 
@@ -156,9 +156,9 @@ Error make_page(std::string *page) {
   std::map<uint64_t, Owner> all = owners();
   *page += "FronDB " FRONDB_VERSION "\n";
   *page += heading("Statistics since the start (docs/operating/status.md)");
-  if (Error error = add_figures(frondb_db_stats, page)) return error;
+  if (Error error = add_statistics(frondb_db_stats, page)) return error;
   *page += heading("What the last start recovered");
-  if (Error error = add_figures(frondb_db_recovery, page)) return error;
+  if (Error error = add_statistics(frondb_db_recovery, page)) return error;
   *page += heading("Latest deadlock");
   if (Error error = add_deadlock(&names, page)) return error;
   *page += heading("Transactions");
@@ -183,7 +183,7 @@ bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat
 }  // namespace
 
 struct st_mysql_show_var status_variables[] = {
-    {"Frondb", reinterpret_cast<char *>(show_figures), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
+    {"Frondb", reinterpret_cast<char *>(show_statistics), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
 
 namespace {
 

@@ -154,12 +154,12 @@ int Share::measure_lengths(Lengths *found) {
     if (Error error = frondb_tree_estimate(indexes[i].tree.get(), {}, nullptr, &estimate)) return ha_error(error);
     (i == 0 ? sum.data : sum.indexes) += estimate.disk_bytes;
   }
-  Figures figures;
+  Stats stats;
   uint64_t messages = 0, raw = 0, disk = 0;
-  if (Error error = frondb_tree_stats(indexes[0].tree.get(), figures.out())) return ha_error(error);
-  Error errors[] = {frondb_figures_find(figures.get(), "entries", &messages),
-                    frondb_figures_find(figures.get(), "raw_bytes", &raw),
-                    frondb_figures_find(figures.get(), "disk_bytes", &disk)};
+  if (Error error = frondb_tree_stats(indexes[0].tree.get(), stats.out())) return ha_error(error);
+  Error errors[] = {frondb_stats_find(stats.get(), "entries", &messages),
+                    frondb_stats_find(stats.get(), "raw_bytes", &raw),
+                    frondb_stats_find(stats.get(), "disk_bytes", &disk)};
   for (const Error &error : errors)
     if (error) return ha_error(error);
   uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));

@@ -60,7 +60,7 @@ Error settle(const XidName &name, bool is_commit) {
 
 /** Updates a count; an error becomes a warning, since the statement itself has succeeded. */
 template <typename Work>
-void figure(Work work) noexcept {
+void statistic(Work work) noexcept {
   try {
     if (Error error = work())
       sql_print_warning("FronDB: cannot correct the row count of a table, so its estimate is off: %s", error.message());
@@ -84,7 +84,7 @@ void note_open_count(uint64_t table, const std::shared_ptr<RowCount> &count) {
 }
 
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) {
-  figure([&] {
+  statistic([&] {
     std::string bytes;
     counts.each([&](uint64_t table, int64_t rows) {
       append_big_endian(table, &bytes);
@@ -95,11 +95,11 @@ void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) 
 }
 
 void forget_prepared_counts(const XidName &name) {
-  figure([&] { return settle(name, true); });
+  statistic([&] { return settle(name, true); });
 }
 
 void settle_prepared_counts(const XidName &name, bool is_commit) {
-  figure([&] { return settle(name, is_commit); });
+  statistic([&] { return settle(name, is_commit); });
 }
 
 }  // namespace fron

@@ -49,8 +49,8 @@ static void wrong_types(frondb_db *db, frondb_tree *tree) {
     FAILS(FRONDB_INVALID, frondb_list_get(wrong, 0, &slice));
     FAILS(FRONDB_INVALID, frondb_options_set_create(wrong, true));
     FAILS(FRONDB_INVALID, frondb_tuple_add_null(wrong, false));
-    CHECK(frondb_list_count(wrong) == 0 && frondb_figures_count(wrong) == 0);
-    CHECK(frondb_figures_page(wrong)[0] == 0);
+    CHECK(frondb_list_count(wrong) == 0 && frondb_stats_count(wrong) == 0);
+    CHECK(frondb_stats_text(wrong)[0] == 0);
     CHECK(frondb_transactions_count(wrong) == 0);
     CHECK(frondb_locks_count(wrong) == 0 && !frondb_db_is_settled(wrong));
     CHECK(frondb_buffer_value(wrong).len == 0 && frondb_tuple_key(wrong).len == 0);
@@ -145,11 +145,11 @@ static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
                                   (frondb_cursor **)&place));
   CLEARS_HANDLE(frondb_txn_commit_in_order(NULL, (frondb_committing **)&place));
   CLEARS_HANDLE(frondb_tree_cursor(NULL, key, NULL, NULL, (frondb_cursor **)&place));
-  CLEARS_HANDLE(frondb_tree_stats(NULL, (frondb_figures **)&place));
-  CLEARS_HANDLE(frondb_tree_verify(NULL, NULL, NULL, (frondb_figures **)&place, NULL));
+  CLEARS_HANDLE(frondb_tree_stats(NULL, (frondb_stats **)&place));
+  CLEARS_HANDLE(frondb_tree_verify(NULL, NULL, NULL, (frondb_stats **)&place, NULL));
   CLEARS_HANDLE(frondb_db_verify(NULL, NULL, NULL, NULL, (frondb_list **)&place));
-  CLEARS_HANDLE(frondb_db_stats(NULL, (frondb_figures **)&place));
-  CLEARS_HANDLE(frondb_db_recovery(NULL, (frondb_figures **)&place));
+  CLEARS_HANDLE(frondb_db_stats(NULL, (frondb_stats **)&place));
+  CLEARS_HANDLE(frondb_db_recovery(NULL, (frondb_stats **)&place));
   CLEARS_HANDLE(frondb_db_list_trees(NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_prepared(NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_locks(NULL, (frondb_locks **)&place));

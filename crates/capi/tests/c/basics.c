@@ -250,8 +250,8 @@ static int stop(void *user_data, const char *tree, uint64_t done_bytes, uint64_t
   return 1;
 }
 
-static void figures(frondb_db *db) {
-  frondb_figures *stats;
+static void stats(frondb_db *db) {
+  frondb_stats *stats;
   frondb_list *faults;
   frondb_tree *tree;
   const char *name;
@@ -265,29 +265,29 @@ static void figures(frondb_db *db) {
   CHECK(frondb_db_is_settled(db));
   while (did) OK(frondb_db_run_one(db, true, &did));
   OK(frondb_db_stats(db, &stats));
-  CHECK(frondb_figures_count(stats) > 30);
-  OK(frondb_figures_find(stats, "trees", &trees_open));
+  CHECK(frondb_stats_count(stats) > 30);
+  OK(frondb_stats_find(stats, "trees", &trees_open));
   CHECK(trees_open == 3);
-  FAILS(FRONDB_NOT_FOUND, frondb_figures_find(stats, "no such", &value));
-  for (i = 0; i < frondb_figures_count(stats); i++) {
-    OK(frondb_figures_get(stats, i, &name, &value));
+  FAILS(FRONDB_NOT_FOUND, frondb_stats_find(stats, "no such", &value));
+  for (i = 0; i < frondb_stats_count(stats); i++) {
+    OK(frondb_stats_get(stats, i, &name, &value));
     if (strcmp(name, "trees") == 0) CHECK(value == trees_open);
   }
-  FAILS(FRONDB_INVALID, frondb_figures_get(stats, i, &name, NULL));
-  CHECK(strstr(frondb_figures_page(stats), "memory_total") != NULL);
-  CHECK(frondb_figures_free(stats) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_stats_get(stats, i, &name, NULL));
+  CHECK(strstr(frondb_stats_text(stats), "memory_total") != NULL);
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
 
   OK(frondb_db_open_tree(db, "rows", &tree));
   OK(frondb_tree_stats(tree, &stats));
-  OK(frondb_figures_find(stats, "entries", &value));
+  OK(frondb_stats_find(stats, "entries", &value));
   CHECK(value > 0);
-  CHECK(frondb_figures_free(stats) == FRONDB_OK);
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
 
   OK(frondb_db_verify(db, seen, &calls, &stats, &faults));
   CHECK(calls > 0 && frondb_list_count(faults) == 0);
-  OK(frondb_figures_find(stats, "runs", &value));
+  OK(frondb_stats_find(stats, "runs", &value));
   CHECK(value > 0);
-  CHECK(frondb_figures_free(stats) == FRONDB_OK && frondb_list_free(faults) == FRONDB_OK);
+  CHECK(frondb_stats_free(stats) == FRONDB_OK && frondb_list_free(faults) == FRONDB_OK);
   OK(frondb_tree_verify(tree, NULL, NULL, NULL, NULL));
   FAILS(FRONDB_CANCELLED, frondb_tree_verify(tree, stop, NULL, NULL, NULL));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
@@ -333,7 +333,7 @@ static void tuples(void) {
 int main(int argc, char **argv) {
   frondb_db *db;
   frondb_tree *tree;
-  frondb_figures *recovery;
+  frondb_stats *recovery;
   uint64_t created, replayed;
   CHECK(argc == 2);
   CHECK(strcmp(frondb_version(), FRONDB_VERSION) == 0);
@@ -342,7 +342,7 @@ int main(int argc, char **argv) {
   trees(db);
   keys(db);
   batches(db);
-  figures(db);
+  stats(db);
   tuples();
   OK(frondb_db_open_tree(db, "rows", &tree));
   PUT(tree, "kept", "by the log");
@@ -351,10 +351,10 @@ int main(int argc, char **argv) {
   CHECK(frondb_db_free(db) == FRONDB_OK);
   db = open_small(argv[1], NULL);
   OK(frondb_db_recovery(db, &recovery));
-  OK(frondb_figures_find(recovery, "created", &created));
-  OK(frondb_figures_find(recovery, "records", &replayed));
-  CHECK(created == 0 && replayed > 0 && frondb_figures_page(recovery)[0] != 0);
-  CHECK(frondb_figures_free(recovery) == FRONDB_OK);
+  OK(frondb_stats_find(recovery, "created", &created));
+  OK(frondb_stats_find(recovery, "records", &replayed));
+  CHECK(created == 0 && replayed > 0 && frondb_stats_text(recovery)[0] != 0);
+  CHECK(frondb_stats_free(recovery) == FRONDB_OK);
   OK(frondb_db_open_tree(db, "rows", &tree));
   CHECK(has(tree, "kept", "by the log"));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   frondb_db *db;
   frondb_bulk *bulk;
   frondb_bulk_writer *writers[2];
-  frondb_figures *report;
+  frondb_stats *report;
   frondb_cursor *cursor;
   frondb_rows rows;
   frondb_snapshot *snapshot;
@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
   }
   for (i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
   OK(frondb_bulk_finish(bulk, stop, &answer, &report));
-  OK(frondb_figures_find(report, "entries", &entries));
-  CHECK(entries == ROWS && frondb_figures_free(report) == FRONDB_OK);
+  OK(frondb_stats_find(report, "entries", &entries));
+  CHECK(entries == ROWS && frondb_stats_free(report) == FRONDB_OK);
   FAILS(FRONDB_INVALID, frondb_bulk_finish(bulk, NULL, NULL, NULL));
   FAILS(FRONDB_INVALID, frondb_bulk_writer_finish(writers[0]));
   CHECK(frondb_bulk_free(bulk) == FRONDB_OK);

@@ -37,7 +37,7 @@ static int stop(void *user_data, const char *tree, uint64_t done, uint64_t to_do
 /* Salvage saves all but one key range. */
 static void salvage(const char *from) {
   char to[4096], stopped[4096];
-  frondb_figures *counts;
+  frondb_stats *counts;
   frondb_list *losses;
   frondb_slice loss;
   frondb_db *db;
@@ -53,13 +53,13 @@ static void salvage(const char *from) {
   FAILS(FRONDB_CANCELLED, frondb_salvage(from, stopped, NULL, false, stop, NULL, NULL, NULL));
   OK(frondb_salvage(from, to, NULL, false, count_calls, &calls, &counts, &losses));
   CHECK(calls > 0);
-  OK(frondb_figures_find(counts, "rows", &saved));
-  OK(frondb_figures_find(counts, "lost", &lost));
+  OK(frondb_stats_find(counts, "rows", &saved));
+  OK(frondb_stats_find(counts, "lost", &lost));
   CHECK(lost == 1 && frondb_list_count(losses) == 1);
   OK(frondb_list_get(losses, 0, &loss));
   CHECK(strstr((const char *)loss.data, "tree t: keys from 0x") != NULL);
   CHECK(strstr((const char *)loss.data, DATA_FILE) != NULL);
-  CHECK(frondb_list_free(losses) == FRONDB_OK && frondb_figures_free(counts) == FRONDB_OK);
+  CHECK(frondb_list_free(losses) == FRONDB_OK && frondb_stats_free(counts) == FRONDB_OK);
   db = open_small(to, NULL);
   OK(frondb_db_open_tree(db, "t", &tree));
   OK(frondb_tree_cursor(tree, frondb_bytes(NULL, 0), NULL, NULL, &cursor));

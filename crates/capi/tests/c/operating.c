@@ -63,12 +63,12 @@ static void files(frondb_db *db) {
 }
 
 /* The present value of a statistic. */
-static uint64_t figure(frondb_db *db, const char *name) {
-  frondb_figures *stats;
+static uint64_t stat(frondb_db *db, const char *name) {
+  frondb_stats *stats;
   uint64_t value;
   OK(frondb_db_stats(db, &stats));
-  OK(frondb_figures_find(stats, name, &value));
-  CHECK(frondb_figures_free(stats) == FRONDB_OK);
+  OK(frondb_stats_find(stats, name, &value));
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
   return value;
 }
 
@@ -89,21 +89,21 @@ static void limits(const char *path) {
   FAILS(FRONDB_INVALID, frondb_db_set_checkpoint_millis(db, UINT64_MAX));
   OK(frondb_db_set_background_bytes_per_second(db, 0));
   FAILS(FRONDB_INVALID, frondb_db_set_memory_bytes(db, 1 << 20));
-  CHECK(figure(db, "memory_total") == 32 << 20);
+  CHECK(stat(db, "memory_total") == 32 << 20);
   OK(frondb_db_set_memory_bytes(db, 16 << 20));
-  CHECK(figure(db, "memory_total") == 16 << 20);
-  uint64_t alone = figure(db, "memory_used");
+  CHECK(stat(db, "memory_total") == 16 << 20);
+  uint64_t alone = stat(db, "memory_used");
   OK(frondb_db_set_outside_memory_bytes(db, 300000));
-  CHECK(figure(db, "memory_used") == alone + 300000);
+  CHECK(stat(db, "memory_used") == alone + 300000);
   OK(frondb_db_set_outside_memory_bytes(db, UINT64_MAX));
-  CHECK(figure(db, "memory_used") == alone + (1 << 20));
+  CHECK(stat(db, "memory_used") == alone + (1 << 20));
   OK(frondb_db_set_outside_memory_bytes(db, 0));
   OK(frondb_db_set_memory_bytes(db, 0));
-  CHECK(figure(db, "memory_total") >= 16 << 20 && figure(db, "memory_total") != 16 << 20);
+  CHECK(stat(db, "memory_total") >= 16 << 20 && stat(db, "memory_total") != 16 << 20);
   /* A checkpoint happens soon after the period; if not, the test's time limit ends the loop. */
   OK(frondb_db_set_checkpoint_millis(db, 1));
   PUT(tree, "key", "value");
-  while (figure(db, "checkpoints") == 0)
+  while (stat(db, "checkpoints") == 0)
     ;
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   close_all(db);

@@ -1,0 +1,114 @@
+//! Named numbers: the statistics of a database or tree, and the results of a recovery,
+//! verification, salvage or bulk load. They are read by name, so that new ones need no change of
+//! the interface.
+
+use std::mem::MaybeUninit;
+
+use std::ffi::{CString, c_char};
+
+use frondb::{Error, ErrorKind, Result};
+
+use crate::call::{call, call_or, free};
+use crate::error::{c_string, frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::{Text, out, out_handle};
+
+/// Names with numbers, as of one moment; docs/operating/status.md lists the statistics. Free it
+/// with frondb_stats_free().
+pub struct frondb_stats {
+    _private: [u8; 0],
+}
+
+object!(frondb_stats, Stats, Stats);
+
+/// The numbers with their names, and a text that shows them.
+pub struct Stats {
+    values: Vec<(CString, u64)>,
+    text: CString,
+}
+
+/// Returns named numbers to C with their text; without one, the text is a list of the numbers.
+pub(crate) fn give(
+    place: Option<&mut MaybeUninit<*mut frondb_stats>>,
+    values: Vec<(&'static str, u64)>,
+    text: Option<String>,
+) -> Result<()> {
+    let place = out_handle(place)?;
+    let list = || values.iter().map(|(name, value)| format!("{name:<24} {value}\n")).collect();
+    let text = c_string(&text.unwrap_or_else(list));
+    let values = values.into_iter().map(|(name, value)| (c_string(name), value)).collect();
+    place.write(handle::insert(Stats { values, text })?);
+    Ok(())
+}
+
+/// How many numbers there are; 0 for a pointer that is no frondb_stats.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_stats_count(stats: *mut frondb_stats) -> usize {
+    call_or(0, || Ok(handle::shared::<Stats>(stats)?.values.len()))
+}
+
+/// Number `at`, from 0. `name` and `value` may be NULL. The name is valid until `stats` is freed.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID beyond the last number.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_stats_get(
+    stats: *mut frondb_stats,
+    at: usize,
+    name: Option<&mut MaybeUninit<*const c_char>>,
+    value: Option<&mut MaybeUninit<u64>>,
+) -> *mut frondb_error {
+    call(|| {
+        let stats = handle::shared::<Stats>(stats)?;
+        let found = stats.values.get(at).ok_or_else(|| {
+            Error::invalid(format!("there is no number {at} of {}", stats.values.len()))
+        })?;
+        if let Some(name) = name {
+            name.write(found.0.as_ptr());
+        }
+        if let Some(value) = value {
+            value.write(found.1);
+        }
+        Ok(())
+    })
+}
+
+/// The number of this name.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NOT_FOUND if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_stats_find(
+    stats: *mut frondb_stats,
+    name: Text,
+    value: Option<&mut MaybeUninit<u64>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (stats, place) = (handle::shared::<Stats>(stats)?, out(value)?);
+        let name = name.str("name of the statistic")?;
+        let found = stats.values.iter().find(|(known, _)| known.to_bytes() == name.as_bytes());
+        let missing = || Error::new(ErrorKind::NotFound, format!("there is no statistic {name:?}"));
+        place.write(found.ok_or_else(missing)?.1);
+        Ok(())
+    })
+}
+
+/// All numbers as readable text; never NULL, valid until `stats` is freed.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_stats_text(stats: *mut frondb_stats) -> *const c_char {
+    call_or(c"".as_ptr(), || Ok(handle::shared::<Stats>(stats)?.text.as_ptr()))
+}
+
+/// Frees the numbers; NULL is ignored.
+///
+/// Threads: any; the last call with this object.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
+    free::<Stats>(stats)
+}
