@@ -1,7 +1,7 @@
 //! Checks every Cargo.toml against layers.toml, and every external dependency against
 //! docs/dependencies.md.
 //!
-//! The compiler forbids circles of crates. It does not know the direction that we want, so a table
+//! The compiler forbids cycles of crates. It does not know the direction that we want, so a table
 //! gives it: a new edge between crates is a decision that shows in a diff.
 //!
 //! ```text

@@ -10,7 +10,7 @@
 //! | [`command`] | what all commands share: their result and their arguments |
 //! | [`workspace`] | finds the crates and their files |
 //! | [`layers`] | checks every Cargo.toml against layers.toml and docs/dependencies.md |
-//! | [`modules`] | finds circles of modules inside a crate |
+//! | [`modules`] | finds cycles of modules inside a crate |
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
 //! | [`subjects`] | checks the first lines of commit messages |
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
@@ -57,7 +57,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND [NAME=VALUE ...]
   test       format, layers, modules, tidy, lints, all tests; one summary
   layers     check Cargo.toml files against layers.toml and docs/dependencies.md
-  modules    [CRATE ...]  print circles of modules with their imports, check modules.toml
+  modules    [CRATE ...]  print cycles of modules with their imports, check modules.toml
   tidy       check house rules on source and documents
   subjects   check the first lines of commit messages
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=  compare engines

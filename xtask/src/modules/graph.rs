@@ -1,7 +1,7 @@
-//! The import graph of one crate: its units, its circles, and which edges tie a circle.
+//! The import graph of one crate: its units, its cycles, and which edges tie a cycle.
 //!
 //! A unit is what a reader opens as one thing: a Rust file, or a C++ header with its source. A
-//! circle is a strongly connected component of two units or more: each reaches each other one.
+//! cycle is a strongly connected component of two units or more: each reaches each other one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,8 +15,8 @@ pub(super) struct Graph {
     edges: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The names of the units that form a circle, sorted.
-pub(super) type Circle = BTreeSet<String>;
+/// The names of the units that form a cycle, sorted.
+pub(super) type Cycle = BTreeSet<String>;
 
 impl Graph {
     /// Adds an import. A source that includes its own header imports nothing.
@@ -26,26 +26,26 @@ impl Graph {
         }
     }
 
-    /// All circles, the largest first.
-    pub(super) fn circles(&self) -> Vec<Circle> {
-        self.circles_without(None)
+    /// All cycles, the largest first.
+    pub(super) fn cycles(&self) -> Vec<Cycle> {
+        self.cycles_without(None)
     }
 
-    /// The circles that are left when one edge is cut, the largest first.
-    fn circles_without(&self, cut: Option<(&str, &str)>) -> Vec<Circle> {
+    /// The cycles that are left when one edge is cut, the largest first.
+    fn cycles_without(&self, cut: Option<(&str, &str)>) -> Vec<Cycle> {
         let reached: BTreeMap<&str, BTreeSet<&str>> =
             self.edges.keys().map(|unit| (unit.as_str(), self.reach(unit, cut))).collect();
-        let mut circles = BTreeSet::new();
+        let mut cycles = BTreeSet::new();
         for (unit, reach) in &reached {
             let returns = |other: &&&str| reached.get(**other).is_some_and(|r| r.contains(unit));
-            let circle: Circle = reach.iter().filter(returns).map(|it| (*it).to_owned()).collect();
-            if !circle.is_empty() {
-                circles.insert(circle);
+            let cycle: Cycle = reach.iter().filter(returns).map(|it| (*it).to_owned()).collect();
+            if !cycle.is_empty() {
+                cycles.insert(cycle);
             }
         }
-        let mut circles: Vec<Circle> = circles.into_iter().collect();
-        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
-        circles
+        let mut cycles: Vec<Cycle> = cycles.into_iter().collect();
+        cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.len()));
+        cycles
     }
 
     /// The units that `from` reaches over one or more edges.
@@ -62,36 +62,36 @@ impl Graph {
         reached
     }
 
-    /// A circle as text: its size, its edges by unit, and the single edges whose cut shrinks it
+    /// A cycle as text: its size, its edges by unit, and the single edges whose cut shrinks it
     /// most.
-    pub(super) fn describe(&self, crate_name: &str, circle: &Circle) -> String {
-        let mut text = format!("{crate_name}: a circle of {} files\n", circle.len());
-        for unit in circle {
-            let inside: Vec<&str> = self.inside(unit, circle).collect();
+    pub(super) fn describe(&self, crate_name: &str, cycle: &Cycle) -> String {
+        let mut text = format!("{crate_name}: a cycle of {} files\n", cycle.len());
+        for unit in cycle {
+            let inside: Vec<&str> = self.inside(unit, cycle).collect();
             let _ = writeln!(text, "  {unit} -> {}", inside.join(", "));
         }
-        for (left, from, to) in self.best_cuts(circle) {
+        for (left, from, to) in self.best_cuts(cycle) {
             let _ = writeln!(text, "  cut {from} -> {to}: {left} left");
         }
         text
     }
 
-    fn inside<'a>(&'a self, unit: &str, circle: &'a Circle) -> impl Iterator<Item = &'a str> {
+    fn inside<'a>(&'a self, unit: &str, cycle: &'a Cycle) -> impl Iterator<Item = &'a str> {
         let imports = self.edges.get(unit).into_iter().flatten();
-        imports.filter(|to| circle.contains(*to)).map(String::as_str)
+        imports.filter(|to| cycle.contains(*to)).map(String::as_str)
     }
 
-    /// The edges whose cut leaves the smallest circle of these units, with the size that is left.
-    fn best_cuts<'a>(&'a self, circle: &'a Circle) -> Vec<(usize, &'a str, &'a str)> {
+    /// The edges whose cut leaves the smallest cycle of these units, with the size that is left.
+    fn best_cuts<'a>(&'a self, cycle: &'a Cycle) -> Vec<(usize, &'a str, &'a str)> {
         let mut alone = Graph::default();
-        for unit in circle {
-            self.inside(unit, circle).for_each(|to| alone.add(unit, to));
+        for unit in cycle {
+            self.inside(unit, cycle).for_each(|to| alone.add(unit, to));
         }
         let mut cuts = Vec::new();
-        for unit in circle {
-            for to in self.inside(unit, circle) {
-                let left = alone.circles_without(Some((unit, to))).first().map_or(0, Circle::len);
-                if left < circle.len() {
+        for unit in cycle {
+            for to in self.inside(unit, cycle) {
+                let left = alone.cycles_without(Some((unit, to))).first().map_or(0, Cycle::len);
+                if left < cycle.len() {
                     cuts.push((left, unit.as_str(), to));
                 }
             }
@@ -126,28 +126,28 @@ mod tests {
         graph
     }
 
-    fn names(circles: &[Circle]) -> Vec<String> {
-        circles.iter().map(|c| c.iter().map(String::as_str).collect::<String>()).collect()
+    fn names(cycles: &[Cycle]) -> Vec<String> {
+        cycles.iter().map(|c| c.iter().map(String::as_str).collect::<String>()).collect()
     }
 
     #[test]
-    fn a_tree_and_a_diamond_have_no_circle() {
-        assert!(graph("a>b b>c").circles().is_empty());
-        assert!(graph("a>b a>c b>d c>d a>a").circles().is_empty());
+    fn a_tree_and_a_diamond_have_no_cycle() {
+        assert!(graph("a>b b>c").cycles().is_empty());
+        assert!(graph("a>b a>c b>d c>d a>a").cycles().is_empty());
     }
 
     #[test]
-    fn circles_that_only_touch_are_apart_and_the_larger_one_comes_first() {
+    fn cycles_that_only_touch_are_apart_and_the_larger_one_comes_first() {
         let graph = graph("a>b b>a b>c c>d d>e e>c e>f");
-        assert_eq!(names(&graph.circles()), ["cde", "ab"]);
+        assert_eq!(names(&graph.cycles()), ["cde", "ab"]);
     }
 
     #[test]
-    fn a_circle_is_described_with_its_edges_and_the_best_one_to_cut() {
+    fn a_cycle_is_described_with_its_edges_and_the_best_one_to_cut() {
         let graph = graph("a>b b>c c>a c>b a>x x>y");
         assert_eq!(
-            graph.describe("k", &graph.circles()[0]),
-            "k: a circle of 3 files\n  a -> b\n  b -> c\n  c -> a, b\n  \
+            graph.describe("k", &graph.cycles()[0]),
+            "k: a cycle of 3 files\n  a -> b\n  b -> c\n  c -> a, b\n  \
              cut b -> c: 0 left\n  cut a -> b: 2 left\n  cut c -> a: 2 left\n"
         );
     }

@@ -97,7 +97,7 @@ fn literal(text: &str) -> Option<usize> {
     Some(end.map_or(text.len(), |at| prefix.len() + 1 + at + 1))
 }
 
-/// The length of a character literal behind its first quote; none for a lifetime.
+/// The length of a character literal after its first quote; none for a lifetime.
 fn character(body: &str) -> Option<usize> {
     if body.starts_with('\\') {
         return body.get(2..)?.find('\'').map(|at| 2 + at + 1);
@@ -111,7 +111,7 @@ fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut rest = tokens;
     while let [first, behind @ ..] = rest {
         if rest.starts_with(&["#", "[", "cfg"]) && is_for_tests(&rest[..group(&rest[1..]) + 1]) {
-            rest = behind_item(rest);
+            rest = after_item(rest);
         } else {
             kept.push(*first);
             rest = behind;
@@ -144,8 +144,8 @@ fn group(tokens: &[Token<'_>]) -> usize {
     tokens.len()
 }
 
-/// What follows the item that `tokens` begins with: behind its `;`, its `,` or its body.
-fn behind_item<'a, 'b>(tokens: &'b [Token<'a>]) -> &'b [Token<'a>] {
+/// What follows the item that `tokens` begins with: after its `;`, its `,` or its body.
+fn after_item<'a, 'b>(tokens: &'b [Token<'a>]) -> &'b [Token<'a>] {
     let (mut at, mut angles) = (0, 0_usize);
     while at < tokens.len() {
         let before = at.checked_sub(1).map_or("", |at| tokens[at]);

@@ -1,13 +1,13 @@
-//! Circles of modules: files of one crate, or of the plugin, that import each other in a ring.
+//! Cycles of modules: files of one crate, or of the plugin, that import each other in a ring.
 //!
-//! A file in a circle cannot be read, tested or moved without all the others. The compiler forbids
-//! circles of crates and allows circles of modules, so this check builds the import graph of each
-//! crate and fails when a circle has more than three files. `modules.toml` lists the larger circles
+//! A file in a cycle cannot be read, tested or moved without all the others. The compiler forbids
+//! cycles of crates and allows cycles of modules, so this check builds the import graph of each
+//! crate and fails when a cycle has more than three files. `modules.toml` lists the larger cycles
 //! that are left; their sizes may only shrink.
 //!
 //! ```text
 //!   a.rs   use crate::b::B;            modules.toml
-//!   b.rs   use crate::c;       --->    engine = [41]     at most one circle, at most 41 files
+//!   b.rs   use crate::c;       --->    engine = [41]     at most one cycle, at most 41 files
 //!   c.rs   crate::a::f()
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! | [`lexer`] | the tokens of a Rust file, without its comments and its tests |
 //! | [`rust`] | the imports of a crate |
 //! | [`cpp`] | the includes of the plugin |
-//! | [`graph`] | circles, and the edges that tie them |
+//! | [`graph`] | cycles, and the edges that tie them |
 //! | [`ratchet`] | the sizes found against those of modules.toml |
 
 mod cpp;
@@ -29,12 +29,12 @@ use self::graph::Graph;
 use crate::Result;
 use crate::workspace::{files_below, members, read_toml, root};
 
-/// Every circle that modules.toml does not allow, and every entry that is larger than its circle.
+/// Every cycle that modules.toml does not allow, and every entry that is larger than its cycle.
 pub(crate) fn check() -> Result<Vec<String>> {
     Ok(ratchet::check(&table()?, &graphs()?))
 }
 
-/// Prints the circles of the named crates with the imports that tie them, and checks their sizes.
+/// Prints the cycles of the named crates with the imports that tie them, and checks their sizes.
 /// Without names it does this for all crates.
 pub(crate) fn print(names: &[String]) -> Result<Vec<String>> {
     let mut table = table()?;
@@ -47,8 +47,8 @@ pub(crate) fn print(names: &[String]) -> Result<Vec<String>> {
     table.retain(|name, _| is_asked(name));
     graphs.retain(|(name, _)| is_asked(name));
     for (name, graph) in &graphs {
-        for circle in graph.circles() {
-            println!("{}", graph.describe(name, &circle));
+        for cycle in graph.cycles() {
+            println!("{}", graph.describe(name, &cycle));
         }
     }
     Ok(ratchet::check(&table, &graphs))
@@ -75,7 +75,7 @@ fn graphs() -> Result<Vec<(String, Graph)>> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn no_circle_is_larger_than_modules_toml_allows() {
+    fn no_cycle_is_larger_than_modules_toml_allows() {
         let findings = super::check().unwrap();
         assert!(findings.is_empty(), "{}", findings.join("\n"));
     }

@@ -1,16 +1,16 @@
-//! Compares the circles found with modules.toml, whose numbers may only shrink.
+//! Compares the cycles found with modules.toml, whose numbers may only shrink.
 
 use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::graph::{Circle, Graph};
+use super::graph::{Cycle, Graph};
 use crate::Result;
 
-/// The largest circle that needs no entry: a module and two parts of it may know each other.
+/// The largest cycle that needs no entry: a module and two parts of it may know each other.
 const FILES_MAX: usize = 3;
 
-/// For each crate of modules.toml, the sizes of its large circles, the largest first.
+/// For each crate of modules.toml, the sizes of its large cycles, the largest first.
 pub(super) type Allowed = BTreeMap<String, Vec<usize>>;
 
 /// Reads `crate = [size, ...]`.
@@ -23,12 +23,12 @@ pub(super) fn parse(table: &Table) -> Result<Allowed> {
     table.iter().map(sizes).collect()
 }
 
-/// The crates whose large circles differ from the table, each with what to do.
+/// The crates whose large cycles differ from the table, each with what to do.
 pub(super) fn check(allowed: &Allowed, graphs: &[(String, Graph)]) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, graph) in graphs {
         let found: Vec<usize> =
-            graph.circles().iter().map(Circle::len).filter(|size| *size > FILES_MAX).collect();
+            graph.cycles().iter().map(Cycle::len).filter(|size| *size > FILES_MAX).collect();
         let allowed = allowed.get(name).map_or(&[][..], Vec::as_slice);
         findings.extend(compare(name, &found, allowed));
     }
@@ -45,13 +45,11 @@ fn compare(name: &str, found: &[usize], allowed: &[usize]) -> Option<String> {
         || found.iter().sum::<usize>() > allowed.iter().sum::<usize>();
     Some(if grown {
         format!(
-            "{name}: circles of {found:?} files, and modules.toml allows {allowed:?}; \
+            "{name}: cycles of {found:?} files, and modules.toml allows {allowed:?}; \
              `cargo xtask modules {name}` shows the imports that tie them"
         )
     } else if found.is_empty() {
-        format!(
-            "modules.toml: {name} has no circle of more than {FILES_MAX} files: remove its line"
-        )
+        format!("modules.toml: {name} has no cycle of more than {FILES_MAX} files: remove its line")
     } else {
         format!("modules.toml: {name} has shrunk: lower the numbers to {found:?}")
     })
@@ -70,19 +68,19 @@ mod tests {
     }
 
     #[test]
-    fn circles_may_only_shrink_and_the_table_follows_them() {
+    fn cycles_may_only_shrink_and_the_table_follows_them() {
         let compare = |found: &[usize], allowed: &[usize]| compare("k", found, allowed);
         assert_eq!(compare(&[9, 4], &[9, 4]), None);
         for (found, allowed) in [(&[4][..], &[][..]), (&[10], &[9, 4]), (&[9, 4], &[9])] {
             assert!(compare(found, allowed).unwrap().contains("cargo xtask modules k"));
         }
-        // A circle that falls in two has shrunk as well.
+        // A cycle that falls in two has shrunk as well.
         assert!(compare(&[9, 9], &[41]).unwrap().ends_with("lower the numbers to [9, 9]"));
         assert!(compare(&[], &[4]).unwrap().ends_with("remove its line"));
     }
 
     #[test]
-    fn small_circles_need_no_entry_and_an_entry_needs_its_crate() {
+    fn small_cycles_need_no_entry_and_an_entry_needs_its_crate() {
         let mut graph = Graph::default();
         for (from, to) in [("a", "b"), ("b", "c"), ("c", "a")] {
             graph.add(from, to);

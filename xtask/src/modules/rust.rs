@@ -2,7 +2,7 @@
 //!
 //! An edge goes from the file that names an item to the file that declares it. A re-exported name
 //! is followed to its declaration, so a `mod.rs` that only lists and re-exports its modules is in
-//! no circle; a `mod.rs` that declares items for its own modules can be. Method calls are not
+//! no cycle; a `mod.rs` that declares items for its own modules can be. Method calls are not
 //! followed: the file that calls a method usually names the type as well.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +233,7 @@ fn leaves<'a>(tree: &[Token<'a>]) -> Vec<(Vec<Token<'a>>, Token<'a>)> {
     found
 }
 
-/// Reads the branches of a `use` tree up to the brace that closes them, each behind `prefix`.
+/// Reads the branches of a `use` tree up to the brace that closes them, each after `prefix`.
 fn read_tree<'a>(
     tokens: &mut dyn Iterator<Item = Token<'a>>,
     prefix: &[Token<'a>],
