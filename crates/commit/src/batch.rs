@@ -133,14 +133,14 @@ impl Batch {
         self.sections.iter().all(|section| section.count == 0)
     }
 
-    /// Bytes that the batch takes in the log, about.
+    /// About how many bytes the batch takes in the log.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let large: usize = self.large.iter().map(Vec::len).sum();
         large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
-    /// Bytes that the batch takes in memtables, about: keys, operands, values that are not large,
+    /// About how many bytes the batch takes in memtables: keys, operands, values that are not large,
     /// and an overhead for each message. Limited by `Engine::batch_bytes_max`.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

@@ -28,7 +28,7 @@ pub struct Edits {
     /// The edit latch: held for reading while an edit is made, for writing while a snapshot is
     /// captured.
     latch: RwLock<()>,
-    /// Held by the thread that writes a snapshot: a worker and a caller may both want to.
+    /// Held by the thread that writes a snapshot: a worker and a caller may both want to write one.
     snapshot: Mutex<()>,
     pending: Mutex<PendingState>,
     health: Arc<Health>,
@@ -106,8 +106,8 @@ impl EditLatch<'_> {
     pub fn record(&self, edits: &[Edit]) -> Result<()> {
         let manifest = &self.edits.manifest;
         let ticket = manifest.append(&encode(edits));
-        // The caller reports success or frees space because of the edit, so the superblock must
-        // know it.
+        // The caller reports success or frees space because of the edit, so a superblock must
+        // record it.
         ticket.and_then(|ticket| manifest.secure(ticket)).inspect_err(|error| {
             if error.kind() != ErrorKind::NoSpace {
                 self.edits.health.poison(error);

@@ -86,7 +86,7 @@ fn position(value: &[u8]) -> Option<usize> {
     usize::try_from(u64::from_le_bytes(bytes)).ok()
 }
 
-/// Writes a value without syncing it. The extents that it takes are in `extents`, also after a
+/// Writes a value without syncing it. The extents that it takes are in `extents`, even after a
 /// failure.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ pub struct Log {
     applied: AtomicU64,
     /// Where recovery would begin to read, as the durable part of the manifest says.
     from: AtomicU64,
-    /// How far the manifest said the log to be durable when it last noted that.
+    /// Up to where the log was durable when the manifest last recorded it.
     known: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl Log {
         Lsn(self.from.load(Ordering::Acquire))
     }
 
-    /// How far the manifest knows the log to be durable.
+    /// Up to where the log is durable, as the manifest records it.
     #[must_use]
     pub fn known(&self) -> Lsn {
         Lsn(self.known.load(Ordering::Acquire))

@@ -61,7 +61,7 @@ impl Installed {
     /// Waits until the edit is durable, then frees what the edit dropped (rule 7). Returns the
     /// nodes to plan again.
     ///
-    /// If the edit drops something, the superblock must know the edit: a manifest that lost it
+    /// If the edit drops something, a superblock must record the edit: a manifest that lost it
     /// would name space that was used again. An edit that drops nothing only repeats what the log
     /// has.
     ///
@@ -101,7 +101,8 @@ pub struct InstallEnd<'a> {
 /// dropped or `build` found nothing to change; the caller discards its runs then.
 ///
 /// # Errors
-/// Errors of `end`: nothing has changed. Errors of the manifest: the database is poisoned.
+/// Errors of `end`: the version and the manifest are unchanged. Errors of the manifest: the database
+/// is poisoned.
 pub fn install<'a>(
     context: &JobContext,
     tree: &TreeCore,
