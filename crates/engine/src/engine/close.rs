@@ -1,0 +1,85 @@
+//! Closing a database.
+
+use frondb_background::{FEW_TREES, LogPins};
+use frondb_core::{ErrorKind, Lsn, Result};
+
+use super::Engine;
+
+impl Engine {
+    /// Flushes memtables whose replay would take long, stops the workers and closes the database.
+    /// Every later call fails with `Closed`, and the directory may be opened again, also if this
+    /// call fails. A second call returns the result of the first.
+    pub fn close(&self) -> Result<()> {
+        // Held to the end: a concurrent close returns only when the database is closed.
+        let mut locks = self.locks.lock();
+        if self.health().set_closed() {
+            self.txns.calls.wait();
+            *self.closed.lock() = self.finish();
+            locks.clear();
+        }
+        self.closed.lock().clone()
+    }
+
+    /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: no call is
+    /// in progress and none can begin.
+    fn finish(&self) -> Result<()> {
+        let background = self.background();
+        if self.options.read_only {
+            self.stop();
+            return Ok(());
+        }
+        let healthy = self.health().check_unpoisoned();
+        let flushed = healthy.and_then(|()| {
+            // Do not flush thousands of small trees: replaying them from the log is as fast.
+            let few = background.jobs.trees.len() <= FEW_TREES;
+            self.background().freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
+            self.background().wait_flushed()
+        });
+        let flushed = match flushed {
+            // Harmless: the log has the messages that could not be flushed.
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            other => other,
+        };
+        self.stop();
+        flushed?;
+        self.unpin_prepared()?;
+        self.background().trim_log()?;
+        self.background().rotate_manifest(false)?;
+        background.jobs.log.wal.secure()?;
+        self.background().idle_maintenance();
+        // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
+        background.jobs.edits.manifest.secure_all()?;
+        self.health().check_unpoisoned()
+    }
+
+    /// Moves prepared transactions that pin much log to the manifest, so that the next open does
+    /// not replay a long log.
+    fn unpin_prepared(&self) -> Result<()> {
+        let jobs = &self.background().jobs;
+        let long = jobs.shares.now().write_buffer_bytes() / 16;
+        let limit = Lsn(jobs.log.wal.end_lsn().get().saturating_sub(long));
+        match self.txns.prepared.unpin(limit) {
+            // Harmless: the log still has the transaction.
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            other => other,
+        }
+    }
+
+    fn stop(&self) {
+        self.background().queue.stop();
+        for worker in self.workers.lock().drain(..) {
+            if let Err(error) = worker.join() {
+                tracing::error!(%error, "a background worker ended badly");
+            }
+        }
+        drop(self.background().queue.take_parked());
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Committed data is in the log, so an unclosed engine loses nothing: no flush here.
+        self.health().set_closed();
+        self.stop();
+    }
+}
