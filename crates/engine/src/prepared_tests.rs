@@ -3,27 +3,23 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use frondb_background::Background;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use frondb_core::MessageKind;
+use frondb_background::{Background, LogPins};
+use frondb_commit::{Batch, Commit, Durability};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
+use frondb_core::{ErrorKind, Lsn, MessageKind};
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+use frondb_records::TreeOptions;
+use frondb_tree::Tree;
+use frondb_txn::prepared::{self, Written};
 
 use super::*;
 use crate::attach_tests::private_runs::{PrivateMessage, PrivatePart};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
-use frondb_background::LogPins;
-use frondb_commit::Batch;
-use frondb_commit::Commit;
-use frondb_commit::Durability;
-use frondb_core::{ErrorKind, Lsn};
-use frondb_records::TreeOptions;
-use frondb_tree::Tree;
-use frondb_txn::prepared::{self, Written};
-use std::collections::BTreeSet;
 
 fn open(device: &MemoryDevice) -> Engine {
     let options = EngineOptions {
@@ -86,7 +82,7 @@ const UNPINS: [(&str, Unpin); 5] = [
     ("a checkpoint", |engine| engine.checkpoint().unwrap()),
     ("a snapshot of the manifest behind a move", |engine| {
         let txns = &engine.txns;
-        prepared::move_to_manifest(&txns.prepared, Lsn::MAX).unwrap();
+        txns.prepared.unpin(Lsn::MAX).unwrap();
         assert!(engine.background().rotate_manifest(true).unwrap());
     }),
     ("a long log", |engine| {
@@ -281,7 +277,7 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
         engine.write(&batch(&pins, &["first"]), Durability::Sync).unwrap();
         prepare(&engine, "x", &[part(&tree, &["l"])], &batch(&tree, &["k"])).unwrap();
         let txns = &engine.txns;
-        prepared::move_to_manifest(&txns.prepared, Lsn::MAX).unwrap();
+        txns.prepared.unpin(Lsn::MAX).unwrap();
         engine.roll_back_prepared(b"x").unwrap();
         if rotate {
             assert!(engine.background().rotate_manifest(true).unwrap());
