@@ -24,7 +24,7 @@ use crate::workspace::{read, root};
 const LIBRARY: &str = "crates/frondb/src/lib.rs";
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction.rs";
-const BULK_OPTIONS: &str = "crates/txn/src/bulk/load.rs";
+const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const STATS: &str = "crates/engine/src/stats.rs";

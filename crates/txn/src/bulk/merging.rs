@@ -11,21 +11,22 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use frondb_commit::Attachment;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::{Run, Spool, SpoolWriter};
+use frondb_tree::TreeCore;
 use frondb_trunk::Key;
 use frondb_trunk::cut::Target;
 use frondb_trunk::install::Place;
 use frondb_trunk::job::{Job, JobInput};
 use frondb_writeset::SortBuffer;
 
-use super::load::{BulkProgress, BulkReport, Duplicates, GatheredTree, LoadShared, give_up};
-use frondb_commit::Attachment;
-use frondb_tree::TreeCore;
+use super::options::{BulkProgress, BulkReport, Duplicates};
+use super::shared::{GatheredTree, LoadShared, free_values};
 
 /// Largest number of spools in one merge.
 const FAN_IN_MAX: usize = 64;
@@ -229,7 +230,7 @@ impl<'a> Merging<'a> {
         self.count_duplicates(twice)?;
         let space = &self.shared.txns.reads.runs.space;
         match self.trees.iter_mut().find(|place| place.tree.id == tree) {
-            Some(place) => give_up(space, &mut place.values, dropped),
+            Some(place) => free_values(space, &mut place.values, dropped),
             None => Ok(()),
         }
     }

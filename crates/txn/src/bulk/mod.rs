@@ -1,9 +1,35 @@
-//! Bulk load: see [`load`].
+//! Bulk load: several threads add entries in any order to one or several trees, and one atomic
+//! commit makes all of them visible.
+//!
+//! ```text
+//!  writer --> sort buffers --> full: the largest is sorted and written as a spool
+//!  writer --> ...                 |
+//!  finish: all spools and buffers of a tree --merge--> base runs, one a leaf, written once
+//!          --> one commit attaches the runs of all trees (rules 18 and 19)
+//! ```
+//!
+//! The manifest has nothing of a load before its commit: a crash, a cancellation and a drop leave
+//! the trees as they were and free the space. Readers and writers of the trees proceed during the
+//! load; the commit locks whole trees for a moment.
+//!
+//! | file | role |
+//! |---|---|
+//! | `options.rs` | options, progress and results |
+//! | `load.rs` | [`BulkLoad`]: begin, cancel, finish |
+//! | `writer.rs` | [`BulkWriter`]: buffers the entries of one thread, writes spools |
+//! | `shared.rs` | what a load and its writers share |
+//! | `merging.rs` | the merges of `finish` |
+//! | `commit.rs` | locks the trees and attaches all runs |
+//! | `new_trees.rs` | trees that come with the load |
 
+mod commit;
 mod load;
 mod merging;
 mod new_trees;
+mod options;
+mod shared;
+mod writer;
 
-pub use load::{
-    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
-};
+pub use load::BulkLoad;
+pub use options::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
+pub use writer::BulkWriter;

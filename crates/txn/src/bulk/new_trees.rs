@@ -8,14 +8,13 @@
 //! Recovery drops a tree if the log does not commit the transaction that creates it. A crash at any
 //! point of a load leaves either the complete tree or nothing.
 
+use frondb_commit::{Attachment, NewTree};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
-
-use super::load::BulkLoad;
-use frondb_commit::Attachment;
-use frondb_commit::NewTree;
 use frondb_records::TreeOptions;
 use frondb_tree::Tree;
+
+use super::load::BulkLoad;
 
 impl BulkLoad {
     /// A tree that comes into existence when the load is finished, even without entries. Until

@@ -1,0 +1,91 @@
+//! The commit of a bulk load: locks the trees and attaches all runs.
+
+use std::time::Duration;
+
+use frondb_background::Load;
+use frondb_commit::{Attachment, Commit, NewTree};
+use frondb_core::{ErrorKind, Lsn, Result};
+use frondb_locks::{LockMode, LockWait, Locker};
+
+use super::options::BulkReport;
+use super::shared::LoadShared;
+
+/// Longest try to lock the trees. During a try, other transactions wait for new locks.
+const LOCK_SLICE: Duration = Duration::from_millis(100);
+
+impl LoadShared {
+    /// Attaches all parts with one commit. Locks whole trees meanwhile, because the loaded keys
+    /// may conflict with locks of transactions. Calls `go_on` between tries. Returns the log
+    /// position to wait for; after an error nothing has changed.
+    pub(super) fn commit(
+        &self,
+        parts: &[Attachment],
+        new: &[NewTree],
+        report: &BulkReport,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Lsn>> {
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let txns = &self.txns;
+        let txn = txns.ids.next_txn();
+        let mut locker = txns.locks.locker(txn);
+        self.lock_trees(&mut locker, parts, report, go_on)?;
+        let _call = self.txns.calls.begin()?;
+        let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
+        txns.background.admit(load, &|| self.check_cancelled().is_err())?;
+        let committed = self.catalog.commit_new(new, || {
+            txns.parts.add_with(txn, parts, new)?;
+            let commit = Commit { txn, attachments: parts, sections: &[] };
+            txns.background
+                .lending_space(false, || txns.committer.commit(commit, &mut Vec::new()))
+                .inspect_err(|_| txns.parts.forget(txn, parts))
+        })?;
+        txns.background.committed(&committed, 0, 0);
+        Ok(Some(committed.end))
+    }
+
+    /// Locks all trees in short tries, because other transactions wait for new locks during a
+    /// try. The load is the victim of every deadlock except in its last try, because it loses
+    /// nothing.
+    fn lock_trees(
+        &self,
+        locker: &mut Locker,
+        parts: &[Attachment],
+        report: &BulkReport,
+        go_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let txns = &self.txns;
+        let (begun, mut waited) = (txns.reads.now(), Duration::ZERO);
+        loop {
+            self.check_cancelled()?;
+            go_on()?;
+            let left = self.options.lock_timeout.saturating_sub(waited);
+            let is_last = left <= LOCK_SLICE;
+            if is_last {
+                locker.add_work(report.entries);
+            }
+            let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
+            match error.kind() {
+                // Count the slice: in tests the clock may stand still during a wait.
+                ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
+                // The other transactions proceed once these locks are released.
+                ErrorKind::Deadlock if !is_last => {}
+                _ => return Err(error),
+            }
+            locker.release_all();
+            waited = waited.max(txns.reads.now().since(begun));
+        }
+    }
+}
+
+fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Result<()> {
+    for part in parts {
+        let wait = LockWait::Upto(timeout);
+        let locked = locker.lock_range(&part.tree.locks, b"", None, LockMode::Exclusive, wait);
+        locked.map_err(|error| {
+            error.context(format_args!("a bulk load into tree {:?}", part.tree.name.read()))
+        })?;
+    }
+    Ok(())
+}

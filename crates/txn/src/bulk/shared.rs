@@ -1,0 +1,128 @@
+//! [`LoadShared`]: what a bulk load and its writers share, with the entries that the writers have handed
+//! in.
+
+use frondb_catalog::Catalog;
+use frondb_commit::NewTree;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
+use frondb_run::{Spool, SpoolWriter};
+use frondb_space::{Extent, Space};
+use frondb_tree::{TreeCore, extents_of};
+use frondb_writeset::SortBuffer;
+
+use super::options::{BulkOptions, Duplicate};
+use crate::context::Transactions;
+use crate::transaction::KeepOpen;
+
+/// Smallest buffer, bytes; a smaller one is not worth a spool.
+pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
+
+pub(super) struct LoadShared {
+    pub(super) txns: Arc<Transactions>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) _open: KeepOpen,
+    /// Distinguishes the loads of this process.
+    pub(super) id: u64,
+    pub(super) options: BulkOptions,
+    pub(super) buffer_bytes: u64,
+    /// Number of live writers, which share the memory.
+    pub(super) writers: AtomicU64,
+    pub(super) cancelled: AtomicBool,
+    /// Number of buffers written as spools.
+    pub(super) spilled: AtomicU64,
+    /// The last number given to a spool, or to a buffer when it is merged. Of two entries with
+    /// the same key, the one with the larger number wins.
+    pub(super) numbers: AtomicU64,
+    pub(super) gathered: Mutex<Gathered>,
+    pub(super) new_trees: Mutex<Vec<NewTree>>,
+}
+
+/// The results that writers have handed in.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) trees: Vec<GatheredTree>,
+    /// Duplicate entries that the writers have found.
+    pub(super) duplicates: u64,
+    /// The smallest duplicate key of the tree with the smallest id.
+    pub(super) duplicate: Option<Duplicate>,
+    /// Set if a writer failed, or was dropped with entries that it had not handed in.
+    pub(super) broken: Option<Error>,
+    pub(super) finished: bool,
+}
+
+pub(super) struct GatheredTree {
+    pub(super) tree: Arc<TreeCore>,
+    /// Spools with their numbers.
+    pub(super) spools: Vec<(SeqNo, Arc<Spool>)>,
+    /// The last buffers of the writers: newer than all spools.
+    pub(super) buffers: Vec<SortBuffer>,
+    pub(super) values: Vec<Vec<Extent>>,
+}
+
+impl Gathered {
+    /// Keeps the smallest duplicate, so that the reported key does not depend on the amount of
+    /// memory.
+    pub(super) fn note_duplicate(&mut self, tree: TreeId, key: Option<Box<[u8]>>) {
+        let Some(key) = key else { return };
+        let new = Duplicate { tree, key };
+        if self.duplicate.as_ref().is_none_or(|least| new < *least) {
+            self.duplicate = Some(new);
+        }
+    }
+
+    pub(super) fn tree(&mut self, tree: &Arc<TreeCore>) -> &mut GatheredTree {
+        let known = self.trees.iter().position(|known| Arc::ptr_eq(&known.tree, tree));
+        let at = known.unwrap_or_else(|| {
+            let (spools, buffers, values) = (Vec::new(), Vec::new(), Vec::new());
+            self.trees.push(GatheredTree { tree: Arc::clone(tree), spools, buffers, values });
+            self.trees.len() - 1
+        });
+        &mut self.trees[at]
+    }
+}
+
+impl LoadShared {
+    pub(super) fn check_cancelled(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn next_number(&self) -> SeqNo {
+        SeqNo(self.numbers.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    pub(super) fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
+        let runs = Arc::clone(&self.txns.reads.runs);
+        SpoolWriter::new(runs, tree.options.trunk.run_codec, raw_bytes)
+    }
+}
+
+impl Drop for LoadShared {
+    fn drop(&mut self) {
+        let space = &self.txns.reads.runs.space;
+        self.gathered.get_mut().trees.iter().for_each(|tree| tree.give_back(space));
+    }
+}
+
+impl GatheredTree {
+    pub(super) fn give_back(&self, space: &Space) {
+        self.values.iter().flatten().for_each(|extent| space.release(*extent));
+    }
+}
+
+/// Frees the extents of large values whose references were dropped.
+pub(super) fn free_values(
+    space: &Space,
+    values: &mut Vec<Vec<Extent>>,
+    references: &[Box<[u8]>],
+) -> Result<()> {
+    let gone = extents_of(references)?;
+    if !gone.is_empty() {
+        values.retain(|value| !gone.iter().any(|gone| gone.first() == value.first()));
+        gone.iter().flatten().for_each(|extent| space.release(*extent));
+    }
+    Ok(())
+}
