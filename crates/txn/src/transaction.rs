@@ -1,12 +1,15 @@
 //! Transactions: private writes, locks and snapshots, over any number of trees.
 //!
 //! ```text
-//!  this file   the transaction, its state and its phases
-//!  reads.rs    gets: own writes over committed data, with or without locks
-//!  writes.rs   puts and deletes: lock, check, note in the write set
-//!  cursor.rs   ordered reading, plain and locking
-//!  overlay.rs  corrections that plain reads see in place of the snapshot's rows
-//!  end.rs      commit and rollback
+//!  this file      the transaction, its phases, its statements and snapshots
+//!  reads.rs       gets: own writes over committed data, with or without locks
+//!  writes.rs      puts and deletes: lock, check, add to the write set
+//!  locking.rs     row locks
+//!  charge.rs      the memory of the write set
+//!  savepoints.rs  savepoints
+//!  cursor.rs      ordered reading, plain and locking
+//!  overlay.rs     corrections that plain reads see in place of the snapshot's rows
+//!  end.rs         commit, prepare and rollback
 //! ```
 //!
 //! What each isolation level sees and locks is in docs/design/transactions.md.
@@ -14,31 +17,35 @@
 //! A mutex protects the state of each transaction. A call holds it while it waits for a lock and
 //! while it commits, so calls from several threads take turns. A cancellation does not need it.
 
+mod charge;
 mod cursor;
 mod end;
+mod locking;
 mod overlay;
 mod reads;
+mod savepoints;
 mod writes;
 
 use std::time::Duration;
 
-use frondb_core::budget::{Part, Reservation};
+use frondb_commit::Durability;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, MutexGuard};
-use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
-use frondb_locks::{Acquired, Canceller, LockMode, LockWait, Locker};
-use frondb_writeset::{SavepointId, WriteSet};
+use frondb_core::{Error, Result, SeqNo, TreeId};
+use frondb_locks::{Canceller, Locker};
+use frondb_tree::{Snapshot, Tree, TreeCore};
+use frondb_writeset::WriteSet;
 
 pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
 pub use end::Committing;
+pub use savepoints::Savepoint;
 
+use self::charge::Charge;
 use self::overlay::Overlay;
 use crate::context::Transactions;
-use crate::options::{TransactionOptions, Wait};
+use crate::options::TransactionOptions;
 use crate::pool::PooledParts;
 use crate::registry::Entry;
-use frondb_commit::Durability;
-use frondb_tree::{Snapshot, Tree, TreeCore};
 
 /// A transaction. Any thread may use it; calls take turns. Dropping an active transaction rolls it
 /// back; a prepared one stays prepared.
@@ -99,29 +106,6 @@ struct State {
     entry: Arc<Entry>,
 }
 
-/// The charge of a write set on the memory budget, updated from time to time.
-#[derive(Default)]
-struct Charge {
-    reservation: Option<Reservation>,
-    /// Bytes written since the last update.
-    pending: u64,
-}
-
-impl State {
-    fn wait(&self, wait: Wait) -> LockWait {
-        match wait {
-            Wait::Timeout => LockWait::Upto(self.lock_timeout),
-            Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
-        }
-    }
-
-    /// Releases the lock of a row that was read and is not wanted.
-    fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
-        self.locker.unlock_row(&tree.core().locks, key);
-        self.entry.set_locks(self.locker.lock_count());
-    }
-}
-
 /// The row that a single read has locked, while it is the last lock of the transaction.
 #[derive(Default)]
 struct LastReadLock {
@@ -139,13 +123,6 @@ impl LastReadLock {
     fn is(&self, tree: TreeId, key: &[u8]) -> bool {
         self.tree == Some(tree) && self.key == key
     }
-}
-
-/// A savepoint of a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Savepoint {
-    transaction: u64,
-    id: SavepointId,
 }
 
 /// A handle that a transaction holds while it lives, to keep the database open.
@@ -304,68 +281,6 @@ impl Transaction {
         let mut state = self.core.active()?;
         self.core.snapshot(&mut state).map(|_| ())
     }
-
-    /// Sets a savepoint. [`roll_back_to`](Self::roll_back_to) undoes the writes after it.
-    ///
-    /// # Errors
-    /// `Invalid` if the transaction has ended; `Closed`.
-    pub fn set_savepoint(&self) -> Result<Savepoint> {
-        let mut state = self.core.active()?;
-        if let Some(overlay) = &mut state.overlay {
-            overlay.writes.set_savepoint();
-        }
-        Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
-    }
-
-    /// Undoes all writes since the savepoint was set. The savepoint stays set, and later
-    /// savepoints are removed. Locks stay.
-    ///
-    /// # Errors
-    /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
-    /// transaction; the errors of rewriting a spilled part of a large transaction (the caller may
-    /// retry).
-    pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
-        let mut state = self.core.active()?;
-        self.core.check_savepoint(savepoint)?;
-        let _call = self.core.txns.calls.begin()?;
-        let State { writes, overlay, trees, entry, .. } = &mut *state;
-        let txns = &self.core.txns;
-        let spill_of = |id| spill_of(trees, id);
-        if let Some(overlay) = overlay {
-            overlay.writes.roll_back_to(savepoint.id, &txns.spill, &spill_of)?;
-        }
-        let undone = writes.roll_back_to(savepoint.id, &txns.spill, &spill_of);
-        entry.set_messages(writes.written());
-        undone?;
-        self.core.rollbacks.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
-    /// Removes the savepoint and those set after it, and keeps all writes.
-    ///
-    /// # Errors
-    /// As [`roll_back_to`](Self::roll_back_to).
-    pub fn release(&self, savepoint: Savepoint) -> Result<()> {
-        let mut state = self.core.active()?;
-        self.core.check_savepoint(savepoint)?;
-        if let Some(overlay) = &mut state.overlay {
-            overlay.writes.release(savepoint.id)?;
-        }
-        state.writes.release(savepoint.id)
-    }
-
-    /// Removes this savepoint only; later savepoints stay.
-    ///
-    /// # Errors
-    /// As [`roll_back_to`](Self::roll_back_to).
-    pub fn forget_savepoint(&self, savepoint: Savepoint) -> Result<()> {
-        let mut state = self.core.active()?;
-        self.core.check_savepoint(savepoint)?;
-        if let Some(overlay) = &mut state.overlay {
-            overlay.writes.forget_savepoint(savepoint.id)?;
-        }
-        state.writes.forget_savepoint(savepoint.id)
-    }
 }
 
 impl Core {
@@ -399,13 +314,6 @@ impl Core {
         Ok(state)
     }
 
-    fn check_savepoint(&self, savepoint: Savepoint) -> Result<()> {
-        if savepoint.transaction == self.id {
-            return Ok(());
-        }
-        Err(Error::invalid("the savepoint belongs to another transaction"))
-    }
-
     /// The SeqNo of the snapshot of repeatable reads; takes the snapshot at the first call.
     fn snapshot(&self, state: &mut State) -> Result<SeqNo> {
         if let Some(snapshot) = &state.snapshot {
@@ -434,35 +342,6 @@ impl Core {
         Ok(state.snapshot.clone())
     }
 
-    fn lock_row(
-        &self,
-        state: &mut State,
-        tree: &Tree,
-        key: &[u8],
-        mode: LockMode,
-        wait: Wait,
-    ) -> Result<Acquired> {
-        let wait = state.wait(wait);
-        let locked = state.locker.lock_row(&tree.core().locks, key, mode, wait);
-        self.locked(state, tree, locked)
-    }
-
-    /// Ends every lock request. Rolls back the victim of a deadlock at once, so that the other
-    /// transactions proceed.
-    fn locked(&self, state: &mut State, tree: &Tree, locked: Result<Acquired>) -> Result<Acquired> {
-        state.entry.set_locks(state.locker.lock_count());
-        // The caller of this lock may need the row, so its lock must stay.
-        state.last_read_lock.tree = None;
-        let error = match locked {
-            Ok(acquired) => return Ok(acquired),
-            Err(error) => error.context(format_args!("tree {:?}", tree.name())),
-        };
-        if error.kind() == ErrorKind::Deadlock {
-            self.end(state, Phase::Failed(error.clone()));
-        }
-        Err(error)
-    }
-
     /// Discards uncommitted writes and releases locks, snapshots and memory.
     fn end(&self, state: &mut State, phase: Phase) {
         state.phase = phase;
@@ -481,25 +360,6 @@ impl Core {
         state.snapshot = None;
         state.statement = None;
         state.trees.clear();
-    }
-}
-
-impl Charge {
-    fn clear(&mut self, txns: &Transactions) {
-        if let Some(reservation) = self.reservation.take() {
-            txns.spill.resize(reservation.bytes(), 0);
-        }
-        self.pending = 0;
-    }
-
-    /// Changes the charge to `bytes`. Returns the new sum of all write sets, bytes.
-    fn set(&mut self, txns: &Transactions, bytes: u64) -> u64 {
-        self.pending = 0;
-        let reservation =
-            self.reservation.get_or_insert_with(|| txns.reads.budget.reserve(Part::Other, 0));
-        let before = reservation.bytes();
-        reservation.resize(bytes);
-        txns.spill.resize(before, bytes)
     }
 }
 

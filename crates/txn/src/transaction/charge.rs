@@ -1,0 +1,32 @@
+//! [`Charge`]: what a write set takes of the memory budget.
+
+use frondb_core::budget::{Part, Reservation};
+
+use crate::context::Transactions;
+
+/// The charge of a write set on the memory budget, updated from time to time.
+#[derive(Default)]
+pub(super) struct Charge {
+    reservation: Option<Reservation>,
+    /// Bytes written since the last update.
+    pub(super) pending: u64,
+}
+
+impl Charge {
+    pub(super) fn clear(&mut self, txns: &Transactions) {
+        if let Some(reservation) = self.reservation.take() {
+            txns.spill.resize(reservation.bytes(), 0);
+        }
+        self.pending = 0;
+    }
+
+    /// Changes the charge to `bytes`. Returns the new sum of all write sets, bytes.
+    pub(super) fn set(&mut self, txns: &Transactions, bytes: u64) -> u64 {
+        self.pending = 0;
+        let reservation =
+            self.reservation.get_or_insert_with(|| txns.reads.budget.reserve(Part::Other, 0));
+        let before = reservation.bytes();
+        reservation.resize(bytes);
+        txns.spill.resize(before, bytes)
+    }
+}

@@ -1,0 +1,59 @@
+//! How a transaction asks for row locks, and what a failed request does to it.
+
+use frondb_core::{ErrorKind, Result};
+use frondb_locks::{Acquired, LockMode, LockWait};
+use frondb_tree::Tree;
+
+use super::{Core, Phase, State};
+use crate::options::Wait;
+
+impl State {
+    pub(super) fn wait(&self, wait: Wait) -> LockWait {
+        match wait {
+            Wait::Timeout => LockWait::Upto(self.lock_timeout),
+            Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
+        }
+    }
+
+    /// Releases the lock of a row that was read and is not wanted.
+    pub(super) fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
+        self.locker.unlock_row(&tree.core().locks, key);
+        self.entry.set_locks(self.locker.lock_count());
+    }
+}
+
+impl Core {
+    pub(super) fn lock_row(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        key: &[u8],
+        mode: LockMode,
+        wait: Wait,
+    ) -> Result<Acquired> {
+        let wait = state.wait(wait);
+        let locked = state.locker.lock_row(&tree.core().locks, key, mode, wait);
+        self.locked(state, tree, locked)
+    }
+
+    /// Ends every lock request. Rolls back the victim of a deadlock at once, so that the other
+    /// transactions proceed.
+    pub(super) fn locked(
+        &self,
+        state: &mut State,
+        tree: &Tree,
+        locked: Result<Acquired>,
+    ) -> Result<Acquired> {
+        state.entry.set_locks(state.locker.lock_count());
+        // The caller of this lock may need the row, so its lock must stay.
+        state.last_read_lock.tree = None;
+        let error = match locked {
+            Ok(acquired) => return Ok(acquired),
+            Err(error) => error.context(format_args!("tree {:?}", tree.name())),
+        };
+        if error.kind() == ErrorKind::Deadlock {
+            self.end(state, Phase::Failed(error.clone()));
+        }
+        Err(error)
+    }
+}

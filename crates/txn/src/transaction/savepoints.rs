@@ -1,0 +1,87 @@
+//! Savepoints: places in a write set to roll back to.
+
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, Result};
+use frondb_writeset::SavepointId;
+
+use super::{Core, State, Transaction, spill_of};
+
+/// A savepoint of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint {
+    transaction: u64,
+    id: SavepointId,
+}
+
+impl Transaction {
+    /// Sets a savepoint. [`roll_back_to`](Self::roll_back_to) undoes the writes after it.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended; `Closed`.
+    pub fn set_savepoint(&self) -> Result<Savepoint> {
+        let mut state = self.core.active()?;
+        if let Some(overlay) = &mut state.overlay {
+            overlay.writes.set_savepoint();
+        }
+        Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
+    }
+
+    /// Undoes all writes since the savepoint was set. The savepoint stays set, and later
+    /// savepoints are removed. Locks stay.
+    ///
+    /// # Errors
+    /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
+    /// transaction; the errors of rewriting a spilled part of a large transaction (the caller may
+    /// retry).
+    pub fn roll_back_to(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.core.active()?;
+        self.core.check_savepoint(savepoint)?;
+        let _call = self.core.txns.calls.begin()?;
+        let State { writes, overlay, trees, entry, .. } = &mut *state;
+        let txns = &self.core.txns;
+        let spill_of = |id| spill_of(trees, id);
+        if let Some(overlay) = overlay {
+            overlay.writes.roll_back_to(savepoint.id, &txns.spill, &spill_of)?;
+        }
+        let undone = writes.roll_back_to(savepoint.id, &txns.spill, &spill_of);
+        entry.set_messages(writes.written());
+        undone?;
+        self.core.rollbacks.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Removes the savepoint and those set after it, and keeps all writes.
+    ///
+    /// # Errors
+    /// As [`roll_back_to`](Self::roll_back_to).
+    pub fn release(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.core.active()?;
+        self.core.check_savepoint(savepoint)?;
+        if let Some(overlay) = &mut state.overlay {
+            overlay.writes.release(savepoint.id)?;
+        }
+        state.writes.release(savepoint.id)
+    }
+
+    /// Removes this savepoint only; later savepoints stay.
+    ///
+    /// # Errors
+    /// As [`roll_back_to`](Self::roll_back_to).
+    pub fn forget_savepoint(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.core.active()?;
+        self.core.check_savepoint(savepoint)?;
+        if let Some(overlay) = &mut state.overlay {
+            overlay.writes.forget_savepoint(savepoint.id)?;
+        }
+        state.writes.forget_savepoint(savepoint.id)
+    }
+}
+
+impl Core {
+    fn check_savepoint(&self, savepoint: Savepoint) -> Result<()> {
+        if savepoint.transaction == self.id {
+            return Ok(());
+        }
+        Err(Error::invalid("the savepoint belongs to another transaction"))
+    }
+}
