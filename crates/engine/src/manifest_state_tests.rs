@@ -5,11 +5,10 @@
 
 use datadriven::walk;
 use frondb_commit::LargestIds;
+use frondb_core::codec::Reader;
+use frondb_records::{PendingPart, decode_edit, encode_edit, range_delete};
 
 use super::*;
-use frondb_core::codec::Reader;
-use frondb_records::decode_edit;
-use frondb_records::{PendingPart, encode_edit, range_delete};
 
 fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
     RunMeta {

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use frondb_catalog::UpdateFns;
 use frondb_core::{Error, Result};
-use frondb_wal::{SyncMode, WalOptions};
-
 use frondb_tree::{Memory, MemoryRules};
+use frondb_wal::{SyncMode, WalOptions};
 
 /// The options of an open.
 #[derive(Clone, Debug)]

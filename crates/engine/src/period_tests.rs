@@ -3,18 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use frondb_background::{FEW_TREES, RELOG_BYTES_MAX};
+use frondb_commit::Durability;
 use frondb_core::Lsn;
 use frondb_core::clock::{ManualClock, Nanos, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_records::TreeOptions;
+use frondb_txn::TransactionOptions;
 
 use super::*;
 use crate::options::EngineOptions;
 use crate::{Batch, Tree};
-use frondb_commit::Durability;
-use frondb_records::TreeOptions;
-use frondb_txn::TransactionOptions;
 
 const PERIOD: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);

@@ -26,8 +26,10 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
+use frondb_records::decode_edit;
 use frondb_run::{Run, RunEnv};
 use frondb_space::{Extent, Space, SpaceOptions};
+use frondb_tree::InstallState;
 use frondb_trunk::restore;
 use frondb_wal::{Wal, owner};
 
@@ -39,8 +41,6 @@ use crate::parts::{LogAndManifest, Parts};
 use crate::process_memory::{ProcessMemory, UnchargedMemory};
 use crate::replay::Replay;
 use crate::survey::Survey;
-use frondb_records::decode_edit;
-use frondb_tree::InstallState;
 
 /// The results of the recovery at an open, for log messages and tools.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

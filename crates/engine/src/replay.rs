@@ -15,19 +15,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frondb_background::RecoveryFlusher;
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Error, Lsn, MessageKind, Result, SeqNo, Source as _, TreeId};
 use frondb_memtable::Entry;
-use frondb_run::format::ValueRef;
-
-use crate::parts::Parts;
-use crate::survey::{Surveyed, attachment, of_record};
-use frondb_background::RecoveryFlusher;
 use frondb_records::{
     Op, PendingPart, PrepareRecord, RecordVisitor, decode_op, decode_record, range_delete,
 };
+use frondb_run::format::ValueRef;
 use frondb_tree::{MemSource, TreeCore};
+
+use crate::parts::Parts;
+use crate::survey::{Surveyed, attachment, of_record};
 
 /// A prepared transaction that a later record decides.
 struct Prepared {

@@ -11,21 +11,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use frondb_commit::Attachment;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Lsn, MessageKind, Result, SeqNo, TreeId};
+use frondb_records::{
+    Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
+};
 use frondb_run::Run;
 use frondb_run::format::ValueRef;
 use frondb_space::Extent;
+use frondb_tree::TreeCore;
+use frondb_txn::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 
 use crate::damage::{Damage, tolerate};
 use crate::manifest_state::{ManifestState, damaged};
 use crate::parts::Parts;
-use frondb_commit::Attachment;
-use frondb_records::{
-    Op, PendingPart, PrepareRecord, RecordError, RecordVisitor, decode_op, decode_record,
-};
-use frondb_tree::TreeCore;
-use frondb_txn::prepared::{OwnedMessages, PreparedTxn, PreparedWrites, values_of};
 
 /// The contents of the log for one tree.
 #[derive(Default)]

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::{Snapshot, Tree};
 use frondb_txn::{BulkLoad, BulkOptions, Transaction, TransactionInfo, TransactionOptions};
-
-use frondb_commit::Durability;
 
 use crate::engine::Engine;
 

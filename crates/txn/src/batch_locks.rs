@@ -5,15 +5,14 @@
 //! transaction that takes the first lock on a tree waits for batches that have probed the tree
 //! and not committed yet ([`frondb_locks::Unlocked`]).
 
-use frondb_core::Error;
-use frondb_core::Result;
+use frondb_commit::Batch;
 use frondb_core::codec::Reader;
+use frondb_core::{Error, Result};
 use frondb_locks::{LockMode, LockWait, Locker, Unlocked};
+use frondb_records::{Op, decode_op};
 
 use crate::context::Transactions;
 use crate::options::LOCK_TIMEOUT;
-use frondb_commit::Batch;
-use frondb_records::{Op, decode_op};
 
 /// The locks of a batch, held until it is committed.
 pub struct BatchLocks<'a> {

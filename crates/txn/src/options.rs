@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use frondb_core::{Error, Result};
-
 use frondb_commit::Durability;
+use frondb_core::{Error, Result};
 
 /// The isolation level of a transaction. docs/design/transactions.md says which anomalies each
 /// level allows.

@@ -7,10 +7,10 @@
 
 use frondb_core::sync::{Arc, Mutex};
 use frondb_locks::Locker;
+use frondb_tree::TreeCore;
 use frondb_writeset::WriteSet;
 
 use crate::registry::Entry;
-use frondb_tree::TreeCore;
 
 /// Most objects that the pool keeps.
 const POOL_MAX: usize = 64;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use frondb_core::{ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait, Locker};
+use frondb_tree::{Snapshot, Tree};
 
 use crate::context::Transactions;
 use crate::prepared;
-use frondb_tree::{Snapshot, Tree};
 
 impl Transactions {
     /// A snapshot that sees everything that transactions have written to `trees` before this

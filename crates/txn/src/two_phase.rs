@@ -1,10 +1,9 @@
 //! The calls of a two-phase commit coordinator: list, commit and roll back prepared transactions.
 //! The work is in [`crate::prepared`]. Any thread may call them.
 
+use frondb_commit::Durability;
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_locks::{LockMode, LockWait};
-
-use frondb_commit::Durability;
 
 use crate::context::Transactions;
 use crate::prepared::{self, Written};

@@ -1,13 +1,13 @@
 //! Collects the statistics of an open database from its parts.
 
 use frondb_background::Background;
+use frondb_catalog::Catalog;
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
-
-use crate::stats::{EngineStats, TreeStats};
-use frondb_catalog::Catalog;
 use frondb_tree::{TreeCore, Version};
 use frondb_txn::Transactions;
+
+use crate::stats::{EngineStats, TreeStats};
 
 /// Statistics of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {

@@ -2,21 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
+use frondb_commit::Durability;
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_records::TreeOptions;
+use frondb_tree::{TreeFigures, TreeTotals};
+use frondb_txn::{BulkOptions, TransactionOptions};
 
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 use crate::stats::EngineStats;
 use crate::{Batch, Tree};
-use frondb_commit::Durability;
-use frondb_records::TreeOptions;
-use frondb_tree::{TreeFigures, TreeTotals};
-use frondb_txn::BulkOptions;
-use frondb_txn::TransactionOptions;
 
 fn open(device: &MemoryDevice) -> Arc<Engine> {
     let options = EngineOptions {

@@ -18,10 +18,10 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
+use frondb_tree::{Cursor, CursorOptions, Tree};
 
 use super::{Core, State, Transaction};
 use crate::options::{Isolation, Wait};
-use frondb_tree::{Cursor, CursorOptions, Tree};
 
 /// How a cursor locks the entries that it shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

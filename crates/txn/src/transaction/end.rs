@@ -1,19 +1,17 @@
 //! The end of a transaction: commit, rollback, and prepare (the first phase of two-phase commit).
 
+use frondb_background::Load;
+use frondb_commit::{Attachment, Commit, Durability, Messages};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
+use frondb_tree::TreeCore;
 
 use super::{Core, KeepOpen, Phase, State, Transaction, spill_of};
 use crate::context::Transactions;
 use crate::prepared;
 use crate::registry::PreparedHold;
-use frondb_background::Load;
-use frondb_commit::Attachment;
-use frondb_commit::Durability;
-use frondb_commit::{Commit, Messages};
-use frondb_tree::TreeCore;
 
 /// A commit or prepare that is in the log but may not be durable yet.
 #[must_use = "without a wait it may not be durable"]

@@ -20,12 +20,12 @@
 use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, MessageKind, Result, SeqNo};
 use frondb_merge::Lookup;
+use frondb_tree::Tree;
+use frondb_tree::get::{changed_since, get_under};
 use frondb_writeset::{OwnWrites, WriteSet};
 
 use super::{Core, State, Transaction};
 use crate::options::Isolation;
-use frondb_tree::Tree;
-use frondb_tree::get::{changed_since, get_under};
 
 /// An overlay and the snapshot that it corrects.
 pub(super) struct Overlay {

@@ -3,10 +3,10 @@
 use frondb_core::{Result, SeqNo};
 use frondb_locks::LockMode;
 use frondb_merge::Lookup;
+use frondb_tree::{Tree, get};
 
 use super::{Core, State, Transaction};
 use crate::options::{Isolation, Wait};
-use frondb_tree::{Tree, get};
 
 impl Transaction {
     /// The value of `key`, own writes included. At serializable the call locks the key in shared

@@ -1,17 +1,17 @@
 //! Writes of a transaction: lock the key, check for conflicts, add the message to the write set.
 
+use frondb_commit::write_value;
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
 use frondb_core::{Error, ErrorKind, MessageKind, Result};
 use frondb_locks::LockMode;
+use frondb_tree::Tree;
+use frondb_tree::get::{changed_since, range_changed_since};
 use frondb_writeset::TreeWrites;
 
 use super::overlay::Target;
 use super::{Core, State, Transaction, spill_of};
 use crate::options::Wait;
-use frondb_commit::write_value;
-use frondb_tree::Tree;
-use frondb_tree::get::{changed_since, range_changed_since};
 
 /// Bytes written between two updates of the memory charge.
 const LOOK_BYTES: u64 = 16 << 10;
