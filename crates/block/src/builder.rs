@@ -262,7 +262,7 @@ impl BlockBuilder {
         let start = out.len();
         self.codec = self.trial.next();
         self.encode_payload(out)?;
-        self.trial.done(raw_bytes, out.len() - start);
+        self.trial.record(raw_bytes, out.len() - start);
         let summary = BlockSummary {
             count: self.count,
             raw_bytes,

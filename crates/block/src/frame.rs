@@ -57,14 +57,14 @@ const COMPRESS_BYTES_MIN: usize = 128;
 
 /// The place of a record, which is part of its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct RecordPlace {
     /// The life of the file: no file of this log had the same generation before.
     pub generation: u64,
     /// The record's first byte: its Lsn, or its offset in the file.
     pub position: u64,
 }
 
-impl Place {
+impl RecordPlace {
     fn seed(self) -> u64 {
         xxh3_seeded(&self.position.to_le_bytes(), self.generation)
     }
@@ -166,7 +166,7 @@ impl std::fmt::Display for Fault {
 /// `Invalid` if the record is longer than [`PAYLOAD_BYTES_MAX`]; `out` is then unchanged.
 pub fn append(
     out: &mut Vec<u8>,
-    place: Place,
+    place: RecordPlace,
     kind: u8,
     synced: Option<u64>,
     body: Body<'_>,
@@ -232,7 +232,7 @@ impl Header {
 ///
 /// # Errors
 /// [`Fault::End`] or [`Fault::Header`].
-pub fn peek(bytes: &[u8], place: Place) -> Result<Header, Fault> {
+pub fn peek(bytes: &[u8], place: RecordPlace) -> Result<Header, Fault> {
     let Some(head) = bytes.get(..HEADER_BYTES) else {
         return Err(if bytes.iter().all(|&byte| byte == 0) { Fault::End } else { Fault::Header });
     };
@@ -287,7 +287,7 @@ impl Fields {
 /// Why there is no valid record; see [`Fault`].
 pub fn decode<'a>(
     bytes: &'a [u8],
-    place: Place,
+    place: RecordPlace,
     scratch: &'a mut Vec<u8>,
 ) -> Result<Frame<'a>, Fault> {
     let header = peek(bytes, place)?;
@@ -307,7 +307,7 @@ pub fn decode<'a>(
 fn open<'a>(
     header: Header,
     stored: &'a [u8],
-    place: Place,
+    place: RecordPlace,
     scratch: &'a mut Vec<u8>,
 ) -> Option<(Option<u64>, &'a [u8])> {
     if header.flags & !FLAGS_KNOWN != 0 {
@@ -366,7 +366,7 @@ pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> O
 /// What `beyond` reports.
 pub fn find(
     bytes: &[u8],
-    place: Place,
+    place: RecordPlace,
     mut beyond: impl FnMut(usize, usize) -> Result<bool>,
 ) -> Result<Option<(usize, usize)>> {
     let mut at = 0;
@@ -377,7 +377,7 @@ pub fn find(
             continue;
         }
         if may_be_header(head) {
-            let here = Place { position: place.position + at as u64, ..place };
+            let here = RecordPlace { position: place.position + at as u64, ..place };
             if let Ok(header) = peek(head, here) {
                 let frame_bytes = header.frame_bytes();
                 let valid = match bytes.get(at..at + frame_bytes) {
@@ -395,7 +395,7 @@ pub fn find(
 }
 
 /// Whether the checksum of a complete record is valid.
-fn verify(frame: &[u8], place: Place) -> bool {
+fn verify(frame: &[u8], place: RecordPlace) -> bool {
     frame.len() >= HEADER_BYTES
         && Fields::of(frame).is_some_and(|f| f.checksum == xxh3_seeded(&frame[8..], place.seed()))
 }
@@ -417,7 +417,7 @@ fn leading_zeros(bytes: &[u8]) -> usize {
 /// checksum, so that the stored bytes are parsed too.
 #[doc(hidden)]
 pub fn fuzz(data: &[u8]) {
-    let place = Place { generation: 3, position: 1000 };
+    let place = RecordPlace { generation: 3, position: 1000 };
     let mut scratch = Vec::new();
     let _ = decode(data, place, &mut scratch);
     let _ = find(data, place, |_, _| Ok(false));

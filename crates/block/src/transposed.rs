@@ -176,7 +176,7 @@ fn push_deltas(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Undoes [`push_deltas`] in place.
-pub(crate) fn add_up(bytes: &mut [u8]) {
+pub(crate) fn undo_deltas(bytes: &mut [u8]) {
     let mut sum = 0u8;
     for byte in bytes {
         sum = sum.wrapping_add(*byte);
@@ -226,7 +226,7 @@ impl TransposedMap {
             };
             let bytes = payload.get_mut(*begin..begin.checked_add(count)?)?;
             if mode == MODE_DELTA {
-                add_up(bytes);
+                undo_deltas(bytes);
             }
             first.push(*bytes.first()?);
             column_at.push(u32::try_from(*begin).ok()?);
@@ -346,7 +346,7 @@ impl Tile {
     fn last_rows(&self, payload: &[u8], row: usize, end: usize) -> [u64; 8] {
         transpose(std::array::from_fn(|c| match self.column_at[c] {
             CONSTANT => u64::from_le_bytes(self.constant[c]),
-            at => eight_of(payload, at as usize + row, end - row),
+            at => eight_bytes(payload, at as usize + row, end - row),
         }))
     }
 
@@ -358,7 +358,7 @@ impl Tile {
 
 /// Eight bytes of a column; those beyond its last `rows` bytes are arbitrary.
 #[inline(always)]
-pub(crate) fn eight_of(payload: &[u8], at: usize, rows: usize) -> u64 {
+pub(crate) fn eight_bytes(payload: &[u8], at: usize, rows: usize) -> u64 {
     match payload.get(at..at + 8) {
         Some(bytes) => load(bytes, 0),
         None => last_rows(&payload[at..], rows),

@@ -19,7 +19,7 @@ use frondb_core::mem::Array;
 
 use crate::format::TRANSPOSED_KEY_BYTES_MAX;
 use crate::transpose::transpose;
-use crate::transposed::{CONSTANT, ROW_SLACK, Tile, TransposedMap, eight_of};
+use crate::transposed::{CONSTANT, ROW_SLACK, Tile, TransposedMap, eight_bytes};
 
 /// Most tiles across a key.
 const TILES_MAX: usize = TRANSPOSED_KEY_BYTES_MAX / 8;
@@ -167,7 +167,7 @@ impl TransposedView<'_> {
         let mut columns = [0; 8];
         for (column, &at) in columns.iter_mut().zip(&self.keys.head) {
             if at != CONSTANT {
-                *column = eight_of(self.payload, at as usize + row, end - row);
+                *column = eight_bytes(self.payload, at as usize + row, end - row);
             }
         }
         let mut heads = transpose(columns);

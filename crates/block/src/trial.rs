@@ -19,30 +19,30 @@ pub struct CodecTrial {
     codec: Codec,
     pays: bool,
     /// Blocks until the next trial.
-    left: u32,
+    blocks_left: u32,
 }
 
 impl CodecTrial {
     /// A trial for blocks that are to have `codec` where it pays off. The first block is a trial.
     #[must_use]
     pub fn new(codec: Codec) -> Self {
-        Self { codec, pays: true, left: 0 }
+        Self { codec, pays: true, blocks_left: 0 }
     }
 
     /// The codec of the next block.
     #[must_use]
     pub fn next(&self) -> Codec {
-        let is_doubted = self.codec == Codec::Lz4 && self.left > 0;
+        let is_doubted = self.codec == Codec::Lz4 && self.blocks_left > 0;
         if is_doubted && !self.pays { Codec::None } else { self.codec }
     }
 
     /// Records that the block shrank from `raw_bytes` to `bytes`.
-    pub fn done(&mut self, raw_bytes: usize, bytes: usize) {
-        if self.left == 0 {
-            self.left = INTERVAL;
+    pub fn record(&mut self, raw_bytes: usize, bytes: usize) {
+        if self.blocks_left == 0 {
+            self.blocks_left = INTERVAL;
             self.pays = bytes <= raw_bytes - raw_bytes / SAVED_PART;
         }
-        self.left -= 1;
+        self.blocks_left -= 1;
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
         let mut trial = CodecTrial::new(codec);
         let choose = |part| {
             let chosen = trial.next();
-            trial.done(1000, if chosen == Codec::None { 1000 } else { part * 10 });
+            trial.record(1000, if chosen == Codec::None { 1000 } else { part * 10 });
             chosen != Codec::None
         };
         parts.into_iter().map(choose).collect()

@@ -44,7 +44,7 @@ pub struct Cache<V> {
     /// never too low.
     bytes: AtomicU64,
     /// The shard whose turn it is to evict.
-    hand: AtomicUsize,
+    next_shard: AtomicUsize,
 }
 
 /// A shard on cache lines of its own, so that its counters do not slow down its neighbour.
@@ -88,7 +88,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
             options,
             shards: (0..options.shards).map(|_| Slot::new()).collect(),
             bytes: AtomicU64::new(0),
-            hand: AtomicUsize::new(0),
+            next_shard: AtomicUsize::new(0),
         });
         // The budget outlives its cache; a strong pointer would keep both for ever.
         let weak = Arc::downgrade(&cache);
@@ -233,7 +233,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         let floor = self.budget.total() / self.options.floor_divisor;
         let target = self.bytes.load(Ordering::Relaxed).saturating_sub(over).max(floor);
         while self.bytes.load(Ordering::Relaxed) > target {
-            let next = self.hand.load(Ordering::Relaxed) % self.shards.len();
+            let next = self.next_shard.load(Ordering::Relaxed) % self.shards.len();
             if !self.evict_one(next) {
                 break;
             }
@@ -243,7 +243,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
     /// Evicts one entry from the fuller of two shards; `false` if the whole cache is empty.
     fn evict_one(&self, own: usize) -> bool {
         let count = self.shards.len();
-        let turn = self.hand.fetch_add(1, Ordering::Relaxed) % count;
+        let turn = self.next_shard.fetch_add(1, Ordering::Relaxed) % count;
         let held = |at: usize| self.shards[at].bytes.load(Ordering::Relaxed);
         let first = if held(turn) > held(own) { turn } else { own };
         // Both may be empty while another shard is not.

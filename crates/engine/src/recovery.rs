@@ -126,7 +126,7 @@ pub(crate) fn open(
         ..SpaceOptions::default()
     };
     if damage.is_some() {
-        frondb_space::lengthen(&device, &used)?;
+        frondb_space::extend_files(&device, &used)?;
     }
     let space = Space::open(Arc::clone(&device), space_options, used)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());

@@ -18,7 +18,7 @@ mod join;
 mod packs;
 mod stream;
 
-use crate::held::Held;
+use crate::held::HeldLocks;
 use crate::locker::Locker;
 use crate::manager::Counters;
 use crate::table::{RANGE_BYTES, ROW_BYTES};
@@ -31,7 +31,7 @@ const STEP_BYTES: u64 = 4096;
 /// One transaction may use this fraction of the memory for all locks.
 const SHARE: u64 = 4;
 
-impl Held {
+impl HeldLocks {
     pub(crate) fn bytes(&self) -> u64 {
         let ranges = self.ranges.len() as u64 * RANGE_BYTES;
         self.rows.len() as u64 * ROW_BYTES + self.key_bytes + self.packed.1 + ranges

@@ -1,4 +1,4 @@
-//! [`Held`]: the locks of one locker in one table, as the locker keeps them.
+//! [`HeldLocks`]: the locks of one locker in one table, as the locker keeps them.
 
 use frondb_core::sync::{Arc, Mutex};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::table::{LockTable, TableState};
 const RELEASE_ROWS: usize = 256;
 
 /// The locks of one locker in one table.
-pub(crate) struct Held {
+pub(crate) struct HeldLocks {
     pub(crate) table: Arc<LockTable>,
     /// The rows, in the order in which they were locked. May name rows that were given up since.
     pub(crate) rows: SmallVec<[Key; 1]>,
@@ -29,7 +29,7 @@ pub(crate) struct Held {
     pub(crate) counted: (u64, u64),
 }
 
-impl Held {
+impl HeldLocks {
     pub(crate) fn new(table: Arc<LockTable>) -> Self {
         Self {
             table,

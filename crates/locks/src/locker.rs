@@ -12,7 +12,7 @@ use frondb_core::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use crate::graph::{WaitState, Waker};
-use crate::held::Held;
+use crate::held::HeldLocks;
 use crate::key::Key;
 use crate::manager::LockManager;
 use crate::table::LockTable;
@@ -50,7 +50,7 @@ pub struct Locker {
     /// Number of locks granted and writes done.
     work: AtomicU64,
     pub(crate) waker: OnceLock<Arc<Waker>>,
-    pub(crate) tables: SmallVec<[Held; 1]>,
+    pub(crate) tables: SmallVec<[HeldLocks; 1]>,
     /// The table that was used last.
     pub(crate) last: usize,
     /// Bytes that its locks take.
@@ -194,7 +194,7 @@ impl Locker {
     }
 
     fn find(&self, table: &Arc<LockTable>) -> Option<usize> {
-        let is = |held: &Held| Arc::ptr_eq(&held.table, table);
+        let is = |held: &HeldLocks| Arc::ptr_eq(&held.table, table);
         if self.tables.get(self.last).is_some_and(is) {
             return Some(self.last);
         }
@@ -205,7 +205,7 @@ impl Locker {
     pub(crate) fn enter(&mut self, table: &Arc<LockTable>) -> usize {
         let at = self.find(table).unwrap_or_else(|| {
             table.batch_latch.enter();
-            self.tables.push(Held::new(Arc::clone(table)));
+            self.tables.push(HeldLocks::new(Arc::clone(table)));
             self.tables.len() - 1
         });
         self.last = at;

@@ -110,13 +110,13 @@ impl Packed {
 
     /// The keys starting at the last restart that is not above `key`, or at the first key.
     fn from(&self, key: &[u8]) -> Keys<'_> {
-        let not_above = self.restarts.partition_point(|&at| self.whole(at as usize) <= key);
+        let not_above = self.restarts.partition_point(|&at| self.full_key(at as usize) <= key);
         let at = self.restarts.get(not_above.saturating_sub(1)).map_or(0, |&at| at as usize);
         Keys { packed: self, at, key: Vec::new() }
     }
 
     /// The key that is stored in full at offset `at`.
-    fn whole(&self, mut at: usize) -> &[u8] {
+    fn full_key(&self, mut at: usize) -> &[u8] {
         let _shared = take_length(&self.bytes, &mut at);
         let len = take_length(&self.bytes, &mut at);
         &self.bytes[at..at + len]

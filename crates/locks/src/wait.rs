@@ -17,7 +17,7 @@ use frondb_core::{Error, ErrorKind, Result, TreeId};
 
 use crate::deadlock::LastDeadlock;
 use crate::graph::{Graph, Wait, WaitState};
-use crate::held::Held;
+use crate::held::HeldLocks;
 use crate::info::{describe, ids};
 use crate::key::Extent;
 use crate::locker::{Acquired, LockWait, Locker};
@@ -239,7 +239,7 @@ impl Locker {
     }
 }
 
-impl Held {
+impl HeldLocks {
     /// The granting thread has entered the lock into the table; this enters it into the locker's
     /// own lists.
     fn take_granted(&mut self, locker: u64, pending: Pending) {

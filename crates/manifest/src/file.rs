@@ -1,6 +1,6 @@
 //! A manifest file that is being written: records at its end, and space allocated ahead of it.
 
-use frondb_block::frame::{self, Body, Place};
+use frondb_block::frame::{self, Body, RecordPlace};
 use frondb_core::Result;
 use frondb_device::SharedFile;
 
@@ -34,7 +34,7 @@ impl LogFile {
         let mut bytes = Vec::new();
         for body in bodies {
             let position = self.end + bytes.len() as u64;
-            let place = Place { generation: self.generation, position };
+            let place = RecordPlace { generation: self.generation, position };
             // The first record of a write stores the durable position; in the others it would be
             // the same.
             let synced = bytes.is_empty().then_some(self.durable);

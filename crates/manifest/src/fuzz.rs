@@ -1,6 +1,6 @@
 //! Fuzz entry points: each takes any bytes and must neither panic nor take memory without bound.
 
-use frondb_block::frame::scan::{Extent, Scanner, Step};
+use frondb_block::frame::scan::{ScanRange, Scanner, Step};
 
 use crate::format::{FileHeader, HEADER_BYTES, Superblock};
 use crate::recovery::Parser;
@@ -16,13 +16,13 @@ pub fn superblock(bytes: &[u8]) {
 /// Parses a manifest file; its header gives the generation.
 pub fn manifest_file(bytes: &[u8]) {
     let Ok(header) = FileHeader::decode(bytes) else { return };
-    let extent = Extent {
+    let range = ScanRange {
         generation: header.generation,
         offset: HEADER_BYTES,
         position: HEADER_BYTES,
         end: bytes.len() as u64,
     };
-    let mut scanner = Scanner::new(bytes, extent);
+    let mut scanner = Scanner::new(bytes, range);
     let mut parser = Parser::default();
     while let Ok(Step::Record(record)) = scanner.step() {
         if parser.take(record, scanner.payload()).is_err() {

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use frondb_block::frame::Fault;
-use frondb_block::frame::scan::{Extent, Record, Scanner, Step, Stop, rewrite};
+use frondb_block::frame::scan::{Record, ScanRange, Scanner, Step, Stop, rewrite};
 use frondb_core::codec::Reader;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
@@ -290,7 +290,7 @@ pub(crate) fn scan(
     mut each: impl FnMut(Record, &[u8]) -> Result<()>,
 ) -> Result<Stop> {
     let extent =
-        Extent { generation, offset: HEADER_BYTES, position: HEADER_BYTES, end: file.len()? };
+        ScanRange { generation, offset: HEADER_BYTES, position: HEADER_BYTES, end: file.len()? };
     let read = |offset: u64, buf: &mut [u8]| file.read_at(offset, buf);
     let mut scanner = Scanner::new(read, extent);
     loop {

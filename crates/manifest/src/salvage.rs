@@ -10,7 +10,7 @@
 //! thread.
 
 use frondb_block::frame::repair::{Findings, one_byte};
-use frondb_block::frame::{Place, scan::Stop};
+use frondb_block::frame::{RecordPlace, scan::Stop};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
@@ -28,7 +28,7 @@ const REPAIRS_MAX: usize = 16;
 const PROBE_BYTES: usize = 256 * 1024;
 
 /// The usable part of a manifest file.
-struct Usable {
+struct UsableFile {
     header: FileHeader,
     file: SharedFile,
     end: u64,
@@ -38,7 +38,7 @@ struct Usable {
     stop: Option<Stop>,
 }
 
-impl Usable {
+impl UsableFile {
     /// Ends a snapshot of which only the first `bytes` can be read: all trees in it are complete
     /// except the last.
     fn end_snapshot(&mut self, name: &str, bytes: u64) -> Result<()> {
@@ -181,7 +181,7 @@ fn put_in_force(device: &SharedDevice, header: &FileHeader, durable_bytes: u64) 
 }
 
 /// Reads a manifest file and repairs single bytes; `None` if nothing of its snapshot can be read.
-fn usable(device: &SharedDevice, generation: u64) -> Result<Option<Usable>> {
+fn usable(device: &SharedDevice, generation: u64) -> Result<Option<UsableFile>> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::WRITE)?;
     let mut findings = Findings::default();
@@ -199,7 +199,8 @@ fn usable(device: &SharedDevice, generation: u64) -> Result<Option<Usable>> {
         if parser.snapshot.is_empty() && !parser.ended {
             return Ok(None);
         }
-        let mut usable = Usable { header, file, end, confirmed: parser.confirmed, findings, stop };
+        let mut usable =
+            UsableFile { header, file, end, confirmed: parser.confirmed, findings, stop };
         if !parser.ended {
             usable.end_snapshot(&name, parser.snapshot.len() as u64)?;
         }
@@ -248,7 +249,7 @@ fn repair(
 ) -> Result<bool> {
     let mut bytes = vec![0; PROBE_BYTES];
     let read = file.read_at(offset, &mut bytes)?;
-    let place = Place { generation, position: offset };
+    let place = RecordPlace { generation, position: offset };
     let Some((at, value)) = one_byte(&bytes[..read], place) else { return Ok(false) };
     file.write_at(offset + at as u64, &[value])?;
     findings.repaired(name, offset + at as u64, WHAT_RECORD);

@@ -190,8 +190,8 @@ impl<S: Source> VisibleMerge<S> {
         self.decided = false;
         self.held = false;
         self.copied = false;
-        self.range_deletes.leave();
-        self.own_range_deletes.leave();
+        self.range_deletes.reset();
+        self.own_range_deletes.reset();
         let skipped = self.merger.skip(key);
         self.ended = skipped.is_err();
         skipped

@@ -107,7 +107,7 @@ impl SpoolWriter {
             self.frame.encode(out);
         })?;
         self.frame.clear();
-        self.trial.done(raw, self.encoded.len() - start);
+        self.trial.record(raw, self.encoded.len() - start);
         if self.encoded.len() >= BATCH_BYTES { self.end_batch() } else { Ok(()) }
     }
 

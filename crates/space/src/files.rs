@@ -134,7 +134,7 @@ impl DataFile {
 ///
 /// # Errors
 /// Those of the device.
-pub fn lengthen(device: &SharedDevice, used: &[Extent]) -> Result<()> {
+pub fn extend_files(device: &SharedDevice, used: &[Extent]) -> Result<()> {
     let mut ends: Vec<u64> = Vec::new();
     for extent in used {
         let file = extent.file as usize;

@@ -40,7 +40,7 @@ mod state;
 mod stats;
 
 pub use extent::{Class, Extent};
-pub use files::lengthen;
+pub use files::extend_files;
 pub use hold::Hold;
 pub use options::SpaceOptions;
 pub use reclaim::{Reclaim, TailMove};

@@ -1,7 +1,7 @@
 //! Fuzz entry points: each takes any bytes and must neither panic nor take memory without bound.
 
-use frondb_block::frame::scan::{Extent, Scanner, Step};
-use frondb_block::frame::{Place, repair};
+use frondb_block::frame::scan::{ScanRange, Scanner, Step};
+use frondb_block::frame::{RecordPlace, repair};
 use frondb_core::checksum::xxh3;
 
 use crate::format::{DurableMark, HEADER_BYTES, MARK_BYTES, SegmentHeader};
@@ -34,7 +34,7 @@ pub fn mark(bytes: &[u8]) {
 
 /// Repairs one byte of a record; the result must be a valid record.
 pub fn repair(bytes: &[u8]) {
-    let place = Place { generation: 1, position: 0 };
+    let place = RecordPlace { generation: 1, position: 0 };
     if let Some((at, value)) = repair::one_byte(bytes, place) {
         assert_ne!(bytes[at], value);
         let mut right = bytes.to_vec();
@@ -51,13 +51,13 @@ pub fn record(bytes: &[u8]) {
 /// Reads a segment's file; one with a bad header is read as if its header were good.
 pub fn segment(bytes: &[u8]) {
     let header = SegmentHeader::decode("fuzz", bytes).ok();
-    let extent = Extent {
+    let range = ScanRange {
         generation: header.map_or(1, |header| header.generation),
         offset: HEADER_BYTES,
         position: header.map_or(0, |header| header.first.get()),
         end: bytes.len() as u64,
     };
-    let mut scanner = Scanner::new(bytes, extent);
+    let mut scanner = Scanner::new(bytes, range);
     let mut offset = HEADER_BYTES;
     loop {
         match scanner.step() {

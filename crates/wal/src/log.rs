@@ -287,7 +287,7 @@ impl Wal {
     #[must_use]
     pub fn has_reserve(&self) -> bool {
         let state = self.state.lock();
-        !state.short || !state.spares.is_empty()
+        !state.reserve_failed || !state.spares.is_empty()
     }
 
     /// Counters and sizes.

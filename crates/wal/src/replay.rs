@@ -24,7 +24,7 @@ mod segments;
 
 use std::fmt;
 
-use frondb_block::frame::scan::{Extent, ReadAt, Scanner, Step, Stop, rewrite};
+use frondb_block::frame::scan::{ReadAt, ScanRange, Scanner, Step, Stop, rewrite};
 use frondb_core::clock::SharedClock;
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{SharedDevice, SharedFile};
@@ -271,13 +271,13 @@ impl Replay {
             Some(next) => found.offset(next.header.end_before),
             None => found.len,
         };
-        let extent = Extent {
+        let range = ScanRange {
             generation: found.header.generation,
             offset: found.offset(first),
             position: first.get(),
             end,
         };
-        self.scanner = Some(Scanner::new(Source(SharedFile::clone(&found.file)), extent));
+        self.scanner = Some(Scanner::new(Source(SharedFile::clone(&found.file)), range));
         Ok(true)
     }
 

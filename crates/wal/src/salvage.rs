@@ -4,9 +4,9 @@
 //! that fails the log ends: later records may depend on the lost ones, so none of them is returned.
 //! For one thread.
 
-use frondb_block::frame::Place;
+use frondb_block::frame::RecordPlace;
 use frondb_block::frame::repair::{Findings, one_byte};
-use frondb_block::frame::scan::{Extent, Scanner, Step, Stop};
+use frondb_block::frame::scan::{ScanRange, Scanner, Step, Stop};
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
@@ -205,7 +205,7 @@ impl Log<'_> {
     fn read(&mut self, segment: &Segment, from: Lsn, end: Option<Lsn>) -> Result<Stop> {
         let generation = segment.header.generation;
         let len = segment.file.len()?;
-        let extent = Extent {
+        let range = ScanRange {
             generation,
             offset: segment.offset(from),
             position: from.get(),
@@ -214,7 +214,7 @@ impl Log<'_> {
         let mut repairs = 0;
         loop {
             let file = &segment.file;
-            let mut scanner = Scanner::new(|at: u64, buf: &mut [u8]| file.read_at(at, buf), extent);
+            let mut scanner = Scanner::new(|at: u64, buf: &mut [u8]| file.read_at(at, buf), range);
             let stop = loop {
                 if let Step::Stop(stop) = scanner.step()? {
                     break stop;
@@ -226,7 +226,7 @@ impl Log<'_> {
             }
             let mut bytes = vec![0; PROBE_BYTES];
             let read = file.read_at(stop.offset, &mut bytes)?;
-            let place = Place { generation, position: stop.position };
+            let place = RecordPlace { generation, position: stop.position };
             let Some((at, value)) = one_byte(&bytes[..read], place) else { return Ok(stop) };
             file.write_at(stop.offset + at as u64, &[value])?;
             self.findings.repaired(&segment.name, stop.offset + at as u64, WHAT_RECORD);

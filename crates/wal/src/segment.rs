@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     /// File offset up to which space is allocated.
     reserved_to: u64,
     /// Whether the last attempt to allocate space ahead failed.
-    pub(crate) short: bool,
+    pub(crate) reserve_failed: bool,
     /// File offset up to which the operating system was asked to write.
     writeback_to: u64,
 }
@@ -29,9 +29,9 @@ impl Segment {
         header: SegmentHeader,
         file: SharedFile,
         reserved_to: u64,
-        short: bool,
+        reserve_failed: bool,
     ) -> Self {
-        Self { header, file, reserved_to, short, writeback_to: 0 }
+        Self { header, file, reserved_to, reserve_failed, writeback_to: 0 }
     }
 
     /// The file offset of `lsn`.
@@ -65,7 +65,7 @@ impl Segment {
             // An error is not reported: on a full disk the write itself decides, and uses up the
             // reserve.
             let took = self.file.allocate(self.reserved_to, to - self.reserved_to);
-            self.short = took.is_err();
+            self.reserve_failed = took.is_err();
             self.reserved_to = if took.is_ok() { to } else { self.reserved_to };
         }
     }

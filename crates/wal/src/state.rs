@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use frondb_block::frame::{self, Body, Place};
+use frondb_block::frame::{self, Body, RecordPlace};
 use frondb_core::clock::Nanos;
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::SharedFile;
@@ -36,7 +36,7 @@ pub(crate) struct LogState {
     /// The Lsn of the buffer's first byte.
     buffered: Lsn,
     /// Where segments begin in the buffer.
-    begins: Vec<Begin>,
+    segment_starts: Vec<SegmentStart>,
     /// The Lsn of the next record. Larger than `end` only after records were given up.
     next: Lsn,
     /// The Lsn after the last record that was not given up.
@@ -53,7 +53,7 @@ pub(crate) struct LogState {
     /// The same file, for the thread that syncs it.
     pub(crate) current_file: Option<SharedFile>,
     /// Whether the last attempt to allocate space, ahead or for a record, failed.
-    pub(crate) short: bool,
+    pub(crate) reserve_failed: bool,
     /// All segments with a file, oldest first. The last one is never removed: its number is the
     /// highest.
     pub(crate) live: VecDeque<SegmentHeader>,
@@ -71,7 +71,7 @@ pub(crate) struct LogState {
 
 /// The position in the buffer at which a segment begins.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begin {
+pub(crate) struct SegmentStart {
     pub(crate) at: usize,
     pub(crate) header: SegmentHeader,
 }
@@ -89,7 +89,7 @@ struct Failed {
 pub(crate) struct Batch {
     pub(crate) start: Lsn,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) begins: Vec<Begin>,
+    pub(crate) segment_starts: Vec<SegmentStart>,
 }
 
 impl LogState {
@@ -104,7 +104,7 @@ impl LogState {
             buffer: Vec::new(),
             idle_buffer: Vec::new(),
             buffered: end,
-            begins: Vec::new(),
+            segment_starts: Vec::new(),
             next: end,
             end,
             written: end,
@@ -114,7 +114,7 @@ impl LogState {
             last_generation,
             current: None,
             current_file: None,
-            short: false,
+            reserve_failed: false,
             live,
             spares,
             writing: false,
@@ -149,10 +149,10 @@ impl LogState {
             self.buffered = start;
         }
         let synced = (self.durable > self.reported).then_some(self.durable.get());
-        let place = Place { generation, position: start.get() };
+        let place = RecordPlace { generation, position: start.get() };
         let bytes = frame::append(&mut self.buffer, place, KIND_PAYLOAD, synced, body)?;
         if let Some(header) = begun {
-            self.begins.push(Begin { at, header });
+            self.segment_starts.push(SegmentStart { at, header });
             self.tail = Some(header);
         }
         self.reported = self.durable;
@@ -163,7 +163,7 @@ impl LogState {
 
     /// The header of the segment that begins with the next record.
     fn next_segment(&self, db_id: u128) -> SegmentHeader {
-        let before = match self.begins.last() {
+        let before = match self.segment_starts.last() {
             Some(begin) => begin.header.generation,
             None => self.last_generation,
         };
@@ -183,11 +183,11 @@ impl LogState {
         self.writing = true;
         let idle = std::mem::take(&mut self.idle_buffer);
         let bytes = std::mem::replace(&mut self.buffer, idle);
-        let begins = std::mem::take(&mut self.begins);
-        if let Some(begin) = begins.last() {
+        let segment_starts = std::mem::take(&mut self.segment_starts);
+        if let Some(begin) = segment_starts.last() {
             self.last_generation = begin.header.generation;
         }
-        (Batch { start: self.buffered, bytes, begins }, self.current.take())
+        (Batch { start: self.buffered, bytes, segment_starts }, self.current.take())
     }
 
     /// Called when the writing leader is done with everything it took.
@@ -216,7 +216,7 @@ impl LogState {
         self.end = self.written;
         self.durable = self.written;
         self.buffer.clear();
-        self.begins.clear();
+        self.segment_starts.clear();
         self.tail = None;
         // The numbers of segments that were never created become free again.
         self.last_generation = self.highest_generation();

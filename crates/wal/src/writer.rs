@@ -34,7 +34,7 @@ impl Wal {
             wakeups = Some(state.waiters.take_all());
         }
         // No segment means that the last write failed.
-        state.short = segment.as_ref().is_none_or(|segment| segment.short);
+        state.reserve_failed = segment.as_ref().is_none_or(|segment| segment.reserve_failed);
         state.end_batch(batch.bytes, segment);
         drop(state);
         self.progress.notify_all();
@@ -47,7 +47,7 @@ impl Wal {
     fn write_pieces(&self, batch: &Batch, segment: &mut Option<Segment>) -> Result<()> {
         let mut at = batch.start;
         let mut from = 0;
-        for begin in &batch.begins {
+        for begin in &batch.segment_starts {
             self.write_piece(segment, at, &batch.bytes[from..begin.at])?;
             self.roll(segment, begin.header)?;
             (at, from) = (begin.header.first, begin.at);
@@ -85,9 +85,9 @@ impl Wal {
         state.current_file = Some(SharedFile::clone(&file));
         state.stats.segments += 1;
         state.stats.segments_recycled += u64::from(header.used_before);
-        let short = !header.used_before && reserved_to <= HEADER_BYTES;
-        let short = short && self.options.reserve_bytes > 0;
-        *segment = Some(Segment::new(header, file, reserved_to, short));
+        let reserve_failed = !header.used_before && reserved_to <= HEADER_BYTES;
+        let reserve_failed = reserve_failed && self.options.reserve_bytes > 0;
+        *segment = Some(Segment::new(header, file, reserved_to, reserve_failed));
         drop(state);
         self.note_durable(header.end_before);
         self.sync_mark()

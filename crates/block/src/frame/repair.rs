@@ -7,7 +7,7 @@
 
 use frondb_core::Error;
 
-use super::{HEADER_BYTES, Place, peek, verify};
+use super::{HEADER_BYTES, RecordPlace, peek, verify};
 
 /// Up to this length, every value of every byte is tried: at most about a second of hashing.
 const BYTES_MAX: usize = 4096;
@@ -45,7 +45,7 @@ impl Findings {
 /// The one byte, by its index and its right value, that makes the bytes a valid record of this
 /// place. `None` if there is none, or if the record is too long to try.
 #[must_use]
-pub fn one_byte(bytes: &[u8], place: Place) -> Option<(usize, u8)> {
+pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     if bytes.len() < HEADER_BYTES {
         return None;
     }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::frame::{Body, append, decode};
 
-    const PLACE: Place = Place { generation: 3, position: 1000 };
+    const PLACE: RecordPlace = RecordPlace { generation: 3, position: 1000 };
 
     #[test]
     fn any_one_byte_is_repaired() {
@@ -132,7 +132,7 @@ mod tests {
     fn two_bytes_zeros_and_records_of_another_place_are_not_repaired() {
         let mut frame = Vec::new();
         append(&mut frame, PLACE, 1, None, Body::Raw(&[b"some bytes"])).unwrap();
-        assert_eq!(one_byte(&frame, Place { position: 1001, ..PLACE }), None);
+        assert_eq!(one_byte(&frame, RecordPlace { position: 1001, ..PLACE }), None);
         assert_eq!(one_byte(&[0; 64], PLACE), None);
         assert_eq!(one_byte(&frame[..10], PLACE), None);
         frame[17] ^= 1;

@@ -8,7 +8,7 @@
 
 use frondb_core::Result;
 
-use super::{Fault, HEADER_BYTES, Place, decode, find, peek};
+use super::{Fault, HEADER_BYTES, RecordPlace, decode, find, peek};
 
 /// Bytes read at once.
 pub const WINDOW_BYTES: usize = 256 * 1024;
@@ -39,7 +39,7 @@ impl ReadAt for &[u8] {
 
 /// The part of a file that holds the records, and their positions.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub struct ScanRange {
     /// The generation of the file.
     pub generation: u64,
     /// File offset of the first record.
@@ -51,10 +51,10 @@ pub struct Extent {
     pub end: u64,
 }
 
-impl Extent {
-    fn place(&self, offset: u64) -> Place {
+impl ScanRange {
+    fn place(&self, offset: u64) -> RecordPlace {
         let position = self.position.wrapping_add(offset.wrapping_sub(self.offset));
-        Place { generation: self.generation, position }
+        RecordPlace { generation: self.generation, position }
     }
 }
 
@@ -121,7 +121,7 @@ impl Stop {
 #[derive(Debug)]
 pub struct Scanner<R> {
     read: R,
-    extent: Extent,
+    range: ScanRange,
     /// Where the next record is.
     offset: u64,
     window: Window,
@@ -137,15 +137,15 @@ enum Payload {
 }
 
 impl<R: ReadAt> Scanner<R> {
-    /// A reader of the records in `extent`.
-    pub fn new(read: R, extent: Extent) -> Self {
+    /// A reader of the records in `range`.
+    pub fn new(read: R, range: ScanRange) -> Self {
         Self {
             read,
-            extent,
-            offset: extent.offset,
+            range,
+            offset: range.offset,
             window: Window::default(),
             scratch: Vec::new(),
-            payload: Payload::Window { offset: extent.offset, bytes: 0 },
+            payload: Payload::Window { offset: range.offset, bytes: 0 },
         }
     }
 
@@ -156,7 +156,7 @@ impl<R: ReadAt> Scanner<R> {
     pub fn step(&mut self) -> Result<Step> {
         match self.load()? {
             Ok(record) => Ok(Step::Record(record)),
-            Err(fault) => stop(&mut self.read, self.extent, self.offset, fault).map(Step::Stop),
+            Err(fault) => stop(&mut self.read, self.range, self.offset, fault).map(Step::Stop),
         }
     }
 
@@ -174,7 +174,7 @@ impl<R: ReadAt> Scanner<R> {
             Ok(frame_bytes) => frame_bytes,
             Err(fault) => return Ok(Err(fault)),
         };
-        let (offset, place) = (self.offset, self.extent.place(self.offset));
+        let (offset, place) = (self.offset, self.range.place(self.offset));
         let frame = match decode(self.window.bytes(offset, frame_bytes), place, &mut self.scratch) {
             Ok(frame) => frame,
             Err(fault) => return Ok(Err(fault)),
@@ -197,10 +197,10 @@ impl<R: ReadAt> Scanner<R> {
 
     /// Gets the record at the current offset into the window; returns its length.
     fn fill(&mut self) -> Result<Result<usize, Fault>> {
-        let rest = self.extent.end.saturating_sub(self.offset);
-        self.window.fill(&mut self.read, self.offset, HEADER_BYTES, self.extent.end)?;
+        let rest = self.range.end.saturating_sub(self.offset);
+        self.window.fill(&mut self.read, self.offset, HEADER_BYTES, self.range.end)?;
         let head = self.window.bytes(self.offset, HEADER_BYTES);
-        let header = match peek(head, self.extent.place(self.offset)) {
+        let header = match peek(head, self.range.place(self.offset)) {
             Ok(header) => header,
             Err(fault) => return Ok(Err(fault)),
         };
@@ -208,7 +208,7 @@ impl<R: ReadAt> Scanner<R> {
         if frame_bytes as u64 > rest {
             return Ok(Err(Fault::Short { frame_bytes }));
         }
-        self.window.fill(&mut self.read, self.offset, frame_bytes, self.extent.end)?;
+        self.window.fill(&mut self.read, self.offset, frame_bytes, self.range.end)?;
         Ok(Ok(frame_bytes))
     }
 }
@@ -246,10 +246,10 @@ impl Window {
 }
 
 /// Searches behind a bad place and combines the results into a verdict.
-fn stop(read: &mut impl ReadAt, extent: Extent, offset: u64, fault: Fault) -> Result<Stop> {
+fn stop(read: &mut impl ReadAt, range: ScanRange, offset: u64, fault: Fault) -> Result<Stop> {
     let mut stop = Stop {
         offset,
-        position: extent.place(offset).position,
+        position: range.place(offset).position,
         fault,
         valid_after: 0,
         synced: None,
@@ -257,14 +257,14 @@ fn stop(read: &mut impl ReadAt, extent: Extent, offset: u64, fault: Fault) -> Re
     };
     let mut at = offset;
     let mut window = vec![0; WINDOW_BYTES];
-    while at < extent.end {
-        let rest = usize::try_from(extent.end - at).unwrap_or(usize::MAX);
+    while at < range.end {
+        let rest = usize::try_from(range.end - at).unwrap_or(usize::MAX);
         let got = read.read_at(at, &mut window[..WINDOW_BYTES.min(rest)])?;
         let bytes = &window[..got];
         if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
             stop.dropped_bytes = stop.dropped_bytes.max(at - offset + last as u64 + 1);
         }
-        let searched = search(read, extent, at, bytes, &mut stop)?;
+        let searched = search(read, range, at, bytes, &mut stop)?;
         // The last bytes of this window may be the first of a header.
         let step = searched.max((got + 1).saturating_sub(HEADER_BYTES));
         if got < WINDOW_BYTES || step == 0 {
@@ -279,7 +279,7 @@ fn stop(read: &mut impl ReadAt, extent: Extent, offset: u64, fault: Fault) -> Re
 /// distance from `at` to the end of the last one.
 fn search(
     read: &mut impl ReadAt,
-    extent: Extent,
+    range: ScanRange,
     at: u64,
     bytes: &[u8],
     stop: &mut Stop,
@@ -288,14 +288,14 @@ fn search(
     let mut long = Vec::new();
     let mut scratch = Vec::new();
     while let Some(rest) = bytes.get(from..) {
-        let place = extent.place(at + from as u64);
+        let place = range.place(at + from as u64);
         let base = at + from as u64;
         let found = find(rest, place, |skip, frame_bytes| {
-            is_valid(read, extent, base + skip as u64, frame_bytes, &mut long)
+            is_valid(read, range, base + skip as u64, frame_bytes, &mut long)
         })?;
         let Some((skip, frame_bytes)) = found else { break };
         let frame = rest.get(skip..skip + frame_bytes).unwrap_or(&long);
-        if let Ok(frame) = decode(frame, extent.place(base + skip as u64), &mut scratch) {
+        if let Ok(frame) = decode(frame, range.place(base + skip as u64), &mut scratch) {
             stop.synced = stop.synced.max(frame.synced);
         }
         stop.valid_after += 1;
@@ -308,17 +308,17 @@ fn search(
 /// Reads a candidate that does not fit the window and verifies it.
 fn is_valid(
     read: &mut impl ReadAt,
-    extent: Extent,
+    range: ScanRange,
     offset: u64,
     frame_bytes: usize,
     frame: &mut Vec<u8>,
 ) -> Result<bool> {
-    if frame_bytes as u64 > extent.end.saturating_sub(offset) {
+    if frame_bytes as u64 > range.end.saturating_sub(offset) {
         return Ok(false);
     }
     frame.resize(frame_bytes, 0);
     let got = read.read_at(offset, frame)?;
-    Ok(got == frame_bytes && super::verify(frame, extent.place(offset)))
+    Ok(got == frame_bytes && super::verify(frame, range.place(offset)))
 }
 
 /// Rewrites the bytes of a file from `from` to `to` unchanged.

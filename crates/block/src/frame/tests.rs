@@ -2,10 +2,10 @@
 
 use frondb_core::prng::Prng;
 
-use super::scan::{Extent, Scanner, Step, Stop, WINDOW_BYTES};
+use super::scan::{ScanRange, Scanner, Step, Stop, WINDOW_BYTES};
 use super::*;
 
-const PLACE: Place = Place { generation: 7, position: 5000 };
+const PLACE: RecordPlace = RecordPlace { generation: 7, position: 5000 };
 
 fn record(body: Body<'_>, synced: Option<u64>) -> Vec<u8> {
     let mut out = vec![0xAA];
@@ -57,9 +57,9 @@ fn a_record_is_valid_only_in_its_place() {
     let bytes = record(Body::Raw(&[b"hello"]), None);
     let mut scratch = Vec::new();
     for place in [
-        Place { generation: 6, ..PLACE },
-        Place { position: 4999, ..PLACE },
-        Place { generation: 5000, position: 7 },
+        RecordPlace { generation: 6, ..PLACE },
+        RecordPlace { position: 4999, ..PLACE },
+        RecordPlace { generation: 5000, position: 7 },
     ] {
         assert!(decode(&bytes, place, &mut scratch).is_err(), "{place:?}");
     }
@@ -102,7 +102,7 @@ fn file(lens: &[usize], synced: impl Fn(usize) -> Option<u64>) -> (Vec<u8>, Vec<
     for (index, &len) in lens.iter().enumerate() {
         offsets.push(out.len());
         let position = PLACE.position + out.len() as u64;
-        let place = Place { position, ..PLACE };
+        let place = RecordPlace { position, ..PLACE };
         let mut payload = vec![0; len];
         Prng::new(index as u64).fill(&mut payload);
         append(&mut out, place, 1, synced(index), Body::Raw(&[&payload])).unwrap();
@@ -111,13 +111,13 @@ fn file(lens: &[usize], synced: impl Fn(usize) -> Option<u64>) -> (Vec<u8>, Vec<
 }
 
 fn scan(bytes: &[u8]) -> (Vec<u64>, Stop) {
-    let extent = Extent {
+    let range = ScanRange {
         generation: PLACE.generation,
         offset: 0,
         position: PLACE.position,
         end: bytes.len() as u64,
     };
-    let mut scanner = Scanner::new(bytes, extent);
+    let mut scanner = Scanner::new(bytes, range);
     let mut offsets = Vec::new();
     loop {
         match scanner.step().unwrap() {

@@ -35,7 +35,7 @@ impl RangeDeleteCursor {
     }
 
     /// Forgets the position: the next key may be far from the last one.
-    pub fn leave(&mut self) {
+    pub fn reset(&mut self) {
         for position in &mut self.positions {
             position.passed = None;
         }

@@ -4,14 +4,14 @@ use super::group::LockGroup;
 use super::packs::{JOIN_LOCKS, MergedPacks, PackBuilder};
 use super::stream::{HeldLock, LockStream};
 use crate::graph::Graph;
-use crate::held::Held;
+use crate::held::HeldLocks;
 use crate::key::Area;
 use crate::manager::LockManager;
 use crate::queue::{RequestPart, Waiter};
 use crate::table::TableState;
 use frondb_core::sync::Arc;
 
-impl Held {
+impl HeldLocks {
     /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together.
     pub(super) fn join_neighbours(&mut self, locker: u64, manager: &LockManager, mix: bool) {
         let own = self.own_packs(locker);

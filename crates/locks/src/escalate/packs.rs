@@ -1,7 +1,7 @@
 //! Packs the rows of a locker, and merges packs.
 
 use crate::class::LockMode;
-use crate::held::Held;
+use crate::held::HeldLocks;
 use crate::key::Key;
 use crate::packed::{Keys, Packed};
 use crate::table::Pack;
@@ -70,7 +70,7 @@ impl<'a> MergedPacks<'a> {
     }
 }
 
-impl Held {
+impl HeldLocks {
     /// Packs all rows: they lock what they locked before, in a few bytes each.
     pub(super) fn pack_rows(&mut self, locker: u64) {
         let table = Arc::clone(&self.table);

@@ -141,7 +141,7 @@ impl Graph {
                 }
                 came[next] = Some((node, edge));
                 if next == to {
-                    return Some(way_back(&came, from, to));
+                    return Some(path_back(&came, from, to));
                 }
                 queue.push_back(next);
             }
@@ -155,7 +155,7 @@ impl Graph {
     }
 }
 
-fn way_back(came: &[Option<(usize, Edge)>], from: usize, to: usize) -> Vec<(usize, Edge)> {
+fn path_back(came: &[Option<(usize, Edge)>], from: usize, to: usize) -> Vec<(usize, Edge)> {
     let mut path = Vec::new();
     let mut at = to;
     while let Some((before, edge)) = came[at] {
