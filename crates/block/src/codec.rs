@@ -419,7 +419,7 @@ mod tests {
                 let raw = &raw[..len];
                 let mut packed = vec![7];
                 if !compress(codec, raw, &mut packed).unwrap() {
-                    assert_eq!(packed, [7], "{codec} left bytes behind");
+                    assert_eq!(packed, [7], "{codec} changed the output buffer");
                     continue;
                 }
                 let mut back = vec![0; len];

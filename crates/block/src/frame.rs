@@ -197,7 +197,7 @@ pub fn append(
 /// Fills in the header of a record whose stored bytes are in place.
 fn seal(frame: &mut [u8], seed: u64, flags: u8, kind: u8) {
     let stored = u32::try_from(frame.len() - HEADER_BYTES).unwrap_or(u32::MAX);
-    assert!(stored as usize <= PAYLOAD_BYTES_MAX, "checked by the caller");
+    assert!(stored as usize <= PAYLOAD_BYTES_MAX, "the caller checks the length");
     frame[8..12].copy_from_slice(&stored.to_le_bytes());
     frame[12] = flags;
     frame[13] = kind;

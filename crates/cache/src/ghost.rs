@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn remembers_the_last_keys_and_forgets_the_others() {
         let mut ghost = Ghost::default();
-        assert!(!ghost.take(1 << 40), "an unsized ghost remembers nothing");
+        assert!(!ghost.take(1 << 40), "a ghost of length 0 remembers nothing");
         ghost.resize(1000);
         let mut prng = Prng::new(1);
         let hashes: Vec<u64> = (0..5000).map(|_| prng.next_u64()).collect();
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(old, 0);
         let recent = hashes[4000..].iter().filter(|&&hash| ghost.take(hash)).count();
         assert!(recent > 850, "{recent} of the last 1000");
-        assert!(!ghost.take(hashes[4999]), "taking forgets");
+        assert!(!ghost.take(hashes[4999]), "take forgets the key");
     }
 
     #[test]

@@ -279,9 +279,17 @@ mod tests {
             assert!(get(&shard, 0).is_some());
         }
         assert!(get(&shard, 1).is_some());
-        assert_eq!(insert(&mut shard, 10, Priority::Data), [1], "one read is what a scan does");
+        assert_eq!(
+            insert(&mut shard, 10, Priority::Data),
+            [1],
+            "one read, as by a scan, does not keep the entry"
+        );
         assert_eq!(insert(&mut shard, 11, Priority::Data), [2]);
-        assert_eq!(insert(&mut shard, 2, Priority::Data), [3], "2 is in main now, with 0");
+        assert_eq!(
+            insert(&mut shard, 2, Priority::Data),
+            [3],
+            "entry 2 is in the main queue with 0 reads"
+        );
         for block in 100..150 {
             insert(&mut shard, block, Priority::Data);
         }
@@ -314,6 +322,6 @@ mod tests {
         assert_eq!(shard.remove(key(1), key(1).hash64()).unwrap().value, 2);
         assert!(shard.remove(key(1), key(1).hash64()).is_none());
         assert_eq!((shard.len(), shard.bytes()), (0, 0));
-        assert_eq!(shard.entries.0.len(), 1, "its slot is used again");
+        assert_eq!(shard.entries.0.len(), 1, "the slot is reused");
     }
 }

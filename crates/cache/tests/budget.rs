@@ -30,7 +30,7 @@ fn the_cache_fills_the_budget_yields_and_keeps_its_floor() {
 
     let mut memtable = budget.reserve(Part::Memtable, 4 * MIB);
     assert!(budget.used() <= 16 * MIB, "room was made before reserve returned: {budget:?}");
-    assert!(cache.stats().bytes > 11 * MIB, "and not more than needed");
+    assert!(cache.stats().bytes > 11 * MIB, "no more than needed was evicted");
     memtable.grow(20 * MIB);
     let floor = cache.stats();
     assert!(floor.bytes <= MIB && floor.bytes > MIB / 2, "{floor:?}");
@@ -66,7 +66,7 @@ fn a_large_filter_takes_its_room_from_all_shards() {
     assert!(cache.get(huge).is_none(), "a block of more than an eighth of the cache is not kept");
     let huge = CacheKey::filter(RunId(3));
     cache.insert(huge, Arc::default(), 9 * MIB, Priority::Meta);
-    assert!(cache.get(huge).is_none(), "a filter of more than half of it neither");
+    assert!(cache.get(huge).is_none(), "a filter of more than half of the cache is not kept");
     assert!(cache.get(key).is_some());
 }
 

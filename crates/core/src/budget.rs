@@ -294,7 +294,7 @@ impl Reservation {
     /// If it holds fewer.
     #[inline]
     pub fn shrink(&mut self, less: u64) {
-        assert!(less <= self.bytes, "shrink of {less} bytes from {} reserved", self.bytes);
+        assert!(less <= self.bytes, "cannot release {less} bytes of {} reserved", self.bytes);
         self.bytes -= less;
         self.budget.uncount(self.part, less);
     }
@@ -314,7 +314,7 @@ impl Reservation {
     /// # Panics
     /// If it holds fewer.
     pub fn split(&mut self, bytes: u64) -> Self {
-        assert!(bytes <= self.bytes, "split of {bytes} bytes from {} reserved", self.bytes);
+        assert!(bytes <= self.bytes, "cannot split {bytes} bytes off {} reserved", self.bytes);
         self.bytes -= bytes;
         Self { budget: Arc::clone(&self.budget), part: self.part, bytes }
     }
@@ -375,7 +375,7 @@ mod tests {
         budget.on_pressure(Box::new(move |over| log.lock().push(("second", over))));
 
         let within = budget.reserve(Part::Work, 10);
-        assert!(calls.lock().is_empty(), "exactly the total is not over it");
+        assert!(calls.lock().is_empty(), "a sum equal to the total causes no pressure");
         let over = budget.reserve(Part::Memtable, 30);
         assert_eq!(*calls.lock(), [("cache", 30)]);
         assert_eq!(budget.used(), 100);

@@ -201,7 +201,7 @@ impl Chunk {
     /// chunks of bounded size).
     pub fn push(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
         let Values::Owned(values) = &mut self.values else {
-            panic!("push into a chunk whose values are shared");
+            panic!("cannot push into a chunk whose values are shared");
         };
         self.prefixes.push(key_prefix(key));
         self.keys.extend_from_slice(key);

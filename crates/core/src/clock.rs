@@ -230,7 +230,7 @@ mod tests {
             std::thread::yield_now();
         }
         clock.advance(Duration::from_secs(9));
-        assert_eq!(clock.sleepers(), 1, "woken a second early");
+        assert_eq!(clock.sleepers(), 1, "the sleeper woke a second early");
         clock.advance(Duration::from_secs(1));
         assert_eq!(thread.join().unwrap(), Nanos::ZERO + Duration::from_secs(10));
         assert_eq!(clock.sleepers(), 0);

@@ -169,11 +169,11 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_internal_error_with_its_message() {
-        let task = Box::new(|| std::panic::resume_unwind(Box::new("out of cheese")));
+        let task = Box::new(|| std::panic::resume_unwind(Box::new("out of memory")));
         let error =
             ThreadExecutor.spawn("merger", Priority::Same, task).unwrap().join().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert_eq!(error.message(), "thread merger panicked: out of cheese");
+        assert_eq!(error.message(), "thread merger panicked: out of memory");
     }
 
     #[test]

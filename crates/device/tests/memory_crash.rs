@@ -84,7 +84,7 @@ fn a_random_crash_is_repeated_by_its_seed() {
     for seed in 0..200 {
         let (names, bytes) = found(seed);
         assert!(names.contains(&"f".to_owned()));
-        assert!(bytes.len() >= 1000, "the synced length is the least");
+        assert!(bytes.len() >= 1000, "the length is at least the synced one");
     }
 }
 
@@ -179,5 +179,9 @@ fn replacing_a_file_frees_its_space() {
     device.rename("a", "b").unwrap();
     assert_eq!(device.used_bytes(), 4096);
     device.sync_dir("").unwrap();
-    assert_eq!(device.crash(CrashMode::LoseUnsynced).used_bytes(), 0, "its content was not synced");
+    assert_eq!(
+        device.crash(CrashMode::LoseUnsynced).used_bytes(),
+        0,
+        "content that was not synced is lost"
+    );
 }

@@ -88,7 +88,7 @@ impl Stack {
             }
             "time" => Ok(format!("{:?}", self.clock.now())),
             "injected" => Ok(self.faults.injected().to_string()),
-            other => panic!("no call {other:?}"),
+            other => panic!("unknown call {other:?}"),
         }
     }
 
@@ -135,7 +135,7 @@ fn scripts() {
                 String::new()
             }
             "run" => stack.run(&case.input),
-            other => panic!("no directive {other:?}"),
+            other => panic!("unknown directive {other:?}"),
         });
     });
 }

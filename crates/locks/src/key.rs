@@ -214,6 +214,6 @@ mod tests {
         assert!(range(3, 3).is_empty() && !row(3).is_empty());
         let gap =
             Area::range(lo_of(Bound::Excluded(&[3])), hi_of(Bound::Excluded(&[3, 0])), Class::Gap);
-        assert!(gap.is_empty(), "nothing lies between a key and the next");
+        assert!(gap.is_empty(), "no key lies between a key and its successor");
     }
 }

@@ -52,7 +52,7 @@ impl Packed {
         if !self.has_room(key) {
             return false;
         }
-        debug_assert!(self.len == 0 || self.last.as_slice() < key, "keys come in order");
+        debug_assert!(self.len == 0 || self.last.as_slice() < key, "keys must be added in order");
         let shared = if self.len.is_multiple_of(RESTART_KEYS) {
             self.restarts.push(self.bytes.len() as u32);
             0

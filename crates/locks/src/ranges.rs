@@ -117,14 +117,14 @@ impl Ranges {
     fn node(&self, at: u32) -> &Node {
         match &self.nodes[at as usize] {
             Some(node) => node,
-            None => unreachable!("a link leads to a free node"),
+            None => unreachable!("a link points to a free node"),
         }
     }
 
     fn node_mut(&mut self, at: u32) -> &mut Node {
         match &mut self.nodes[at as usize] {
             Some(node) => node,
-            None => unreachable!("a link leads to a free node"),
+            None => unreachable!("a link points to a free node"),
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
                 }
                 2 if !list.is_empty() => {
                     let (lo, _, class, entry) = list.swap_remove(prng.index(list.len()));
-                    let range = ranges.remove(&key(lo), entry).expect("it is there");
+                    let range = ranges.remove(&key(lo), entry).expect("the range is in the list");
                     assert_eq!((range.class, range.entry), (class, entry));
                     assert!(ranges.remove(&key(lo), entry).is_none());
                 }

@@ -190,13 +190,13 @@ mod tests {
         assert_eq!(*snapshots.list(), [SeqNo(5), SeqNo(7)]);
         assert_eq!(snapshots.count(), 3);
         drop(first);
-        assert_eq!(snapshots.oldest(), Some(SeqNo(5)), "the twin holds it");
+        assert_eq!(snapshots.oldest(), Some(SeqNo(5)), "the clone keeps the SeqNo live");
         drop(twin);
         assert_eq!(*snapshots.list(), [second.seq()]);
         publish(&oracle, 1);
         let live = snapshots.live();
         assert_eq!((live.visible, &*live.seqs), (SeqNo(8), &[SeqNo(7)][..]));
-        assert!(Arc::ptr_eq(&live.seqs, &snapshots.list()), "the list was not rebuilt");
+        assert!(Arc::ptr_eq(&live.seqs, &snapshots.list()), "the list must not be rebuilt");
     }
     #[test]
     fn the_age_is_that_of_the_first_holder() {

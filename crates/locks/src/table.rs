@@ -114,7 +114,10 @@ impl Row {
     fn grant(&mut self, locker: u64, mode: LockMode) {
         let held = self.is_held_by(locker);
         if mode == LockMode::Exclusive {
-            debug_assert!(self.holders.len() == usize::from(held), "an exclusive lock is alone");
+            debug_assert!(
+                self.holders.len() == usize::from(held),
+                "an exclusive lock has one holder"
+            );
             self.upgraded = held && self.mode == LockMode::Shared;
             self.mode = mode;
         }

@@ -38,7 +38,7 @@ impl Setup {
 
     /// Asserts that the thread is alone inside.
     fn alone(&self) {
-        assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
+        assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "two lockers are inside");
         thread::yield_now();
         self.inside.fetch_sub(1, Ordering::SeqCst);
     }

@@ -89,7 +89,7 @@ fn a_lock_held_is_not_taken_twice() {
     let mut locker = manager.locker(1);
     assert_eq!(row(&mut locker, &table, Shared).unwrap(), NEW);
     assert_eq!(row(&mut locker, &table, Shared).unwrap(), HELD);
-    assert_eq!(row(&mut locker, &table, Exclusive).unwrap(), NEW, "an upgrade");
+    assert_eq!(row(&mut locker, &table, Exclusive).unwrap(), NEW, "the shared lock is upgraded");
     assert_eq!(row(&mut locker, &table, Shared).unwrap(), HELD);
     assert_eq!(range(&mut locker, &table, Shared).unwrap(), NEW);
     assert_eq!(locker.lock_row(&table, b"d", Shared, NoWait).unwrap(), HELD);

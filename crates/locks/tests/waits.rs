@@ -152,7 +152,7 @@ fn two_upgrades_are_a_deadlock_at_once() {
     let mut two = setup.holder(2, &[(0, b"a")], Shared);
     let first = setup.waits(one, 0, b"a", Exclusive);
     let error = two.lock_row(&setup.tables[0], b"a", Exclusive, Forever).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Deadlock, "as much work as the other, and younger");
+    assert_eq!(error.kind(), ErrorKind::Deadlock, "of equal work, the younger is the victim");
     assert!(error.message().contains("row \"a\" of tree 1"), "{error}");
     assert!(setup.is_waiting(1), "the victim holds the row until it rolls back");
     drop(two);
@@ -197,7 +197,7 @@ fn the_victim_of_three_has_done_least() {
         let (a, c) = (&b"a"[..], &b"c"[..]);
         let cycle: [Waiting<'_>; 3] =
             [(3, 1, a, Exclusive, &[1]), (1, 2, a, Exclusive, &[2]), (2, 1, c, Exclusive, &[3])];
-        assert!(waits.eq(cycle), "from the one whose wait closed it: {last:?}");
+        assert!(waits.eq(cycle), "the cycle begins with the transaction that closed it: {last:?}");
         setup.nothing_is_left();
     }
 }
@@ -278,7 +278,7 @@ fn a_cancelled_writer_lets_the_queued_readers_pass() {
     assert_eq!(again.unwrap_err().kind(), ErrorKind::LockTimeout);
     canceller.clone().cancel();
     let free = writer.lock_row(&setup.tables[0], b"z", Exclusive, Forever);
-    assert!(!free.unwrap().waited, "what is free is no wait");
+    assert!(!free.unwrap().waited, "a lock that is free needs no wait");
     let next = writer.lock_row(&setup.tables[0], b"a", Exclusive, Forever);
     assert_eq!(next.unwrap_err().kind(), ErrorKind::Cancelled);
     let after = writer.lock_row(&setup.tables[0], b"a", Exclusive, Upto(Duration::ZERO));
@@ -316,7 +316,7 @@ fn ranges_wait_as_rows_do() {
     let writer = setup.waits(setup.manager.locker(2), 0, b"c", Exclusive);
     let mut late = setup.manager.locker(3);
     let gap = late.lock_gap(table, Excluded(b"b"), Excluded(b"d"), NoWait);
-    assert_eq!(gap.unwrap_err().kind(), ErrorKind::Busy, "the writer was first");
+    assert_eq!(gap.unwrap_err().kind(), ErrorKind::Busy, "the scan waits for the earlier writer");
     assert!(scan.lock_gap(table, Excluded(b"b"), Excluded(b"d"), NoWait).unwrap().was_held);
     // It holds the gap, so it goes before the writer that waits for the gap.
     let insert = scan.lock_row(table, b"c", Exclusive, NoWait).unwrap();

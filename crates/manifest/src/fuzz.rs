@@ -9,7 +9,7 @@ use crate::recovery::Parser;
 pub fn superblock(bytes: &[u8]) {
     if let Ok(superblock) = Superblock::decode(bytes) {
         let again = Superblock::decode(&superblock.encode());
-        assert_eq!(again, Ok(superblock), "what decodes encodes the same");
+        assert_eq!(again, Ok(superblock), "decoded bytes encode to the same bytes");
     }
 }
 

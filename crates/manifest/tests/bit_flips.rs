@@ -53,7 +53,11 @@ fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64]) -> Seen {
         match open(&flipped(memory, name, bit)) {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Corruption, "{name} bit {bit}: {error}");
-                assert_eq!(error.place().expect("a place").file, name, "bit {bit}: {error}");
+                assert_eq!(
+                    error.place().expect("a corruption has a place").file,
+                    name,
+                    "bit {bit}: {error}"
+                );
                 seen.corrupt += 1;
             }
             Ok((_, recovered)) => {

@@ -83,7 +83,7 @@ fn after_an_error(simulation: &mut Simulation, op: &Op, kind: ErrorKind, known: 
             assert_eq!(kind, Some(ErrorKind::Poisoned), "{name} after {op:?}: {result:?}");
         }
     } else {
-        assert!(kind != ErrorKind::Poisoned, "no longer poisoned");
+        assert!(kind != ErrorKind::Poisoned, "the database is no longer poisoned");
     }
 }
 

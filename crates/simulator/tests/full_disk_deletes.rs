@@ -64,7 +64,7 @@ fn delete_all(capacity: u64, threads: usize) {
     device.set_capacity(capacity);
     let (rows, error) = fill(&db, &victim, &other);
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
-    assert_eq!(count(&other), rows, "readers go on");
+    assert_eq!(count(&other), rows, "reads succeed on a full disk");
 
     for row in 0..rows {
         let deleted = victim.delete(&scattered(row));

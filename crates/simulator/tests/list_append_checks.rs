@@ -196,7 +196,7 @@ fn nearly_all(seeds: u64) -> std::ops::RangeInclusive<u64> {
 fn a_correct_database_passes_at_its_level() {
     assert_eq!(objections(Isolation::Serial).0, [0, 0, 0]);
     let ([0, 0, skewed], seeds) = objections(Isolation::Snapshot) else { panic!("refused") };
-    assert!(nearly_all(seeds).contains(&skewed), "write skew is what snapshots leave");
+    assert!(nearly_all(seeds).contains(&skewed), "snapshot isolation allows write skew");
     let ([0, single, any], seeds) = objections(Isolation::ReadCommitted) else { panic!("refused") };
     assert!(nearly_all(seeds).contains(&single) && nearly_all(seeds).contains(&any));
 }

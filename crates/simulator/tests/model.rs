@@ -18,7 +18,8 @@ use frondb_testkit::seed;
 fn run(history: &History, setup: &Setup) -> Simulation {
     let known = Arc::new(AllowedStates::default());
     let simulation = Simulation::new(MemoryDevice::new(), setup.clone(), known);
-    let mut simulation = simulation.unwrap_or_else(|error| panic!("it does not open: {error}"));
+    let mut simulation =
+        simulation.unwrap_or_else(|error| panic!("the database does not open: {error}"));
     if let Err(error) = simulation.run(history) {
         panic!("an operation failed: {error}");
     }

@@ -111,7 +111,7 @@ fn salvage(device: &MemoryDevice, setup: &Setup) -> Option<(SalvageReport, Datab
 fn check(report: &SalvageReport, found: &DatabaseContents, whole: &DatabaseContents) {
     for (name, rows) in found {
         if name.ends_with(".uncertain") {
-            assert!(!report.cut.is_empty(), "{name} is uncertain for no reason");
+            assert!(!report.cut.is_empty(), "{name} is reported as uncertain without a reason");
             continue;
         }
         let right: BTreeMap<_, _> = whole[name].iter().cloned().collect();
@@ -222,6 +222,6 @@ fn a_damaged_byte_of_manifest_or_log_loses_nothing() {
         assert!(of(&outcomes, "data", "byte")[1] > 0, "blocks are lost");
         assert!(of(&outcomes, "data", "cut")[1] > 0, "ends of data files are lost");
         let [whole, lost, ..] = of(&outcomes, "MANIFEST", "cut");
-        assert_eq!(whole + lost, 0, "a manifest cut short proves nothing");
+        assert_eq!(whole + lost, 0, "a truncated manifest proves nothing");
     }
 }

@@ -105,5 +105,5 @@ fn no_row_is_lost_while_runs_move_down() {
         },
     );
     println!("{report}");
-    assert_eq!(report.tried, report.points + 1, "every point");
+    assert_eq!(report.tried, report.points + 1, "every crash point was tried");
 }

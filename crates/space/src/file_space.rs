@@ -102,7 +102,11 @@ impl FileSpace {
     /// If a page of it is free already or lies behind the end of the file: the range was released
     /// twice, or was never acquired.
     pub(crate) fn free_range(&mut self, range: Range<u32>, backing: Backing) {
-        assert!(range.end <= self.pages, "pages {range:?} lie behind the end at {}", self.pages);
+        assert!(
+            range.end <= self.pages,
+            "pages {range:?} lie beyond the end of the file at {}",
+            self.pages
+        );
         self.free.insert(range.clone());
         if backing != Backing::Backed {
             self.unbacked.insert(range.clone());
@@ -119,7 +123,7 @@ impl FileSpace {
     /// If a page that is cut off is free.
     pub(crate) fn set_pages(&mut self, pages: u32) {
         let free_end = self.free.ranges().last().map_or(0, |last| last.end);
-        assert!(free_end <= pages, "free pages are cut off");
+        assert!(free_end <= pages, "cannot truncate free pages");
         self.pages = pages;
     }
 

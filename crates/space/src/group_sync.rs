@@ -122,7 +122,7 @@ mod tests {
         let error = group.sync(|| Err(Error::new(ErrorKind::Io, "bad sector"))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Poisoned);
         assert!(error.message().contains("bad sector"));
-        let error = group.sync(|| panic!("tried again")).unwrap_err();
+        let error = group.sync(|| panic!("a failed sync was repeated")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Poisoned);
         assert_eq!(group.check().unwrap_err().kind(), ErrorKind::Poisoned);
     }
@@ -152,7 +152,10 @@ mod schedules {
                     let mine = 1 << caller;
                     written.fetch_or(mine, Ordering::SeqCst);
                     let result = group.sync(|| {
-                        assert!(!inside.swap(true, Ordering::SeqCst), "two syncs at a time");
+                        assert!(
+                            !inside.swap(true, Ordering::SeqCst),
+                            "two syncs ran at the same time"
+                        );
                         let seen = written.load(Ordering::SeqCst);
                         thread::yield_now();
                         let call = calls.fetch_add(1, Ordering::SeqCst);

@@ -104,7 +104,10 @@ impl Space {
     /// # Panics
     /// Unless `keep_pages` is between 1 and the extent's pages.
     pub fn shrink(&self, extent: Extent, keep_pages: u32) -> Extent {
-        assert!((1..=extent.pages).contains(&keep_pages), "{extent} shrinks to {keep_pages}");
+        assert!(
+            (1..=extent.pages).contains(&keep_pages),
+            "cannot shrink {extent} to {keep_pages} pages"
+        );
         let kept = Extent { pages: keep_pages, ..extent };
         if kept.pages < extent.pages {
             self.free_range(extent.file, kept.end()..extent.end());
@@ -153,9 +156,12 @@ impl Space {
     /// As [`write`](Self::write).
     pub fn write_vectored(&self, extent: Extent, byte_offset: u64, bufs: &[&[u8]]) -> Result<()> {
         let len: usize = bufs.iter().map(|buf| buf.len()).sum();
-        assert!(byte_offset.is_multiple_of(PAGE_BYTES as u64), "a write at {byte_offset}");
-        assert!(bufs.iter().all(|buf| buf.len().is_multiple_of(PAGE_BYTES)), "a torn page");
-        assert!(byte_offset + len as u64 <= extent.bytes(), "a write outside {extent}");
+        assert!(byte_offset.is_multiple_of(PAGE_BYTES as u64), "unaligned write at {byte_offset}");
+        assert!(
+            bufs.iter().all(|buf| buf.len().is_multiple_of(PAGE_BYTES)),
+            "the length is not a multiple of a page"
+        );
+        assert!(byte_offset + len as u64 <= extent.bytes(), "write outside {extent}");
         self.syncs.check()?;
         let place = self.files.locate(extent, byte_offset, len)?;
         place.file.handle.write_vectored_at(place.offset, bufs)?;
@@ -209,7 +215,7 @@ impl Space {
     }
 
     fn acquire_leaving(&self, pages: u32, class: Class, leave: u64) -> Result<Extent> {
-        assert!(pages > 0, "an extent of no pages");
+        assert!(pages > 0, "an extent has at least one page");
         self.syncs.check()?;
         loop {
             let (taken, growths) = {

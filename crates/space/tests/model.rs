@@ -97,7 +97,10 @@ impl Model {
 
     fn add(&mut self, extent: Extent) {
         for page in extent.page..extent.end() {
-            assert!(self.pages.insert((extent.file, page)), "{extent} has a page in use");
+            assert!(
+                self.pages.insert((extent.file, page)),
+                "{extent} contains a page that is in use"
+            );
         }
         let run = RunId(self.next);
         self.next += 1;
@@ -186,7 +189,7 @@ impl Model {
     fn verify(&self, extent: Extent, run: RunId) {
         let mut page = frondb_core::mem::Buf::zeroed(PAGE);
         self.space.read(extent, last_page(extent), &mut page).unwrap();
-        assert!(page[..] == page_of(run)[..], "{extent} lost what was written");
+        assert!(page[..] == page_of(run)[..], "the content of {extent} is lost");
     }
 }
 
@@ -221,5 +224,5 @@ fn random_histories() {
         assert!(model.device.used_bytes() <= model.options.reserve_bytes);
         model.check();
     }
-    assert!(full > 20, "the histories met a full disk {full} times only");
+    assert!(full > 20, "the disk was full only {full} times");
 }

@@ -42,7 +42,7 @@ fn released_space_is_returned_to_the_file_system() {
     let stats = space.stats();
     assert_eq!(stats.used_bytes, kept.iter().map(|extent| extent.bytes()).sum::<u64>());
     assert_eq!(length, stats.file_bytes);
-    assert!(length <= 16 << 20, "the tail was cut: {length}");
+    assert!(length <= 16 << 20, "the file was not truncated: {length}");
     if allocated < length {
         // This file system supports holes. It may use a few blocks for its own metadata.
         assert!(allocated <= stats.allocated_bytes + (64 << 10), "{allocated}, {stats:?}");

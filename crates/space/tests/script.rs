@@ -40,7 +40,7 @@ fn class(word: &str) -> Class {
         "merge" => Class::Merge,
         "base" => Class::Base,
         "blob" => Class::Blob,
-        _ => panic!("class {word}"),
+        _ => panic!("unknown class {word}"),
     }
 }
 
@@ -79,7 +79,7 @@ impl Script {
                 let (taken, disk) = (stats.allocated_bytes / PAGE, self.device.used_bytes() / PAGE);
                 writeln!(out, "pages {file}, used {used}, taken {taken}, disk {disk}").unwrap();
             }
-            other => panic!("directive {other}"),
+            other => panic!("unknown directive {other}"),
         }
         out
     }

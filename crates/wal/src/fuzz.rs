@@ -10,7 +10,7 @@ use crate::format::{DurableMark, HEADER_BYTES, MARK_BYTES, SegmentHeader};
 pub fn segment_header(bytes: &[u8]) {
     if let Ok(header) = SegmentHeader::decode("fuzz", bytes) {
         let again = SegmentHeader::decode("fuzz", &header.encode());
-        assert_eq!(again.ok(), Some(header), "what decodes encodes the same");
+        assert_eq!(again.ok(), Some(header), "decoded bytes encode to the same bytes");
     }
 }
 
@@ -19,7 +19,7 @@ pub fn mark(bytes: &[u8]) {
     let check = |bytes: &[u8]| {
         if let Ok(Some(mark)) = DurableMark::decode("fuzz", bytes) {
             let again = DurableMark::decode("fuzz", &mark.encode());
-            assert_eq!(again.ok().flatten(), Some(mark), "what decodes encodes the same");
+            assert_eq!(again.ok().flatten(), Some(mark), "decoded bytes encode to the same bytes");
         }
     };
     check(bytes);

@@ -179,7 +179,7 @@ impl LogState {
 
     /// Takes everything in the buffer and makes the caller the writing leader.
     pub(crate) fn take_batch(&mut self) -> (Batch, Option<Segment>) {
-        assert!(!self.writing, "one leader at a time");
+        assert!(!self.writing, "another leader is writing");
         self.writing = true;
         let idle = std::mem::take(&mut self.idle_buffer);
         let bytes = std::mem::replace(&mut self.buffer, idle);

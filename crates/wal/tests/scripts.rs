@@ -140,7 +140,7 @@ impl Stack {
             "zero" => file()?.write_at(number(2), &vec![0; (number(3) - number(2)) as usize]),
             "cut" => file()?.set_len(number(2)),
             "remove" => self.memory.remove(words[1]),
-            other => panic!("no command {other:?}"),
+            other => panic!("unknown command {other:?}"),
         }
     }
 
@@ -167,7 +167,7 @@ fn scripts() {
             }
             "run" => stack.run(&case.input, false),
             "trace" => stack.run(&case.input, true),
-            other => panic!("no directive {other:?}"),
+            other => panic!("unknown directive {other:?}"),
         });
     });
 }

@@ -17,7 +17,8 @@ fn record(body: Body<'_>, synced: Option<u64>) -> Vec<u8> {
 
 fn lz4(raw: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
-    let raw_bytes = compress(&[raw], &mut Vec::new(), &mut block).expect("it compresses");
+    let raw_bytes =
+        compress(&[raw], &mut Vec::new(), &mut block).expect("the bytes are compressible");
     record(Body::Lz4 { raw_bytes, block: &block }, Some(4000))
 }
 
@@ -161,7 +162,7 @@ fn the_search_behind_a_bad_place_finds_records_anywhere() {
         assert_eq!(stop.offset, offsets[damaged] as u64);
         assert_eq!(stop.valid_after, (lens.len() - damaged - 1) as u64, "damaged {damaged}");
         assert_eq!(stop.dropped_bytes, (good.len() - offsets[damaged]) as u64);
-        assert!(!stop.proves_damage(), "no record says that the bad one had been durable");
+        assert!(!stop.proves_damage(), "no record proves that the damaged one was durable");
     }
 }
 

@@ -109,7 +109,7 @@ impl<T: Copy> Array<T> {
     /// If there are fewer.
     #[inline]
     pub fn extend_from_within(&mut self, range: Range<usize>) {
-        assert!(range.start <= range.end && range.end <= self.len, "the elements exist");
+        assert!(range.start <= range.end && range.end <= self.len, "range out of bounds");
         let count = range.end - range.start;
         self.reserve(count);
         // SAFETY: the range lies within the first `len` elements, and there is room for as many

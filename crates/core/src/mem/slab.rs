@@ -70,7 +70,7 @@ impl Slab {
     /// # Panics
     /// If the slab is full.
     pub(super) fn take(&mut self) -> Taken {
-        assert!(self.free != 0, "a block is taken from a full slab");
+        assert!(self.free != 0, "a full slab has no block to allocate");
         let warm = self.free & self.touched;
         let block = if warm != 0 { warm } else { self.free }.trailing_zeros();
         let bit = 1u64 << block;
@@ -145,7 +145,7 @@ mod tests {
         let cold = slab.take();
         assert!(cold.fresh && cold.block == 3);
         slab.put_back(3);
-        assert_eq!(slab.take().block, 3, "the warm one of two");
+        assert_eq!(slab.take().block, 3, "the resident block is taken first");
     }
 
     #[test]

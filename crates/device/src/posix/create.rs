@@ -83,7 +83,7 @@ mod tests {
     fn synced_for(path: &Path) -> Vec<PathBuf> {
         let mut synced = Vec::new();
         create_durably(path, Modes::PRIVATE, &mut |parent| {
-            assert!(path.is_dir(), "a directory is synced before it has its entry");
+            assert!(path.is_dir(), "a directory was synced before the entry was created");
             synced.push(parent.to_owned());
             Ok(())
         })
@@ -107,7 +107,7 @@ mod tests {
         let failed = create_durably(&top.join("g"), Modes::PRIVATE, &mut |_| {
             Err(Error::internal("no sync"))
         });
-        assert!(failed.is_err(), "a sync that failed is an error");
+        assert!(failed.is_err(), "a failed sync is an error");
         std::fs::remove_dir_all(&top).unwrap();
     }
 }
