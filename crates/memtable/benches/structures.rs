@@ -1,9 +1,9 @@
-//! Measures the memtable against the structures it could have been: an ordered map of the
-//! standard library (a B-tree) behind a lock, and a concurrent skiplist. The numbers go to
+//! Compares the memtable with two other structures: an ordered map of the standard library (a
+//! B-tree) behind a lock, and a concurrent skiplist. The numbers are in
 //! docs/decisions/0002-memtable.md.
 //!
 //! `cargo bench -p frondb-memtable -- [entries] [rounds] [words of a case's name]`; with
-//! `ONLY_OURS=1` in the environment the memtable alone, for a profile.
+//! `ONLY_OURS=1` in the environment it measures the memtable alone, for a profile.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -29,18 +29,18 @@ thread_local! {
     static SCRATCH: Cell<Chunk> = const { Cell::new(Chunk::new()) };
 }
 
-/// Nanoseconds this thread has run: other processes of the machine do not count.
+/// Processor time of this thread in nanoseconds. Other processes of the machine do not count.
 fn cpu_ns() -> f64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// What is measured of a structure.
+/// A structure that is measured.
 trait Structure: Send + Sync {
     fn name(&self) -> &'static str;
     fn insert(&self, keys: &[Key], first: u64, value: &[u8]);
     fn holds(&self, key: &Key) -> bool;
-    /// Reads `n` entries from `key` on; how many there were.
+    /// Reads `n` entries from `key` on, and returns how many there were.
     fn scan(&self, key: &Key, n: usize) -> usize;
     /// Bytes of memory, if it knows.
     fn bytes(&self) -> Option<u64>;
@@ -220,7 +220,7 @@ fn inserts(what: &str, keys: &[Key], batch: usize, value: &[u8], rounds: usize, 
                         }
                     });
                 }
-                // Single inserts are timed 64 at once, or the clock would cost more than they do.
+                // Single inserts are timed 64 at once: reading the clock costs more than an insert.
                 let timed = batch.max(64);
                 for (i, part) in keys.chunks(timed).enumerate() {
                     let start = cpu_ns();

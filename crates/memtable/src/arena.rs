@@ -39,8 +39,8 @@ const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
-/// Bits below the place: the tag, and the update flag (older messages of the key count beside this
-/// one).
+/// Bits below the place: the tag, and the update flag (a reader needs older messages of the key,
+/// too).
 const MARK_BITS: u32 = TAG_BITS + 1;
 const UPDATE: u64 = 1 << TAG_BITS;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);

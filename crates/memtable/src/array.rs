@@ -140,8 +140,8 @@ impl ArrayBuilder {
     }
 }
 
-/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether older messages of
-/// `last`'s key are.
+/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether older messages
+/// of `last`'s key are.
 #[inline]
 fn follows(last: Option<Slot>, slot: Slot, older_obsolete: &mut bool, chunks: &Chunks) -> bool {
     if !last.is_some_and(|last| chunks.same_key(last, slot)) {

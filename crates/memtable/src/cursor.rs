@@ -28,8 +28,8 @@ const CHUNK_MESSAGES_MAX: usize = 1024;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Buffers above this size are reserved exactly, not doubled.
 const LARGE_BYTES: usize = 32 << 10;
-/// Prefetch distance in messages: keys lie in the order of their arrival, so each one is a cache
-/// miss.
+/// Prefetch distance in messages: keys lie in the order of their arrival, so reading each is a
+/// cache miss.
 const PREFETCH_SLOTS: usize = 16;
 
 /// Hands out the messages of a memtable as of the cursor's creation. The cursor owns what it needs:
@@ -145,7 +145,7 @@ impl MemCursor {
     }
 
     /// Makes the cursor hand out empty values, for callers that count keys. A cursor over visible
-    /// messages also skims from the start.
+    /// messages also gathers only visible messages from the start.
     #[must_use]
     pub fn for_counting(mut self) -> Self {
         self.with_values = false;
@@ -277,7 +277,8 @@ impl Remaining {
         match mode {
             GatherMode::All => GatherMode::All,
             GatherMode::Pieces if 2 * keys(out, &state.chunks) <= out.len() => GatherMode::Visible,
-            // Skimming searches all arrays for each key, so it must save more than it costs.
+            // Gathering visible messages searches all arrays for each key: it must save more than
+            // it costs.
             GatherMode::Visible if passed < 2 * out.len() => GatherMode::Pieces,
             mode => mode,
         }

@@ -19,7 +19,7 @@
 //!
 //! ```text
 //!  tag    0 | length     the bits hold the key: all 8 bytes, or 7 behind p
-//!         1 | hash       of what they do not hold
+//!         1 | hash       of the bytes that the bits do not hold
 //! ```
 //!
 //! Invariants
@@ -47,7 +47,7 @@ pub(crate) struct KeyOrder {
     shared: Box<[u8]>,
 }
 
-/// What slots and probes hold of a key.
+/// The digest of a key that slots and probes hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Digest {
     pub(crate) bits: u64,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keys_share_is_left_out() {
+    fn a_shared_prefix_is_left_out() {
         let order = KeyOrder::between(b"customer:0001", b"customer:9000").unwrap();
         assert_eq!(&*order.shared, b"customer");
         assert!(order.digest(b"customer:0001").bits < order.digest(b"customer:0002").bits);

@@ -1,7 +1,7 @@
 //! The range deletes of a memtable, and the sets of them that readers search.
 //!
 //! ```text
-//!   tail   the newest, as they came; at most a commit's, or a few
+//!   tail   the newest, in order of arrival: a few, or those of one commit
 //!   sets   immutable, each at least twice as large as the next
 //! ```
 //!
@@ -130,10 +130,10 @@ mod tests {
         }
     }
 
-    /// A reader after every range delete must not sort them all each time: deletes sorted in all
-    /// are counted by the sizes of new sets.
+    /// A reader after every range delete must not sort all of them each time. The test adds up the
+    /// sizes of new sets.
     #[test]
-    fn a_reader_after_each_costs_a_few_sorts_of_each() {
+    fn readers_sort_each_range_delete_a_few_times() {
         let (ranges, mut sorted) = (Ranges::default(), 0);
         let count = 4_096u32;
         for i in 0..count {

@@ -284,7 +284,7 @@ mod tests {
     /// Rows that are overwritten: the second array, of the newest messages only, takes as many
     /// steps as the first and is paid for in the same way.
     #[test]
-    fn no_insert_does_more_than_is_paid_for() {
+    fn no_insert_does_more_work_than_it_pays_for() {
         let (mut arena, mut tiers) = (Arena::new(SeqNo(1)), Tiers::new());
         for i in 0..FAN_IN as u64 {
             write_all(&mut arena, &mut tiers, 1 + i * ROWS);

@@ -1,10 +1,11 @@
-//! Gathers only the messages that a snapshot may see, key by key.
+//! [`VisibleGatherer`]: gathers only the messages that a snapshot may see, key by key.
 //!
 //! A row that is overwritten many times has as many messages in the memtable. For one snapshot only
 //! the newest visible put or delete of a key counts, with the updates above it. So this module
 //! searches every array for the next key by galloping, and takes that key's messages, newest first,
 //! up to the first put or delete. Where each key has one message this is slower than merging whole
-//! pieces (`gather.rs`), so a cursor switches between the two by what it meets.
+//! pieces (`gather.rs`), so a cursor switches between the two as it meets more or fewer messages a
+//! key.
 
 use frondb_core::SeqNo;
 use smallvec::SmallVec;
@@ -12,6 +13,7 @@ use smallvec::SmallVec;
 use crate::arena::{Chunks, Slot};
 use crate::gather::Rests;
 
+/// Gathers the visible messages of sorted arrays; see the module's head.
 pub(crate) struct VisibleGatherer<'a> {
     pub(crate) snapshot: SeqNo,
     /// For each array, whether the snapshot sees all of its messages.

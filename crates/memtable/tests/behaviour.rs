@@ -1,4 +1,4 @@
-//! One behaviour per test: what the model does not cover.
+//! Behaviour that the model does not cover, one test for each.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -33,7 +33,7 @@ fn fill(table: &Memtable, kind: MessageKind, from: u64, to: u64, batch: usize) {
 }
 
 #[test]
-fn an_empty_memtable_answers_everything_and_holds_nothing() {
+fn an_empty_memtable_answers_all_calls_and_holds_no_memory() {
     let budget = Budget::new(1 << 20);
     let table = Memtable::new(budget.clone());
     table.insert_batch(&[]);
@@ -50,7 +50,7 @@ fn an_empty_memtable_answers_everything_and_holds_nothing() {
 
 /// Rule 10: ten thousand trees with one message each must stay small.
 #[test]
-fn a_memtable_with_one_message_holds_little() {
+fn a_memtable_with_one_message_takes_little_memory() {
     let budget = Budget::new(1 << 20);
     let table = Memtable::new(budget.clone());
     put(&table, 1, &[b"k"]);
@@ -254,7 +254,7 @@ fn a_sealed_memtable_takes_no_more() {
 }
 
 #[test]
-fn sealing_gives_back_memory_and_changes_no_message() {
+fn sealing_frees_memory_and_changes_no_message() {
     let table = table();
     for i in 0..40 {
         fill(&table, MessageKind::Put, i * 1000, (i + 1) * 1000, 1000);

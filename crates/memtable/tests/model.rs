@@ -89,8 +89,8 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
     assert_eq!(table.max_seq(), Some(SeqNo(model.last_seq())));
 }
 
-/// The messages that a cursor hands out behind `key` when it skips to it, at once or after its
-/// first chunk; `rest` if it was past the key by then.
+/// The messages from `key` on that a cursor returns when it skips to `key`, at once or after its
+/// first chunk; `rest` if the first chunk went beyond the key.
 fn skipped(
     mut cursor: MemCursor,
     direction: Direction,
@@ -120,11 +120,11 @@ fn skipped(
 /// For each key, the messages down to the first that decides its value.
 fn visible(messages: &[Message]) -> Vec<Message> {
     let mut kept: Vec<Message> = Vec::new();
-    let mut settled = false;
+    let mut decided = false;
     for message in messages {
-        settled &= kept.last().is_some_and(|last| last.key == message.key);
-        if !settled {
-            settled = message.kind != MessageKind::Update;
+        decided &= kept.last().is_some_and(|last| last.key == message.key);
+        if !decided {
+            decided = message.kind != MessageKind::Update;
             kept.push(message.clone());
         }
     }
@@ -214,7 +214,7 @@ fn a_memtable_that_is_read_much_matches_the_model() {
 /// A scan of rows that are overwritten many times meets each of them about once, in both directions
 /// and at an old snapshot.
 #[test]
-fn a_reader_passes_over_what_it_cannot_see() {
+fn a_reader_skips_messages_that_it_cannot_see() {
     const KEYS: u64 = 200;
     const ROUNDS: u64 = 500;
     let table = table();

@@ -1,4 +1,4 @@
-//! A short history that touches all that is unsafe, small enough for an interpreter:
+//! A short history that executes all unsafe code, small enough for an interpreter:
 //! `cargo +nightly miri test -p frondb-memtable --test undefined`.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -5,8 +5,9 @@
 //! each visible message replaces the previous one of its key, and the entry is complete when the
 //! key changes. A backward entry is copied, because its source may have moved on by then.
 //!
-//! A transaction reads its own messages above all others: they have SeqNos from [`OwnMessages::from`] on,
-//! whatever the snapshot. The messages of its overlay come next, below its own.
+//! A transaction reads its own messages above all others: they have SeqNos from
+//! [`OwnMessages::from`] on, whatever the snapshot. The messages of its overlay come next, below
+//! its own.
 
 use frondb_core::chunk::Entries;
 use frondb_core::message::SharedUpdateFn;

@@ -53,7 +53,7 @@ fn first_missing<'a>(given: &'a [Message], folded: &Folded) -> Option<&'a [u8]> 
     left.into_iter().find(|(_, left)| *left > 0).map(|(key, _)| key)
 }
 
-/// The order every source must have, and that every (key, SeqNo) comes once.
+/// Asserts the order that every source must have, and that every (key, SeqNo) occurs once.
 fn assert_ordered(messages: &[Message]) {
     for pair in messages.windows(2) {
         assert!((&pair[0].0, pair[1].1) < (&pair[1].0, pair[0].1), "{pair:?}");
@@ -62,7 +62,7 @@ fn assert_ordered(messages: &[Message]) {
 
 #[test]
 fn live_snapshots_read_the_same_before_and_after() {
-    let (mut prng, mut told) = (Prng::new(51), 0);
+    let (mut prng, mut folds_with_drops) = (Prng::new(51), 0);
     for round in 0..1_500 {
         let history = History::random(&mut prng, 1 + round % 80);
         let live = snapshots(&mut prng, history.last);
@@ -89,7 +89,7 @@ fn live_snapshots_read_the_same_before_and_after() {
             folded.stats.dropped_puts + folded.stats.dropped_deletes + folded.stats.dropped_updates;
         assert_eq!(dropped, newer.len() as u64 - folded.messages.len() as u64, "round {round}");
         if newer.iter().all(|message| message.2 != MessageKind::Update) {
-            told += u32::from(folded.first_dropped.is_some());
+            folds_with_drops += u32::from(folded.first_dropped.is_some());
             assert_eq!(
                 folded.first_dropped.as_deref(),
                 first_missing(&newer, &folded),
@@ -110,11 +110,14 @@ fn live_snapshots_read_the_same_before_and_after() {
             assert_eq!(found, expected, "round {round}, live {live:?}, at {snapshot}, cut {cut}");
         }
     }
-    assert!(told > 10, "too few folds without updates dropped anything: {told}");
+    assert!(
+        folds_with_drops > 10,
+        "too few folds without updates dropped anything: {folds_with_drops}"
+    );
 }
 
 #[test]
-fn nothing_stays_that_nobody_can_see() {
+fn no_message_stays_that_no_reader_can_see() {
     let mut prng = Prng::new(52);
     for round in 0..800 {
         let history = History::random(&mut prng, 1 + round % 80);
@@ -146,7 +149,8 @@ fn nothing_stays_that_nobody_can_see() {
             let above_are_updates = above.iter().all(|kind| *kind == MessageKind::Update);
             assert!(above_are_updates, "round {round} {key:?} {stripe}: {kinds:?}");
             if !above.is_empty() && *last != MessageKind::Update {
-                // Operands stay only upon a reference, which a fold does not read.
+                // Operands stay only above a reference, because a fold does not read the large
+                // value.
                 assert_eq!(*last, MessageKind::PutRef, "round {round} {key:?} {stripe}");
             }
         }
@@ -274,7 +278,7 @@ fn the_error_of_a_source_ends_the_fold() {
     let error = loop {
         match merge.next() {
             Ok(true) => {}
-            Ok(false) => panic!("the error got lost"),
+            Ok(false) => panic!("the error was lost"),
             Err(error) => break error,
         }
     };

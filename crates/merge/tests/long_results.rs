@@ -98,9 +98,9 @@ fn a_reader_gets_the_reason() {
         lookup.feed(SeqNo(9), MessageKind::Update, &length.to_le_bytes());
         lookup.finish(b"k", Some(&Length), None)
     };
-    assert!(
-        matches!(read(VALUE_BYTES_MAX), Ok(Some(VisibleValue::Value(value))) if value.len() == VALUE_BYTES_MAX)
-    );
+    assert!(read(VALUE_BYTES_MAX).unwrap().is_some_and(|value| {
+        matches!(value, VisibleValue::Value(value) if value.len() == VALUE_BYTES_MAX)
+    }));
     let error = read(VALUE_BYTES_MAX + 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("its result has 67108865 bytes"), "{error}");

@@ -105,7 +105,8 @@ fn a_lookup_agrees_with_the_model_at_every_snapshot() {
     }
 }
 
-/// Rule 14: the messages of a run may all have its largest SeqNo, and that may be a range delete's.
+/// Rule 14: the messages of a run may all have its largest SeqNo, which may be that of a range
+/// delete.
 #[test]
 fn a_range_delete_hides_what_is_older_from_a_lookup() {
     for (delete, shown) in [(4, true), (5, true), (6, false)] {
@@ -151,7 +152,7 @@ fn the_error_of_a_source_is_returned_once() {
             let error = loop {
                 match merge.next() {
                     Ok(true) => {}
-                    Ok(false) => panic!("the error got lost"),
+                    Ok(false) => panic!("the error was lost"),
                     Err(error) => break error,
                 }
             };
@@ -173,7 +174,7 @@ fn updates_without_or_with_a_failing_function_are_errors_to_the_reader() {
         let error = read_all(VisibleMerge::new(sources, options.clone())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.message().contains("append"), "{error}");
-        // Below the poison the key is readable.
+        // A reader at a snapshot below the poisoned operand can read the key.
         let sources = deal(&poisoned, 2, direction, &mut prng);
         let below = reader(SeqNo(1), direction, History::default().range_deletes());
         let found = read_all(VisibleMerge::new(sources, below)).unwrap();

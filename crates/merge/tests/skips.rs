@@ -9,7 +9,7 @@ use frondb_core::{Chunk, Direction, MessageKind, Result, SeqNo, Source};
 use frondb_merge::{Merger, VisibleMerge, VisibleValue};
 use history::{History, deal, reader};
 
-/// A source that follows the hint for some skips only.
+/// A source that follows some skips, which are hints, and ignores the others.
 struct Skipping {
     inner: Box<dyn Source>,
     direction: Direction,
@@ -82,7 +82,7 @@ fn one_source_is_handed_out_in_chunks() {
     let list = |messages, prng: &mut Prng| {
         Box::new(history::ListSource::new(messages, Direction::Forward, prng)) as Box<dyn Source>
     };
-    // Alone, and beside one that has a later key: it is looked for less often there.
+    // One source alone, and beside one that has a later key: there the merge checks less often.
     for (other, steps_max) in [(false, 60), (true, 100)] {
         let put =
             |i: u32| (i.to_be_bytes().to_vec(), SeqNo(1 + u64::from(i)), MessageKind::Put, vec![7]);
@@ -111,7 +111,7 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
     for round in 0..400 {
         let mut history = History::random(&mut prng, 1 + round % 90);
         if round % 2 == 1 {
-            // Mostly puts of keys with one message, so that many are handed out at once.
+            // Mostly puts of keys with one message, so that the merge returns many at once.
             history.deletes.clear();
             for (key, _, kind, _) in &mut history.messages {
                 key.push(prng.below(256) as u8);
@@ -145,7 +145,8 @@ fn a_merge_that_skips_agrees_with_the_model_at_every_snapshot() {
                         Direction::Forward => entry.0 >= key,
                         Direction::Backward => entry.0 < key,
                     };
-                    // Backward the key just shown is no further skip, and may be one.
+                    // A backward skip may be to the key of the current entry; then it skips
+                    // nothing.
                     let passed =
                         expected[at..].iter().take_while(|entry| !is_behind(entry)).count();
                     merge.skip(&key).unwrap();

@@ -171,7 +171,7 @@ pub enum Edit {
     },
     /// A part of a transaction's write set is in private runs that the manifest names.
     Pending(PendingPart),
-    /// A part is no longer pending: its runs are in the trunk of the tree, or were given up. A
+    /// A part is no longer pending: its runs are in the trunk of the tree, or were discarded. A
     /// transaction that is prepared in the manifest ends with its last part.
     EndPending {
         /// The tree of the part.
@@ -190,7 +190,8 @@ pub enum Edit {
         xid: Box<[u8]>,
         /// Where its record in the log began.
         logged: Lsn,
-        /// How many parts it has, with the numbers below this. Its other pending parts were given up.
+        /// How many parts it has, with the numbers below this. Its other pending parts were
+        /// discarded.
         parts: u32,
     },
     /// A transaction that is prepared in the manifest was rolled back, with all its parts. Its

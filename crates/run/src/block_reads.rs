@@ -11,8 +11,9 @@
 //!                      -- read, decode, insert into the cache -- release the charge
 //! ```
 //!
-//! Invariant: a thread that reads a block waits for the device only, so each read ends, and then the
-//! thread that has waited longest continues. Threads: any. No other lock is taken under this one.
+//! Invariant: a thread that reads a block waits for the device only, so each read ends, and then
+//! the thread that has waited longest continues. Threads: any. No other lock is taken under this
+//! one.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};

@@ -13,12 +13,12 @@ use smallvec::SmallVec;
 use crate::index::BlockIndex;
 use crate::reader::Run;
 
-/// Most blocks, and most bytes, that are read together: as much as a short scan would read in any
-/// case.
+/// Most blocks, and most bytes, that are read together: as much as a short scan of the range would
+/// read anyway.
 const TOGETHER_BLOCKS_MAX: usize = 8;
 const TOGETHER_BYTES_MAX: usize = 128 << 10;
 
-/// Blocks held by number, because the cache may have evicted them again.
+/// Blocks by number. The count holds them, because the cache may have evicted them again.
 type Blocks = SmallVec<[(usize, Block); 4]>;
 
 impl Run {

@@ -142,7 +142,7 @@ impl RunCursor {
         let empty = lo.is_some_and(|lo| *lo > *meta.last_key)
             || hi.is_some_and(|hi| *hi <= *meta.first_key)
             || matches!((lo, hi), (Some(lo), Some(hi)) if lo >= hi);
-        // Bounds that do not cut the run cost no search later.
+        // Drop bounds that do not cut the run, so that no search pays for them later.
         let lo = lo.filter(|lo| **lo > *meta.first_key);
         let hi = hi.filter(|hi| **hi <= *meta.last_key);
         let next = lo.map_or(0, |lo| index.find(lo));
@@ -186,7 +186,7 @@ impl RunCursor {
         // The block behind the current one begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > key;
         let target = if is_here { self.next } else { self.index.find(key) };
-        // Versions of a key that fills several blocks begin in the first of them.
+        // The versions of a key that fills several blocks begin in the first of these blocks.
         if is_here || target < self.next {
             if let Some(at) = self.find_in_block(key)? {
                 self.skipped(at - self.left.start);
@@ -376,7 +376,8 @@ impl RunCursor {
         let windows: Sum = |env| &env.window_bytes;
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
-                // Single blocks need no limit: there is one per reading thread, and only briefly.
+                // A single block needs no limit: each reading thread has one at most, and only
+                // briefly.
                 let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
                 let charge = (blocks.len() > 1).then(charge).flatten();
                 (self.run.read(offset, len)?, charge)

@@ -6,7 +6,7 @@ use frondb_core::{Chunk, SeqNo};
 
 use crate::{BlockIndex, RunMeta};
 
-/// Run metadata: decodes or refuses; what decodes encodes to the same bytes' meaning.
+/// Decodes run metadata. Metadata that decodes must survive a round trip.
 pub fn run_meta(bytes: &[u8]) {
     if let Ok(meta) = RunMeta::decode(&mut Reader::new(bytes)) {
         let mut out = Vec::new();
@@ -15,7 +15,7 @@ pub fn run_meta(bytes: &[u8]) {
     }
 }
 
-/// Block index: decodes or refuses, and searching what decoded stays inside.
+/// Decodes a block index. A search in an index that decodes must stay inside it.
 pub fn block_index(bytes: &[u8]) {
     let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
     let blocks = u32::from_le_bytes([head[0], head[1], 0, 0]);
@@ -26,7 +26,7 @@ pub fn block_index(bytes: &[u8]) {
     }
 }
 
-/// Reference to a value: decodes or refuses, and what decodes survives a round trip.
+/// Decodes a reference to a large value. A reference that decodes must survive a round trip.
 pub fn value_ref(bytes: &[u8]) {
     if let Ok(value) = crate::format::ValueRef::decode(bytes) {
         let mut out = Vec::new();
@@ -35,7 +35,7 @@ pub fn value_ref(bytes: &[u8]) {
     }
 }
 
-/// Frame of a spool: decodes or refuses, and every entry of what decodes lies inside.
+/// Decodes the frame of a spool. Every entry of a frame that decodes must lie inside the frame.
 pub fn spool_frame(bytes: &[u8]) {
     let (payload, mut chunk) = (Bytes::copy_from(bytes), Chunk::new());
     if crate::spool::decode(&payload, SeqNo(1), &mut chunk).is_some() {

@@ -5,8 +5,8 @@
 //!           freed with its last block                    the merge's arrays
 //! ```
 //!
-//! An input needs at least one decoded block. So with low memory the blocks of runs are smaller, and
-//! the planner merges only as many runs at once as a part of the memory can hold.
+//! An input needs at least one decoded block. So with low memory the blocks of runs are smaller,
+//! and the planner merges only as many runs at once as a part of the memory can hold.
 
 /// Less memory than this is *low memory*.
 const LOW_MEMORY_BYTES: u64 = 64 << 20;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  acquired   |------ extent 1 ------|-- extent 2 --|--- extent 3 ---|
-//!  runs       |  run a  |p|  run b   :   run b  |p|     run c    |p|  given back
+//!  runs       |  run a  |p|  run b   :   run b  |p|     run c    |p|  released
 //! ```
 //!
 //! Each run begins at a page (`p` is padding with zeros) and may continue in the next extent. Life
@@ -19,13 +19,14 @@ use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_space::{Class, Extent, Space};
 
-/// Bytes per write to the device. A reader's request may have to wait for a write under way.
+/// Bytes per write to the device. With larger writes, a reader's request would wait longer for a
+/// write under way.
 const BUFFER_BYTES: usize = 128 * 1024;
 
 /// Most pages acquired at once.
 const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 
-/// See the module's head.
+/// The output stream of runs; see the module's head.
 pub struct Output {
     space: Arc<Space>,
     class: Class,

@@ -59,7 +59,7 @@ struct IndexRebuilder<'a> {
     chunk: Chunk,
 }
 
-/// A block as the index will list it.
+/// A block with what the index will store of it.
 struct IndexedBlock {
     bytes: u64,
     first_key: Vec<u8>,
@@ -218,7 +218,8 @@ impl IndexRebuilder<'_> {
         }
         while self.gap_bytes > 0 {
             let part = self.gap_bytes.min(GAP_BYTES_MAX);
-            // As if the gap began with another version of the key before it.
+            // The gap may begin with another version of the key before it, so it continues that
+            // key.
             let continues = !self.index.is_empty();
             self.index.push(&self.last_key, part, continues, 0).ok()?;
             self.gap_bytes -= part;

@@ -1,5 +1,5 @@
-//! Reads a whole run and checks that it is what was written: every block's checksum, the order of
-//! the messages, and everything that index, filter and metadata say about them.
+//! Reads a whole run and checks the checksum of every block, the order of the messages, and
+//! everything that index, filter and metadata say about them.
 
 use frondb_block::BlockKind;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};

@@ -29,7 +29,7 @@ pub struct RunOptions {
     pub writes: u8,
 }
 
-/// Growth of a run's hashes before it is charged to the budget.
+/// Bytes by which a run's hashes grow before the charge on the budget is updated.
 const FILTER_CHARGE_BYTES: u64 = 64 << 10;
 /// Most memory for a run's hashes: the total divided by this. A run with more keys has no filter.
 const HASHES_DIVISOR: u64 = 8;

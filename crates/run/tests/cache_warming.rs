@@ -1,4 +1,4 @@
-//! Blocks written while others are read are found in the cache, with the same contents as on the
+//! Blocks that are cached as they are written have the same contents in the cache and on the
 //! device.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,17 +13,17 @@ use frondb_core::{Direction, TreeId};
 use frondb_run::{ReadMode, Run, RunOptions, RunWriter};
 use support::{Entry, Fixture, get, options, put, scan};
 
-/// About 64 KiB.
+/// Entries of about 64 KiB.
 fn entries() -> Vec<Entry> {
     (0..200u32).map(|i| put(&i.to_be_bytes(), 1 + u64::from(i), &[i as u8; 300])).collect()
 }
 
-/// A run of blocks of 1,000 bytes that are kept on the strength of `reads` reads.
-fn kept_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
-    kept_run_with(fixture, reads_of_rows, options(1000))
+/// A run of blocks of 1,000 bytes, which are cached because of `reads_of_rows` reads.
+fn warmed_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
+    warmed_run_with(fixture, reads_of_rows, options(1000))
 }
 
-fn kept_run_with(fixture: &Fixture, reads_of_rows: u64, options: RunOptions) -> Arc<Run> {
+fn warmed_run_with(fixture: &Fixture, reads_of_rows: u64, options: RunOptions) -> Arc<Run> {
     let mut output = fixture.output(0);
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, true);
     let mut writer = writer.warming_cache(&fixture.env, reads_of_rows);
@@ -40,15 +40,15 @@ fn reads(fixture: &Fixture) -> u64 {
 }
 
 #[test]
-fn what_is_kept_is_what_the_device_has() {
+fn cached_blocks_have_the_contents_of_the_device() {
     let fixture = Fixture::new();
-    let run = kept_run(&fixture, 1000);
+    let run = warmed_run(&fixture, 1000);
     let before = reads(&fixture);
     assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
     for entry in entries() {
         assert_eq!(get(&run, &entry.key, u64::MAX).unwrap(), [entry]);
     }
-    assert_eq!(reads(&fixture), before, "a block was not kept");
+    assert_eq!(reads(&fixture), before, "a block was not cached");
     // The device has the same contents.
     fixture.env.cache.clear();
     assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
@@ -57,28 +57,28 @@ fn what_is_kept_is_what_the_device_has() {
 }
 
 #[test]
-fn no_more_is_kept_than_was_read() {
+fn no_more_blocks_are_cached_than_reads_were_made() {
     let fixture = Fixture::new();
-    let _run = kept_run(&fixture, 0);
+    let _run = warmed_run(&fixture, 0);
     assert_eq!(fixture.env.cache.stats().items, 0);
-    let _run = kept_run(&fixture, 5);
+    let _run = warmed_run(&fixture, 5);
     assert_eq!(fixture.env.cache.stats().items, 5);
-    let _run = kept_run(&fixture, 7);
+    let _run = warmed_run(&fixture, 7);
     assert_eq!(fixture.env.cache.stats().items, 7);
 }
 
 #[test]
-fn nothing_is_evicted_for_what_is_only_written() {
+fn warming_evicts_nothing() {
     // Compressed, a block is far smaller on the device than in memory.
     for codec in [Codec::None, Codec::Lz4] {
         let fixture = Fixture::new();
         let (cache, budget) = (&fixture.env.cache, &fixture.env.budget);
-        // The rest is the cache's floor.
+        // What remains is the smallest size of the cache.
         let _others = budget.reserve(Part::Work, cache.room());
         let room = cache.room();
         for i in 0..2 * room / 65_536 {
             let options = RunOptions { codec, ..options(500 + 97 * i as usize) };
-            let _run = kept_run_with(&fixture, 1_000_000, options);
+            let _run = warmed_run_with(&fixture, 1_000_000, options);
         }
         assert_eq!(cache.stats().evictions, 0, "{codec:?}");
         assert!(cache.room() < room / 16, "there was room for more: {} of {room}", cache.room());
@@ -86,10 +86,10 @@ fn nothing_is_evicted_for_what_is_only_written() {
 }
 
 #[test]
-fn a_run_that_goes_takes_what_was_kept_along() {
+fn a_released_run_leaves_no_block_in_the_cache() {
     let fixture = Fixture::new();
     let items = fixture.env.cache.stats().items;
-    let run = kept_run(&fixture, 1000);
+    let run = warmed_run(&fixture, 1000);
     assert!(fixture.env.cache.stats().items > items);
     run.kill();
     drop(run);

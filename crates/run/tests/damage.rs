@@ -1,4 +1,4 @@
-//! A damaged byte is an error that says where it is, and only what lies in its block fails.
+//! A damaged byte causes an error that names its place, and only reads of its block fail.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -84,7 +84,7 @@ fn a_damaged_block_fails_alone() {
         let error = run.count_between(lo, Some(&hi)).unwrap_err();
         damaged.assert_place(&error, offset, "data block");
     }
-    // Cursors hand out everything in front of the damage, whatever was read ahead.
+    // Cursors return everything before the damage, however far they have read ahead.
     for mode in [ReadMode::Scan, ReadMode::Merge] {
         let (lo, hi) = (&entries[first].key, &entries[end].key);
         let below = scan(run, Direction::Forward, mode, None, Some(lo)).unwrap();
@@ -112,7 +112,7 @@ fn damage_of_index_and_filter_names_them() {
     let filter = meta.blocks_bytes + u64::from(meta.index_bytes);
     damaged.flip(filter + 40);
     damaged.assert_place(&get(&damaged.run, key, 999).unwrap_err(), filter, "filter block");
-    // A reader that needs no filter reads on.
+    // A reader that needs no filter is not affected.
     let all = scan(&damaged.run, Direction::Forward, ReadMode::Scan, None, None).unwrap();
     assert_eq!(all.len(), damaged.entries.len());
 }
@@ -207,7 +207,8 @@ impl Damaged {
         parts
     }
 
-    /// All entries between two keys can be read, and nothing is behind the last one.
+    /// Asserts that all entries between two keys can be read, and that nothing follows the last
+    /// one.
     fn assert_readable(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) {
         let is_in = |entry: &&Entry| {
             lo.is_none_or(|lo| *entry.key >= *lo) && hi.is_none_or(|hi| *entry.key < *hi)
@@ -244,7 +245,7 @@ fn a_damaged_index_is_rebuilt_from_sound_blocks() {
 /// When pages of the index are missing, the blocks before the first damaged one and those behind
 /// missing pages can be read.
 #[test]
-fn with_a_missing_index_the_blocks_that_are_certain_can_be_read() {
+fn blocks_that_are_certain_can_be_read_without_the_index() {
     let whole = Damaged::new();
     let index = whole.run.index().unwrap();
     let middle = index.len() / 2;
@@ -316,11 +317,11 @@ fn a_whole_run_is_lost_where_its_blocks_are_not_certain() {
 
 /// When a file ends in the middle of a run, the blocks before the end can be read.
 #[test]
-fn of_a_run_that_is_cut_the_blocks_before_the_cut_are_read() {
+fn the_blocks_before_the_cut_of_a_truncated_run_are_read() {
     let damaged = Damaged::new();
     let Damaged { run, entries, .. } = &damaged;
     let index = run.index().unwrap();
-    // What is read are whole pages.
+    // The device reads whole pages.
     let cut = (run.meta().blocks_bytes / 2).next_multiple_of(PAGE_BYTES as u64);
     let is_behind = |block: &usize| index.extent(*block).0 + index.extent(*block).1 as u64 > cut;
     let block = (0..index.len()).find(is_behind).unwrap();
@@ -338,7 +339,7 @@ fn of_a_run_that_is_cut_the_blocks_before_the_cut_are_read() {
 /// Random damage of many kinds: nothing panics, and every entry outside of the listed parts is read
 /// unchanged. `FRONDB_SEED` is the first seed, `FRONDB_FLIPS` the number of databases, in hundreds.
 #[test]
-fn what_is_not_listed_as_damaged_is_right() {
+fn entries_outside_of_the_damaged_parts_are_read_unchanged() {
     let first = seed::from_env("FRONDB_SEED", 1);
     for seed in first..first + 100 * seed::from_env("FRONDB_FLIPS", 4) {
         let mut prng = Prng::new(seed);

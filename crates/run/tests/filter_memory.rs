@@ -30,7 +30,7 @@ fn run_of(fixture: &Fixture, kind: FilterKind, keys: u32) -> Arc<Run> {
 const KINDS: [FilterKind; 2] = [FilterKind::BlockedBloom, FilterKind::BinaryFuse8];
 
 #[test]
-fn hashes_take_an_eighth_of_the_memory_at_most() {
+fn hashes_take_at_most_an_eighth_of_the_memory() {
     for kind in KINDS {
         let fixture = Fixture::new();
         fixture.env.budget.set_total(4 << 20);
@@ -50,7 +50,7 @@ fn hashes_take_an_eighth_of_the_memory_at_most() {
 }
 
 #[test]
-fn a_filter_of_more_memory_is_not_read_with_less() {
+fn a_filter_built_with_more_memory_is_not_read_with_less() {
     for kind in KINDS {
         let fixture = Fixture::new();
         let run = run_of(&fixture, kind, 200_000);

@@ -1,5 +1,5 @@
-//! With little memory, the blocks that readers' cursors hold are charged, because the cache no
-//! longer counts a block that it has evicted; they take at most a part of the memory (rule 24).
+//! With low memory, the blocks that readers' cursors hold are charged, because the cache no longer
+//! counts a block that it has evicted. They take at most a part of the memory (rule 24).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -16,7 +16,7 @@ fn entries() -> Vec<Entry> {
 }
 
 #[test]
-fn walks_that_hold_blocks_have_charged_them() {
+fn cursors_charge_the_blocks_that_they_hold() {
     for (memory, is_charged) in [(16 << 20, true), (64 << 20, false)] {
         let fixture = Fixture::new();
         fixture.env.budget.set_total(memory);
@@ -46,9 +46,10 @@ fn walks_that_hold_blocks_have_charged_them() {
     }
 }
 
-/// Each cursor's first chunk, and then what it hands out after `meanwhile` was applied to it.
+/// Reads the first chunk of each cursor, and what the cursor returns after `meanwhile` was applied
+/// to it.
 #[test]
-fn many_walks_hold_a_part_of_the_memory_and_show_what_they_showed() {
+fn many_cursors_hold_a_part_of_the_memory_and_return_all_entries() {
     let fixture = Fixture::new();
     fixture.env.budget.set_total(16 << 20);
     let all = entries();

@@ -15,7 +15,7 @@ fn entries(count: u32, value_bytes: usize) -> Vec<Entry> {
 }
 
 #[test]
-fn a_stream_dropped_before_its_end_gives_everything_back() {
+fn a_stream_dropped_before_its_end_releases_all_extents() {
     let fixture = Fixture::new();
     for expected in [0, 100_000, 20 << 20] {
         let mut output = fixture.output(expected);
@@ -28,7 +28,7 @@ fn a_stream_dropped_before_its_end_gives_everything_back() {
 }
 
 #[test]
-fn a_finished_stream_keeps_what_its_runs_need_and_no_page_more() {
+fn a_finished_stream_keeps_the_pages_of_its_runs_and_no_more() {
     let fixture = Fixture::new();
     for expected in [0, 30_000, 20 << 20] {
         let before = fixture.used_bytes();

@@ -1,5 +1,6 @@
-//! What is written is what is read: point lookups and cursors in both directions against a sorted
-//! list, with blocks so small that versions of a key, long keys and large values straddle them.
+//! Point lookups and cursors in both directions return what was written. They are compared with a
+//! sorted list; blocks are so small that versions of a key, long keys and large values straddle
+//! them.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -103,7 +104,7 @@ fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, e
     }
 }
 
-/// A scan with skips among its chunks; `wanted` is what it would hand out without them, in its
+/// Scans with skips between chunks. `wanted` is what the scan would return without skips, in its
 /// order.
 fn check_skips(prng: &mut Prng, mut cursor: RunCursor, direction: Direction, wanted: &[Entry]) {
     let mut chunk = Chunk::new();
@@ -198,7 +199,7 @@ fn runs_of_any_shape_read_as_they_were_written() {
     }
 }
 
-/// Ranges far shorter than a block are told apart, by the block index alone.
+/// The block index alone tells ranges apart that are far shorter than a block.
 #[test]
 fn a_rank_estimates_the_place_of_a_key_in_its_block() {
     const ENTRIES: u64 = 10_000;
@@ -251,7 +252,7 @@ fn a_lookup_ends_when_its_visitor_returns_false() {
     assert_eq!(seen, [40, 39, 38]);
 }
 
-/// The end of rule 17.
+/// Rule 17: reading the neighbours of a large entry does not read the large entry.
 #[test]
 fn an_oversized_entry_has_a_block_of_its_own() {
     let fixture = Fixture::new();
@@ -277,7 +278,7 @@ fn a_run_without_messages_is_none() {
 }
 
 #[test]
-fn walks_past_the_bounds_of_a_run_read_no_block() {
+fn reads_outside_of_the_keys_and_seqnos_of_a_run_read_no_block() {
     let fixture = Fixture::new();
     let entries: Vec<Entry> = (10u8..50).map(|i| put(&[i], u64::from(i), b"v")).collect();
     let run = fixture.run(options(4), true, &entries);

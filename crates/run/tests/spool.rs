@@ -1,4 +1,4 @@
-//! Spools return what was written, whatever its size; damage is found; space is released.
+//! Spools return entries of every size unchanged, report damage, and release their space.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -41,13 +41,14 @@ fn read(spool: Spool, number: SeqNo) -> Vec<Row> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_spool_returns_what_was_written() {
     let seed = 0x5900;
     let mut prng = Prng::new(seed);
     for codec in [Codec::None, Codec::Lz4, Codec::Zstd(1)] {
         let fixture = Fixture::new();
         let mut written = rows(30_000, |i| vec![i as u8; prng.index(60)]);
-        // The extremes: no key, long keys, no value, values as large as they are kept in place.
+        // The extremes: an empty key, long keys, no value, the largest values that are stored in
+        // place.
         written.insert(0, (Vec::new(), MessageKind::Put, Vec::new()));
         written.push((vec![0xFF; 32 << 10], MessageKind::PutRef, b"a reference".to_vec()));
         for n in 1..9 {
@@ -64,7 +65,7 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn only_what_shrinks_is_compressed() {
+fn only_frames_that_shrink_are_compressed() {
     let mut prng = Prng::new(1);
     let fixture = Fixture::new();
     let noise = rows(60_000, |_| (0..100).map(|_| prng.next_u64() as u8).collect());
@@ -82,9 +83,9 @@ fn only_what_shrinks_is_compressed() {
     };
     let raw_bytes = 120_000 * 104;
     assert!(both(&noise, &noise) > raw_bytes);
-    // The numbers in front of the keys stay, the rest nearly vanishes.
+    // The numbers in front of the keys stay, and the rest nearly vanishes.
     assert!(both(&letters, &letters) < raw_bytes / 4);
-    // It notices in either direction.
+    // The writer notices when compression begins to pay, and when it stops to pay.
     for (first, second) in [(&noise, &letters), (&letters, &noise)] {
         let bytes = both(first, second);
         assert!(bytes < raw_bytes && bytes > raw_bytes / 2, "{bytes}");
@@ -92,11 +93,11 @@ fn only_what_shrinks_is_compressed() {
 }
 
 #[test]
-fn nothing_in_is_nothing_out() {
+fn an_empty_spool_takes_no_space() {
     let fixture = Fixture::new();
     assert!(spool(&fixture, Codec::Lz4, &[]).is_none());
     assert_eq!(fixture.used_bytes(), 0);
-    // A dropped writer leaves nothing, either.
+    // A dropped writer leaves no space in use, either.
     let mut writer = SpoolWriter::new(Arc::clone(&fixture.env), Codec::None, 1 << 20);
     for (key, kind, value) in rows(10_000, |_| vec![1; 100]) {
         writer.add(&key, kind, &value).unwrap();
@@ -115,7 +116,7 @@ fn turn_a_bit(device: &MemoryDevice, at: u64) {
 }
 
 #[test]
-fn a_damaged_frame_is_named_and_the_ones_before_are_read() {
+fn a_damaged_frame_is_named_and_those_before_it_are_read() {
     let fixture = Fixture::new();
     let spool = Arc::new(spool(&fixture, Codec::None, &rows(9_000, |_| vec![9; 100])).unwrap());
     // In the last frames of the last batch.

@@ -41,7 +41,8 @@ impl ReadContext {
     /// Fails if `tree` cannot be read, or not at the snapshot `at`. Returns the SeqNo to read at.
     ///
     /// # Errors
-    /// `Closed`; `NotFound` if the tree was dropped; `Invalid` for a tree or snapshot of another database.
+    /// `Closed`; `NotFound` if the tree was dropped; `Invalid` for a tree or snapshot of another
+    /// database.
     pub fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
         self.health.check_open()?;
         tree.check(self.engine)?;

@@ -102,7 +102,7 @@ impl Health {
     pub fn poison(&self, error: &Error) {
         let mut poison = self.poison.lock();
         if poison.is_none() {
-            tracing::error!(%error, "the database is poisoned: it takes no writes until it is closed and reopened");
+            tracing::error!(%error, "the database is poisoned; close and reopen it to write again");
             *poison = Some(error.clone().with_kind(ErrorKind::Poisoned));
             self.poisoned.store(true, Ordering::Release);
         }

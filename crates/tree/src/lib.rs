@@ -1,22 +1,22 @@
 //! Layer 6: the trees of an open database, and every way of reading them.
 //!
 //! ```text
-//!  TreeCore --+-- Version: active memtable, frozen sources, trunk     one pointer, replaced as a whole
+//!  TreeCore --+-- Version: active memtable, frozen sources, trunk    (one pointer to all of it)
 //!             +-- install state, known-empty ranges, locks
 //!
-//!  get, cursor/, estimate/, verify, damage --> a version              no code here writes files or plans
+//!  get, cursor/, estimate/, verify, damage --> a version             (they write no file)
 //! ```
 //!
 //! | file | role |
 //! |---|---|
 //! | `tree.rs`, `trees.rs` | a tree with its version; all trees of a database by id |
-//! | `version.rs`, `source.rs` | the sources that a reader takes; a memtable or the attached runs of a large commit |
+//! | `version.rs`, `source.rs` | the sources that a reader takes: memtables, attached runs, the trunk |
 //! | `get.rs`, `cursor/` | point lookups; ordered reading |
 //! | `pins.rs` | the versions that cursors pin, and how a flush unpins them |
 //! | `value.rs` | reading large values |
 //! | `estimate/` | how many entries and bytes a key range holds |
 //! | `tombstones/` | tombstone runs that are worth compacting; known-empty ranges |
-//! | `verify.rs`, `damage.rs` | reads all of a tree: to find faults; to find the ranges that are lost |
+//! | `verify.rs`, `damage.rs` | reading all of a tree: to find faults; to find lost ranges |
 //! | `context.rs`, `health.rs` | what reads use of the database; whether it takes calls |
 //! | `account.rs`, `totals.rs` | memory of memtables; figures over all trees |
 //! | `memory.rs` | what share of the memory each part may use |

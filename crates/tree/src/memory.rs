@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   set_memory_bytes -> total -> cache: evicts blocks at once, or fills the new room
-//!                             -> memtables: those that are too large are frozen at once and flushed
+//!                             -> memtables: too large ones are frozen at once and flushed
 //!                             -> write sets spill, and row locks escalate, at their next write
 //!   a merge or a bulk load ends with the share that it began with
 //! ```
@@ -78,7 +78,7 @@ pub struct Memory {
     rules: MemoryRules,
 }
 
-/// A smaller total is little memory: merges then have small windows, and the write buffer is a
+/// A smaller total is low memory: merges then have small windows, and the write buffer is a
 /// quarter of what the parts may charge.
 const ORDINARY_BYTES: u64 = 64 << 20;
 
@@ -165,7 +165,7 @@ impl Memory {
         (self.total / 32).max(256 << 10)
     }
 
-    /// Maximum number of merges at once. Each has read windows for all its inputs, so with little
+    /// Maximum number of merges at once. Each has read windows for all its inputs, so with low
     /// memory there is one. A flush has one input, so flushes do not count.
     #[must_use]
     pub fn merges_max(self) -> usize {

@@ -7,7 +7,7 @@
 //! ```text
 //!   Cursor -- merge -- chunks (of the cursor: the entry it shows, and the entries that follow)
 //!      |         +---- PinnedSource --+ next_chunk, under the lock
-//!      +-- Pins: Mutex { version, sources } <-- a flush removes both from a cursor between two moves
+//!      +-- Pins: Mutex { version, sources } <-- a flush removes both between two moves
 //! ```
 //!
 //! A read takes the lock once for a chunk, not once for an entry. A source that was unpinned

@@ -175,8 +175,8 @@ impl Values<'_> {
         self.report_progress(report)
     }
 
-    /// Whether the tree owns these extents now, through runs or memtables. If the tree has let go
-    /// of values since the version was taken, the extents may be among them, and the answer is yes.
+    /// Whether the tree owns these extents now, through runs or memtables. Also `true` if the tree
+    /// has released values since the version was taken, because these may be among them.
     fn is_owned(&self, extents: &[Extent]) -> bool {
         let Some(first) = extents.first() else { return false };
         let install = self.tree.install.lock();

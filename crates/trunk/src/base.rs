@@ -1,5 +1,5 @@
-//! Reads the base of a leaf as one source. The views of a base are disjoint, so the cursor reads
-//! them one after the other and opens each when it gets there.
+//! [`BaseCursor`]: reads the base of a leaf as one source. The views of a base are disjoint, so the
+//! cursor reads them one after the other, and opens each when it reaches the view.
 
 use frondb_core::{Chunk, Direction, Result, Source};
 use frondb_run::{ReadMode, RunCursor};
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skip_stays_in_a_run_whose_neighbour_has_bounds_beyond_its_keys() {
+    fn a_skip_stays_in_a_run_beside_a_view_with_bounds_beyond_its_keys() {
         let env = env();
         let views = || vec![view(&env, 'a'), view(&env, 'b')];
         let mut chunk = Chunk::new();

@@ -36,8 +36,8 @@ pub struct CompactionHints {
     /// Set when a prefix truncation found a live row near the beginning of the leaf. The planner
     /// does not try again before the leaf is rewritten.
     pub truncation_futile: AtomicU64,
-    /// One more than the oldest snapshot that was live when the base was written and that kept
-    /// garbage in it; 0 if there was none.
+    /// The oldest snapshot that was live when the base was written and that kept garbage in it,
+    /// plus one; 0 if there was none.
     pub held_by: AtomicU64,
     /// Range deletes that the same snapshot kept in the leaf.
     pub held_range_deletes: AtomicU64,

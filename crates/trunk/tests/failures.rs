@@ -1,5 +1,5 @@
 //! Jobs that end early: dropped half way, on a full disk, on a damaged input. Such a job changes
-//! nothing, gives back every extent, and can be started again.
+//! nothing, releases every extent, and can be started again.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -61,16 +61,16 @@ fn a_job_charges_its_memory() {
     let root = lab.trunk.root.id;
     let budget = Arc::clone(&lab.env.run_env.budget);
     let before = budget.used_by(Part::Work);
-    // With little memory the windows are smaller.
+    // With low memory the windows are smaller.
     let job = lab.begin(root, REWRITE, &[]).unwrap();
-    let little = budget.used_by(Part::Work) - before;
+    let low_memory = budget.used_by(Part::Work) - before;
     drop(job);
     budget.set_total(64 << 20);
     let mut job = lab.begin(root, REWRITE, &[]).unwrap();
     let charged = budget.used_by(Part::Work) - before;
     let of = |memory| 3 * frondb_run::merge_input_bytes(memory);
-    assert_eq!((little, charged), (of(16 << 20), of(64 << 20)));
-    assert!(little >= 3 * (40 << 10), "{little} bytes for windows, blocks and chunks");
+    assert_eq!((low_memory, charged), (of(16 << 20), of(64 << 20)));
+    assert!(low_memory >= 3 * (40 << 10), "{low_memory} bytes for windows, blocks and chunks");
     assert!(charged >= 1 << 20, "{charged} bytes for two inputs and an output");
     assert!(!job.prepared.job.step().unwrap());
     assert!(budget.used_by(Part::Work) - before >= charged);

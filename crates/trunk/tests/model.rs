@@ -2,8 +2,8 @@
 //! random order with others in between, snapshots taken and released. After each step the readers
 //! of a trunk must see what the model says, at every live snapshot and in both directions.
 //!
-//! There is no engine here, so nothing keeps two jobs off the same node. This tests the promise of
-//! rule 1 (a job replaces exactly its inputs or is discarded) harder than an engine would.
+//! Without an engine, two jobs may work on the same node. So this tests the promise of rule 1 (a
+//! job replaces exactly its inputs or is discarded) harder than an engine would.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -58,12 +58,12 @@ struct Taste {
     /// Whether plans run that the planner did not ask for.
     forced: bool,
     /// Whether the first rows of leaves are deleted from time to time.
-    trims: bool,
+    truncates: bool,
 }
 
 struct History {
     prng: Prng,
-    taste: Taste,
+    parameters: Taste,
     lab: Lab,
     model: Model,
     /// Keys at the right end are numbers above those written at random.
@@ -90,7 +90,7 @@ fn key(number: u64) -> Vec<u8> {
 impl History {
     fn new(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
-        let taste = Taste {
+        let parameters = Taste {
             keys: *prng.pick(&[20, 150, 400]).unwrap(),
             appends: *prng.pick(&[0, 20, 60, 95]).unwrap(),
             updates: *prng.pick(&[0, 0, 30]).unwrap(),
@@ -98,7 +98,7 @@ impl History {
             range_deletes: *prng.pick(&[0, 2, 2, 10, 40]).unwrap(),
             batch: *prng.pick(&[15, 60, 120]).unwrap(),
             forced: prng.chance(3, 4),
-            trims: seed.is_multiple_of(3),
+            truncates: seed.is_multiple_of(3),
         };
         let policies =
             [FilterPolicy::None, FilterPolicy::Full, FilterPolicy::Runs, FilterPolicy::Prefix(4)];
@@ -113,13 +113,13 @@ impl History {
             growth_percent: *prng.pick(&[50, 100, 400]).unwrap(),
             ..tiny()
         };
-        let update = (taste.updates > 0).then(|| Arc::new(Tags) as _);
+        let update = (parameters.updates > 0).then(|| Arc::new(Tags) as _);
         Self {
             lab: Lab::new(options, update),
             prng,
-            taste,
+            parameters,
             model: Model::default(),
-            appended: taste.keys,
+            appended: parameters.keys,
             entries: Vec::new(),
             deletes: Vec::new(),
             frozen: VecDeque::new(),
@@ -141,23 +141,25 @@ impl History {
     // --- Commits ---
 
     fn random_key(&mut self) -> Vec<u8> {
-        let recent = self.appended > self.taste.keys && self.prng.chance(1, 3);
+        let recent = self.appended > self.parameters.keys && self.prng.chance(1, 3);
         let number = match recent {
             // Appended rows are read and written again while they are young.
-            true => self.appended - 1 - self.prng.below((self.appended - self.taste.keys).min(30)),
-            false if self.taste.appends > 50 => self.prng.below(self.appended),
-            false => self.prng.below(self.taste.keys),
+            true => {
+                self.appended - 1 - self.prng.below((self.appended - self.parameters.keys).min(30))
+            }
+            false if self.parameters.appends > 50 => self.prng.below(self.appended),
+            false => self.prng.below(self.parameters.keys),
         };
         key(number)
     }
 
     fn commit(&mut self) {
         let roll = self.prng.below(100);
-        if roll < self.taste.range_deletes {
+        if roll < self.parameters.range_deletes {
             return self.commit_range_delete();
         }
         let seq = self.model.next_seq();
-        let appends = self.prng.chance(self.taste.appends, 100);
+        let appends = self.prng.chance(self.parameters.appends, 100);
         let key = if appends {
             self.appended += 1;
             key(self.appended - 1)
@@ -169,10 +171,10 @@ impl History {
         let roll = self.prng.below(100);
         let kind = if appends {
             MessageKind::Put
-        } else if roll < self.taste.refs {
+        } else if roll < self.parameters.refs {
             self.refs_written += 1;
             MessageKind::PutRef
-        } else if roll < self.taste.refs + self.taste.updates {
+        } else if roll < self.parameters.refs + self.parameters.updates {
             MessageKind::Update
         } else if roll >= 75 {
             value.clear();
@@ -186,7 +188,7 @@ impl History {
     }
 
     /// Deletes the first keys of a leaf, which may then be truncated.
-    fn commit_deletes_at_a_leafs_beginning(&mut self) {
+    fn commit_deletes_of_a_leafs_prefix(&mut self) {
         let leaf = Arc::clone(self.prng.pick(&self.lab.leaves()).unwrap());
         let n = 1 + self.prng.index(6);
         let first = self.model.now.range(leaf.lo.to_vec()..).take(n);
@@ -257,8 +259,8 @@ impl History {
     fn attach(&mut self, entries: Vec<Entry>, deletes: Vec<RangeDelete>, live: &[SeqNo]) {
         let (first, last) = (entries[0].seq, entries[entries.len() - 1].seq);
         let base = SeqNo(first.get().min(deletes.first().map_or(u64::MAX, |rd| rd.seq.get())) - 1);
-        let each = self.taste.updates > 0
-            || self.taste.refs > 0
+        let each = self.parameters.updates > 0
+            || self.parameters.refs > 0
             || live.iter().any(|s| first <= *s && *s < last)
             || self.prng.chance(1, 2);
         let part = entries.len().div_ceil(1 + self.prng.index(4));
@@ -309,7 +311,7 @@ impl History {
         let live = self.model.live();
         let context = self.lab.context(live.first().copied());
         let summary = |node: &Node| Summary::of(node, node.id == root);
-        let (node, plan) = if self.taste.forced && self.prng.chance(1, 8) {
+        let (node, plan) = if self.parameters.forced && self.prng.chance(1, 8) {
             let node = self.prng.pick(&nodes).unwrap();
             let Some(plan) = self.forced_plan(&summary(node)) else { return };
             (Arc::clone(node), plan)
@@ -334,7 +336,7 @@ impl History {
                 if self.lab.change(&[], |builder| builder.regroup(node.id, fanout))
                     && self.lab.trunk.height() < height
                 {
-                    self.count("a level less");
+                    self.count("a level removed");
                 }
             }
             Plan::Join(i) => {
@@ -353,9 +355,9 @@ impl History {
         let runs = node.runs.len();
         if node.children.is_empty() {
             let pieces = 1 + self.prng.below(4);
-            let trims = node.old_refs == 0 && self.taste.refs == 0;
+            let truncates = node.old_refs == 0 && self.parameters.refs == 0;
             return match self.prng.below(4) {
-                0 if runs > 0 && trims => Some(Plan::TruncatePrefix),
+                0 if runs > 0 && truncates => Some(Plan::TruncatePrefix),
                 0 | 1 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
                 _ => Some(Plan::Rewrite(Reason::Idle, pieces)),
             };
@@ -457,10 +459,10 @@ impl History {
     fn step(&mut self) {
         match self.prng.below(20) {
             0..4 => {
-                for _ in 0..1 + self.prng.below(self.taste.batch) {
+                for _ in 0..1 + self.prng.below(self.parameters.batch) {
                     self.commit();
-                    if self.taste.trims && self.prng.chance(1, 20) {
-                        self.commit_deletes_at_a_leafs_beginning();
+                    if self.parameters.truncates && self.prng.chance(1, 20) {
+                        self.commit_deletes_of_a_leafs_prefix();
                     }
                     if self.prng.chance(1, 150) {
                         self.model.take_snapshot();
@@ -502,10 +504,9 @@ impl History {
         self.finish();
     }
 
-    /// Executes everything that the planner asks for, including idle work. This must come to an end
-    /// whatever snapshots are live: work that causes the same work again would keep an engine busy
-    /// for ever.
-    fn settle(&mut self) {
+    /// Executes everything that the planner asks for, including idle work. This must end, whatever
+    /// snapshots are live: work that causes the same work again would keep an engine busy for ever.
+    fn run_all_plans(&mut self) {
         let live = self.model.live();
         let mut left = 50 + 6 * self.lab.nodes().len();
         loop {
@@ -550,10 +551,10 @@ impl History {
         self.check();
         self.jobs.clear();
         self.pins.clear();
-        self.settle();
+        self.run_all_plans();
         self.check();
         self.model.snapshots.clear();
-        self.settle();
+        self.run_all_plans();
         self.check();
         let buffers = |node: &Arc<Node>| {
             !node.is_leaf() && (!node.runs.is_empty() || !node.range_deletes.is_empty())
@@ -572,12 +573,12 @@ impl History {
             entries += run.meta().entries;
             others += run.meta().deletes + run.meta().updates;
         }
-        let plain = self.taste.refs == 0 || self.taste.updates == 0;
+        let plain = self.parameters.refs == 0 || self.parameters.updates == 0;
         if plain {
             assert_eq!(others, 0, "deletes and updates that no reader needs");
             assert_eq!(entries, self.flushed.0.len() as u64);
         }
-        if self.taste.updates == 0 {
+        if self.parameters.updates == 0 {
             let live = self.flushed.0.values().filter(|value| value.starts_with(b"<")).count();
             let dropped = self.refs_dropped.len() as u64;
             assert_eq!(self.refs_written, dropped + live as u64, "references are freed once");
@@ -668,7 +669,7 @@ const EXPECTED: [&str; 27] = [
     "attached as a leaf",
     "base from flush",
     "leaves dropped by a range delete",
-    "a level less",
+    "a level removed",
     "inner nodes joined",
     "thrown away",
     "job dropped",
@@ -686,13 +687,13 @@ fn readers_agree_with_the_model_at_every_step() {
     let mut counts = Counts::new();
     for seed in first..first + rounds {
         let mut history = History::new(seed);
-        println!("FRONDB_TRUNK_SEED={seed} FRONDB_TRUNK_ROUNDS=1: {:?}", history.taste);
+        println!("FRONDB_TRUNK_SEED={seed} FRONDB_TRUNK_ROUNDS=1: {:?}", history.parameters);
         history.run(steps);
         for (what, count) in &history.counts {
             *counts.entry(what).or_insert(0) += count;
         }
         *counts.entry("refs").or_insert(0) += history.refs_dropped.len() as u64;
-        *counts.entry("updates").or_insert(0) += u64::from(history.taste.updates > 0);
+        *counts.entry("updates").or_insert(0) += u64::from(history.parameters.updates > 0);
     }
     println!("{counts:#?}");
     if rounds >= 40 {

@@ -5,7 +5,7 @@
 //!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, 3 ... a tree
 //!                         |  read     an index is built: a memtable with numbers for SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
-//!  rollback to a savepoint: cut off after its numbers
+//!  rollback to a savepoint: the messages after its numbers are removed
 //!  commit: what is in memory is logged as it is; private runs become part of the trees
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! two there may be an overlay, whose messages are read but never committed ([`OVERLAY_SEQS`],
 //! decision 0036).
 //!
-//! This crate knows nothing of locks, logs and trunks.
+//! This crate does not know locks, logs and trunks.
 
 mod arena;
 mod env;

@@ -168,8 +168,8 @@ impl WriteSet {
     /// are gone.
     ///
     /// # Errors
-    /// `NotFound` if the savepoint is not set (any more); errors of reading and writing a private
-    /// run, after which the call may be repeated.
+    /// `NotFound` if the savepoint is not set or no longer set. Errors of reading and writing a
+    /// private run; the call may be repeated then.
     pub fn roll_back_to(
         &mut self,
         id: SavepointId,
@@ -244,9 +244,9 @@ impl WriteSet {
         writes.spill(env, &spill_of(writes.tree())?, &savepoints)
     }
 
-    /// Makes sure that each tree's writes are either all in memory or all on disk: trees that have
-    /// spilled spill the rest; if there are such trees, other trees with enough bytes for a run
-    /// spill too. Savepoints stay set, in case the commit fails.
+    /// Makes sure that the writes of each tree are either all in memory or all on disk. Trees that
+    /// have spilled spill the rest. If there are such trees, other trees with enough bytes for a
+    /// run spill, too. Savepoints stay set, in case the commit fails.
     ///
     /// # Errors
     /// Like [`spill_largest`](Self::spill_largest); the call may be repeated.
@@ -268,7 +268,7 @@ impl WriteSet {
     pub fn sealed(&self) -> Vec<Sealed> {
         let spilled = self.trees.iter().filter(|writes| writes.has_spilled());
         let sealed = spilled.map(|writes| {
-            debug_assert_eq!(writes.count(), 0, "a tree has spilled only part of its messages");
+            debug_assert_eq!(writes.count(), 0, "a tree has spilled only a part of its messages");
             Sealed {
                 tree: writes.tree(),
                 runs: writes.runs.to_vec(),

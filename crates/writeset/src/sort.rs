@@ -26,7 +26,7 @@ pub struct SortBuffer {
     slots: Array<Slot>,
 }
 
-/// Entries that sorting left out: all but the last of several entries with one key.
+/// Entries that sorting dropped: all but the last of several entries with one key.
 #[derive(PartialEq, Eq, Debug, Default)]
 pub struct Duplicates {
     /// Number of entries.
@@ -152,8 +152,8 @@ impl SortBuffer {
         Ok(())
     }
 
-    /// Reads a few bytes of each entry. The entries lie in order of arrival, anywhere in memory:
-    /// read one by one, each would cost a cache miss; read together, the misses overlap.
+    /// Reads a few bytes of each entry. The entries lie in order of arrival, anywhere in memory.
+    /// Read one by one, each would cost a cache miss. Read together, the misses overlap.
     fn prefetch(&self, slots: &[Slot]) {
         let mut sum = 0_u8;
         for slot in slots {

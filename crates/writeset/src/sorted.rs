@@ -5,8 +5,8 @@
 //!  slots   c 2     m 1     t 3          where each begins, by key, then newest first
 //! ```
 //!
-//! An index, which a transaction builds when it reads, would serve too, but building one for a
-//! single walk costs three times as much, and its memory. Immutable; any thread may read it.
+//! An index, which a transaction builds when it reads, would serve, too. But building an index for
+//! a single walk costs three times as much, and its memory. Immutable; any thread may read it.
 
 use std::cmp::Reverse;
 
@@ -89,8 +89,8 @@ fn decode_at(bytes: &[u8], at: u32) -> Result<Op<'_>> {
         .map_err(|_| Error::internal("a message of a write set cannot be decoded"))
 }
 
-/// Reads a byte or two of the next messages. They lie anywhere in memory: read one by one, each
-/// would cost a cache miss; read together, the misses overlap.
+/// Reads a byte or two of the next messages, which lie anywhere in memory. Read one by one, each
+/// would cost a cache miss. Read together, the misses overlap.
 fn prefetch(bytes: &[u8], next: &[Slot]) {
     let mut sum = 0_u8;
     for slot in next.iter().take(PREFETCHED) {

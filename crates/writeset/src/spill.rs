@@ -51,8 +51,8 @@ impl TreeWrites {
             };
             self.spilled(run);
         } else {
-            // Free memory that a savepoint released, or an index with range deletes only: a caller
-            // that spills until less memory is in use must make progress.
+            // Free the memory that a savepoint released, and an index that has range deletes only:
+            // a caller that spills until less memory is in use must make progress.
             self.free_memory();
         }
         while self.runs.len() > env.runs_max.load(Ordering::Relaxed).max(1) {

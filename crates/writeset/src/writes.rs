@@ -225,7 +225,7 @@ impl TreeWrites {
         self.own_without_hold(budget)?.get(key, lookup)
     }
 
-    /// Looks through the messages in memory, which are few and all of them.
+    /// Looks through the messages in memory. They are few, and none has spilled.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
         self.for_each(MessagePosition::default(), &mut |n, _, op| match op {
@@ -258,7 +258,8 @@ impl TreeWrites {
         Ok(OwnWrites { _hold: self.hold.clone(), ..own })
     }
 
-    /// The same for a reader that finishes before anything else happens.
+    /// As [`own`](Self::own), for a reader that ends before the write set changes: it need not keep
+    /// the large values.
     fn own_without_hold(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
         self.update_index(budget)?;
         let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
@@ -401,7 +402,7 @@ impl TreeWrites {
         self.excluded.push((upto, self.last));
     }
 
-    /// Frees memory that no message needs. Only while there are no messages in memory.
+    /// Frees memory that no message needs. REQUIRES: no messages in memory.
     pub(crate) fn free_memory(&mut self) {
         debug_assert_eq!(self.count, 0, "messages would be lost");
         self.bytes = Vec::new();

@@ -141,7 +141,7 @@ impl World {
         let reference = ValueRef { len: 1, checksum: self.rng.next_u64(), extents: vec![extent] };
         let mut encoded = Vec::new();
         reference.encode(&mut encoded);
-        // An update on it would have to read it.
+        // An update of the key would have to read the large value.
         let tree = TreeId(TREES - 1).max(tree);
         self.set.tree(tree).write_large(&key, &encoded, vec![extent]);
         self.model.insert((tree.get(), key), Some(encoded));
@@ -298,7 +298,8 @@ fn sealed_trees_are_on_disk_or_in_memory() {
     }
 }
 
-/// Where a commit attaches runs at all, a tree that would fill a memtable becomes a run too.
+/// If a commit attaches runs of one tree, another tree that would fill a memtable becomes a run,
+/// too.
 #[test]
 fn large_trees_in_memory_are_sealed_with_spilled_ones() {
     let mut world = world(3);
@@ -325,7 +326,7 @@ fn large_trees_in_memory_are_sealed_with_spilled_ones() {
 }
 
 /// Rule 17: a large value that the transaction itself overwrote or deleted is freed when no message
-/// refers to it. No commit takes it over, because nothing would ever drop its reference.
+/// refers to it. A commit does not take the value over, because no merge would drop its reference.
 #[test]
 fn a_large_value_is_freed_with_its_last_reference() {
     let mut world = world(2);

@@ -25,14 +25,14 @@ pub(crate) fn table() -> Arc<Memtable> {
     Arc::new(Memtable::new(Budget::new(1 << 30)))
 }
 
-/// What random messages look like.
+/// The parameters of random messages.
 #[derive(Debug)]
 pub(crate) struct Shape {
     /// Different keys.
     pub(crate) keys: u64,
     /// Largest batch.
     pub(crate) batch: u64,
-    /// Mostly small batches, some large ones.
+    /// Whether most batches are small and some are large.
     pub(crate) skewed: bool,
     pub(crate) shared_prefix: bool,
     pub(crate) ascending: bool,
@@ -186,7 +186,7 @@ impl Model {
     }
 }
 
-/// Everything a source hands out, ascending. Checks what the contract of chunks says.
+/// All messages of a source, ascending. Checks the contract of chunks.
 pub(crate) fn collect(mut source: impl Source, direction: Direction) -> Vec<Message> {
     let mut pieces = Vec::new();
     let mut chunk = Chunk::new();

@@ -21,7 +21,8 @@ pub struct History {
     pub last: SeqNo,
 }
 
-/// Keys with long equal beginnings, extensions by zeros, and few enough to meet often.
+/// A key. Keys have long common prefixes and extensions by zeros, and are few, so that many
+/// messages have the same key.
 pub fn key(prng: &mut Prng) -> Vec<u8> {
     let mut key = [&b""[..], b"a", b"a\0", b"price\0\0\0\0\0\0", b"price\0\0\0\0\0\x01"]
         [prng.index(5)]
@@ -31,7 +32,7 @@ pub fn key(prng: &mut Prng) -> Vec<u8> {
 }
 
 impl History {
-    /// `count` messages, one SeqNo each.
+    /// `count` messages, each with a SeqNo of its own.
     pub fn random(prng: &mut Prng, count: u64) -> Self {
         let mut history = Self::default();
         let updates = prng.chance(2, 3);
@@ -105,8 +106,8 @@ impl History {
     }
 }
 
-/// Appends the operand; two operands combine while they are short. Order matters, so a wrong one
-/// shows.
+/// Appends the operand. Two operands combine while they are short. The result depends on the order,
+/// so a wrong order shows.
 pub struct Append;
 
 /// Operands with this byte make [`Append`] fail.

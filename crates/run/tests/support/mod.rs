@@ -110,7 +110,7 @@ pub(crate) fn entry_of(chunk: &Chunk, i: usize) -> Entry {
     }
 }
 
-/// What `source` hands out, in the order of the walk.
+/// The entries that `source` returns, in the order of its direction.
 pub(crate) fn drain(
     source: &mut dyn Source,
     direction: Direction,
@@ -128,7 +128,7 @@ pub(crate) fn drain(
     Ok(found)
 }
 
-/// All of a run between bounds.
+/// All entries of a run between two bounds.
 pub(crate) fn scan(
     run: &Arc<Run>,
     direction: Direction,

@@ -51,7 +51,8 @@ pub struct Cursor {
     walk: Option<Walk>,
     /// Copy of the entry that the cursor is at without a walk, under high memory pressure.
     copied: Option<Box<Entry>>,
-    /// The snapshot or the own writes have changed: the next seek must open a new walk.
+    /// Whether the snapshot or the own writes have changed, so that the next seek must open a new
+    /// walk.
     is_walk_old: bool,
     /// The large value of the entry that the cursor is at, once it was read.
     value: OnceLock<Vec<u8>>,
@@ -260,9 +261,9 @@ impl Cursor {
         walk.is_some_and(|walk| walk.is_ahead(direction, key))
     }
 
-    /// A seek for which [`can_skip_to`](Self::can_skip_to) holds. The sources stay open and search from
-    /// where they are. It costs as much as what lies
-    /// between, and at most as much as any other seek.
+    /// A seek for which [`can_skip_to`](Self::can_skip_to) holds. The sources stay open and search
+    /// from where they are. It costs as much as what lies between, and at most as much as any other
+    /// seek.
     fn skip_to(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
         self.value = OnceLock::new();
         self.count_seek();

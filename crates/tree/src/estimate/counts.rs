@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// What a range holds that no range delete of a memtable hides.
+/// The counts of what a range holds and no range delete of a memtable hides.
 pub(super) fn count(version: &Version, range: &Range) -> Result<Counts> {
     let (lo, hi) = (&range.lo[..], range.hi.as_deref());
     let mut counts = Counts::default();

@@ -12,7 +12,8 @@
 //!
 //! ```text
 //!   messages   [ put delete | put delete | put delete | put delete | put  put ]
-//!   samples    ^ 0      ^ 0        ^ 0            ^ 0     ^ 0 ^ 0.9    ^ 1   ^ 1   entries per message
+//!   samples    ^ 0      ^ 0        ^ 0            ^ 0     ^ 0 ^ 0.9    ^ 1   ^ 1
+//!              ^ is the place of a sample, with its entries per message
 //! ```
 //!
 //! This is stratified sampling, and the trapezoidal rule with smaller steps where the function is

@@ -2,7 +2,7 @@
 //! compacting, and known-empty ranges that cursors skip.
 //!
 //! ```text
-//!  runs.rs           finds tombstone runs in memtables and asks for prefix truncation or compaction
+//!  runs.rs           tombstone runs in memtables: requests truncation or compaction for them
 //!  empty_ranges.rs   key ranges without entries, found by probes
 //! ```
 

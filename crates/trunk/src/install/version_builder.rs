@@ -30,7 +30,8 @@ pub struct VersionBuilder<'a> {
     changed: BTreeMap<NodeId, Arc<Node>>,
     /// Nodes of the original trunk that are gone.
     dropped: BTreeSet<NodeId>,
-    /// Ids given out here. A node that is created and dropped within one change leaves no trace.
+    /// Ids of the nodes that this builder created. A node that is created and dropped within one
+    /// change is in no list.
     created: HashSet<NodeId>,
     views: HashMap<RunId, i64>,
 }

@@ -192,7 +192,7 @@ impl InstallScript {
 
     fn finish(&mut self, job: InFlight) -> String {
         match self.lab.install(job) {
-            None => "thrown away\n".into(),
+            None => "discarded\n".into(),
             Some(result) => {
                 let new_runs = result.new_runs.iter().map(|placed| placed.run.meta().id.get());
                 let mut out = format!("made {:?}", new_runs.collect::<Vec<_>>());

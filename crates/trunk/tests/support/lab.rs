@@ -1,5 +1,5 @@
-//! [`Lab`]: a trunk, its runs, and the manifest that would describe it, compared after every
-//! change.
+//! [`Lab`]: a trunk, its runs, and the manifest that describes it. After every change the lab
+//! checks that the manifest would restore the trunk.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
