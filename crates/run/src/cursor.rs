@@ -14,20 +14,19 @@
 //! copy a small chunk out of their block and fetch the block again for the next chunk, most likely
 //! from the cache.
 
+mod window;
+
 use std::ops::Range;
 
 use frondb_block::Block;
-use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, Result, Source};
 
-use crate::block_reads::BlockRead;
-use crate::env::RunEnv;
+use crate::charge::Charge;
 use crate::index::BlockIndex;
 use crate::low_memory::{CHUNK_ENTRIES_LOW_MEMORY, is_low_memory, merge_window_bytes};
-use crate::read::Span;
 use crate::reader::Run;
+use window::Window;
 
 /// First chunk of a reader's cursor, entries: a short scan must not pay for a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
@@ -36,15 +35,6 @@ const CHUNK_ENTRIES_FIRST: usize = 32;
 const CHUNK_ENTRIES_AFTER_SKIP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
-/// Largest read-ahead of a reader, bytes.
-const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
-/// Windows up to this size leave their blocks in the cache.
-const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
-/// The windows of all readers together take at most about the memory divided by this.
-const WINDOWS_DIVISOR: u64 = 16;
-/// With low memory, the blocks that all readers' cursors hold between two chunks take at most
-/// the memory divided by this.
-const HELD_DIVISOR: u64 = 8;
 
 /// The purpose of a cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,48 +74,6 @@ pub struct RunCursor {
     window: Option<Window>,
     /// Bytes of the next read; 0 for a single block.
     window_bytes: usize,
-}
-
-/// Consecutive encoded blocks.
-struct Window {
-    blocks: Range<usize>,
-    /// Logical offset of the first.
-    offset: u64,
-    span: Span,
-    /// Whether its blocks are inserted into the cache.
-    keep: bool,
-    /// A reader's charge for the window; a merge has reserved its memory in advance.
-    _charge: Option<Charge>,
-}
-
-/// The memory of a reader's window or block, in the budget and in the sum of its kind.
-struct Charge {
-    env: Arc<RunEnv>,
-    sum: Sum,
-    bytes: u64,
-    _reserved: Reservation,
-}
-
-/// The sum to charge; see [`RunEnv`].
-type Sum = fn(&RunEnv) -> &AtomicU64;
-
-impl Charge {
-    /// A charge, unless it would raise the sum above `most`.
-    fn within(env: &Arc<RunEnv>, sum: Sum, bytes: u64, most: u64) -> Option<Self> {
-        let before = sum(env).fetch_add(bytes, Ordering::Relaxed);
-        if before.saturating_add(bytes) > most {
-            sum(env).fetch_sub(bytes, Ordering::Relaxed);
-            return None;
-        }
-        let reserved = env.budget.reserve(Part::Work, bytes);
-        Some(Self { env: Arc::clone(env), sum, bytes, _reserved: reserved })
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        (self.sum)(&self.env).fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 impl RunCursor {
@@ -290,116 +238,6 @@ impl RunCursor {
         }
         (self.block, self.held, self.window) = (None, None, None);
         Ok(false)
-    }
-
-    /// Whether a reader's cursor charges its block.
-    fn is_charged(&self) -> bool {
-        self.is_low_memory && self.mode == ReadMode::Scan
-    }
-
-    /// With low memory, charges the block that a reader is about to hold, if there is room for it.
-    /// The charge lasts until the cursor holds a larger block or ends. With very many cursors,
-    /// further ones hold no block.
-    fn charge(&mut self, block: &Block) {
-        if !self.is_charged() {
-            return;
-        }
-        let (env, bytes) = (self.run.env(), block.memory_bytes() as u64);
-        if self.is_small || self.held.as_ref().is_some_and(|held| held.bytes < bytes) {
-            self.held = None;
-        }
-        if self.held.is_none() && !self.is_small {
-            let most = env.budget.total() / HELD_DIVISOR;
-            self.held = Charge::within(env, |env| &env.held_bytes, bytes, most);
-        }
-    }
-
-    /// Block `number`, from the cache, the window or the device.
-    fn fetch(&mut self, number: usize) -> Result<Block> {
-        if self.mode == ReadMode::Scan
-            && let Some(block) = self.run.cached_block(number)
-        {
-            return Ok(block);
-        }
-        let env = Arc::clone(self.run.env());
-        let read =
-            (self.mode == ReadMode::Scan).then(|| self.run.begin_read(&env, &self.index, number));
-        if read.as_ref().is_some_and(BlockRead::has_waited)
-            && let Some(block) = self.run.cached_block(number)
-        {
-            return Ok(block);
-        }
-        let window = match self.window.take() {
-            Some(window) if window.blocks.contains(&number) => window,
-            other => {
-                drop(other);
-                self.read_window(number)?
-            }
-        };
-        let (offset, len) = self.index.extent(number);
-        let at = (offset - window.offset) as usize;
-        let block = self.run.decode(&window.span.bytes()[at..at + len], offset)?;
-        if window.keep {
-            self.run.keep_block(number, &block);
-        }
-        let is_last = match self.direction {
-            Direction::Forward => number + 1 == window.blocks.end,
-            Direction::Backward => number == window.blocks.start,
-        };
-        if !is_last {
-            self.window = Some(window);
-        }
-        Ok(block)
-    }
-
-    /// Reads the block and its neighbours in the cursor's direction with one request.
-    fn read_window(&mut self, number: usize) -> Result<Window> {
-        let mut blocks = number..number + 1;
-        let mut bytes = self.index.extent(number).1;
-        while bytes < self.window_bytes {
-            let neighbour = match self.direction {
-                Direction::Forward if blocks.end < self.end => blocks.end,
-                Direction::Backward if blocks.start > self.next => blocks.start - 1,
-                _ => break,
-            };
-            bytes += self.index.extent(neighbour).1;
-            if bytes > self.window_bytes {
-                break;
-            }
-            blocks = blocks.start.min(neighbour)..blocks.end.max(neighbour + 1);
-        }
-        let offset = self.index.extent(blocks.start).0;
-        let (last_offset, last_bytes) = self.index.extent(blocks.end - 1);
-        let len = (last_offset - offset) as usize + last_bytes;
-        let keep = self.mode == ReadMode::Scan
-            && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
-        let windows: Sum = |env| &env.window_bytes;
-        let (span, charge) = match self.mode {
-            ReadMode::Scan => {
-                // A single block needs no limit: each reading thread has one at most, and only
-                // briefly.
-                let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
-                let charge = (blocks.len() > 1).then(charge).flatten();
-                (self.run.read(offset, len)?, charge)
-            }
-            ReadMode::Merge => (self.run.read_for_merge(offset, len)?, None),
-        };
-        if self.mode == ReadMode::Scan && !self.is_small {
-            self.window_bytes = self.next_window(self.window_bytes.max(last_bytes) * 2);
-        }
-        Ok(Window { blocks, offset, span, keep, _charge: charge })
-    }
-
-    /// The size of the next window, at most `wanted` bytes: the windows of all readers together
-    /// take a part of the memory.
-    fn next_window(&self, wanted: usize) -> usize {
-        let env = self.run.env();
-        let others = env.window_bytes.load(Ordering::Relaxed);
-        let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
-        // With low memory the blocks of a window are requested several times.
-        let most = if self.is_low_memory { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
-        let wanted = wanted.min(most);
-        if wanted as u64 <= room { wanted } else { room as usize / 2 }
     }
 }
 

@@ -15,6 +15,7 @@
 
 mod block_reads;
 mod cache_warmer;
+mod charge;
 mod count;
 mod cursor;
 mod env;

@@ -1,0 +1,37 @@
+//! [`Charge`]: what a reader's cursor charges, in the budget and in a sum over all cursors.
+
+use frondb_core::budget::{Part, Reservation};
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::env::RunEnv;
+
+/// The memory of a reader's window or block, in the budget and in the sum of its kind.
+pub(crate) struct Charge {
+    env: Arc<RunEnv>,
+    sum: Sum,
+    pub(crate) bytes: u64,
+    _reserved: Reservation,
+}
+
+/// The sum to charge; see [`RunEnv`].
+pub(crate) type Sum = fn(&RunEnv) -> &AtomicU64;
+
+impl Charge {
+    /// A charge, unless it would raise the sum above `most`.
+    pub(crate) fn within(env: &Arc<RunEnv>, sum: Sum, bytes: u64, most: u64) -> Option<Self> {
+        let before = sum(env).fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > most {
+            sum(env).fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
+        let reserved = env.budget.reserve(Part::Work, bytes);
+        Some(Self { env: Arc::clone(env), sum, bytes, _reserved: reserved })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        (self.sum)(&self.env).fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}

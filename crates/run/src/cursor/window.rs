@@ -1,0 +1,148 @@
+//! How a cursor gets its blocks: from the cache, from the window that it has read ahead, or from the
+//! device; and what it charges for them.
+
+use std::ops::Range;
+
+use frondb_block::Block;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Direction, Result};
+
+use super::{ReadMode, RunCursor};
+use crate::block_reads::BlockRead;
+use crate::charge::{Charge, Sum};
+use crate::read::Span;
+
+/// Largest read-ahead of a reader, bytes.
+const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
+/// Windows up to this size leave their blocks in the cache.
+const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
+/// The windows of all readers together take at most about the memory divided by this.
+const WINDOWS_DIVISOR: u64 = 16;
+/// With low memory, the blocks that all readers' cursors hold between two chunks take at most
+/// the memory divided by this.
+const HELD_DIVISOR: u64 = 8;
+
+/// Consecutive encoded blocks.
+pub(super) struct Window {
+    blocks: Range<usize>,
+    /// Logical offset of the first.
+    offset: u64,
+    span: Span,
+    /// Whether its blocks are inserted into the cache.
+    keep: bool,
+    /// A reader's charge for the window; a merge has reserved its memory in advance.
+    _charge: Option<Charge>,
+}
+
+impl RunCursor {
+    /// Whether a reader's cursor charges its block.
+    pub(super) fn is_charged(&self) -> bool {
+        self.is_low_memory && self.mode == ReadMode::Scan
+    }
+
+    /// With low memory, charges the block that a reader is about to hold, if there is room for it.
+    /// The charge lasts until the cursor holds a larger block or ends. With very many cursors,
+    /// further ones hold no block.
+    pub(super) fn charge(&mut self, block: &Block) {
+        if !self.is_charged() {
+            return;
+        }
+        let (env, bytes) = (self.run.env(), block.memory_bytes() as u64);
+        if self.is_small || self.held.as_ref().is_some_and(|held| held.bytes < bytes) {
+            self.held = None;
+        }
+        if self.held.is_none() && !self.is_small {
+            let most = env.budget.total() / HELD_DIVISOR;
+            self.held = Charge::within(env, |env| &env.held_bytes, bytes, most);
+        }
+    }
+
+    /// Block `number`, from the cache, the window or the device.
+    pub(super) fn fetch(&mut self, number: usize) -> Result<Block> {
+        if self.mode == ReadMode::Scan
+            && let Some(block) = self.run.cached_block(number)
+        {
+            return Ok(block);
+        }
+        let env = Arc::clone(self.run.env());
+        let read =
+            (self.mode == ReadMode::Scan).then(|| self.run.begin_read(&env, &self.index, number));
+        if read.as_ref().is_some_and(BlockRead::has_waited)
+            && let Some(block) = self.run.cached_block(number)
+        {
+            return Ok(block);
+        }
+        let window = match self.window.take() {
+            Some(window) if window.blocks.contains(&number) => window,
+            other => {
+                drop(other);
+                self.read_window(number)?
+            }
+        };
+        let (offset, len) = self.index.extent(number);
+        let at = (offset - window.offset) as usize;
+        let block = self.run.decode(&window.span.bytes()[at..at + len], offset)?;
+        if window.keep {
+            self.run.keep_block(number, &block);
+        }
+        let is_last = match self.direction {
+            Direction::Forward => number + 1 == window.blocks.end,
+            Direction::Backward => number == window.blocks.start,
+        };
+        if !is_last {
+            self.window = Some(window);
+        }
+        Ok(block)
+    }
+
+    /// Reads the block and its neighbours in the cursor's direction with one request.
+    fn read_window(&mut self, number: usize) -> Result<Window> {
+        let mut blocks = number..number + 1;
+        let mut bytes = self.index.extent(number).1;
+        while bytes < self.window_bytes {
+            let neighbour = match self.direction {
+                Direction::Forward if blocks.end < self.end => blocks.end,
+                Direction::Backward if blocks.start > self.next => blocks.start - 1,
+                _ => break,
+            };
+            bytes += self.index.extent(neighbour).1;
+            if bytes > self.window_bytes {
+                break;
+            }
+            blocks = blocks.start.min(neighbour)..blocks.end.max(neighbour + 1);
+        }
+        let offset = self.index.extent(blocks.start).0;
+        let (last_offset, last_bytes) = self.index.extent(blocks.end - 1);
+        let len = (last_offset - offset) as usize + last_bytes;
+        let keep = self.mode == ReadMode::Scan
+            && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
+        let windows: Sum = |env| &env.window_bytes;
+        let (span, charge) = match self.mode {
+            ReadMode::Scan => {
+                // A single block needs no limit: each reading thread has one at most, and only
+                // briefly.
+                let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
+                let charge = (blocks.len() > 1).then(charge).flatten();
+                (self.run.read(offset, len)?, charge)
+            }
+            ReadMode::Merge => (self.run.read_for_merge(offset, len)?, None),
+        };
+        if self.mode == ReadMode::Scan && !self.is_small {
+            self.window_bytes = self.next_window(self.window_bytes.max(last_bytes) * 2);
+        }
+        Ok(Window { blocks, offset, span, keep, _charge: charge })
+    }
+
+    /// The size of the next window, at most `wanted` bytes: the windows of all readers together
+    /// take a part of the memory.
+    fn next_window(&self, wanted: usize) -> usize {
+        let env = self.run.env();
+        let others = env.window_bytes.load(Ordering::Relaxed);
+        let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
+        // With low memory the blocks of a window are requested several times.
+        let most = if self.is_low_memory { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
+        let wanted = wanted.min(most);
+        if wanted as u64 <= room { wanted } else { room as usize / 2 }
+    }
+}
