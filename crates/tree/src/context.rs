@@ -8,10 +8,11 @@ use frondb_core::{Error, NodeId, Result, SeqNo};
 use frondb_locks::{SeqOracle, Snapshots};
 use frondb_run::RunEnv;
 
+use crate::handle::Tree;
 use crate::health::Health;
 use crate::pins::Cursors;
 use crate::snapshot::Snapshot;
-use crate::tree::{Tree, TreeCore};
+use crate::tree::TreeCore;
 
 /// What a read uses beside the tree that it reads. An open database has one. Any thread may use it.
 pub struct ReadContext {

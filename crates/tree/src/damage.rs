@@ -9,7 +9,7 @@ use frondb_core::{Error, Result};
 use frondb_trunk::View;
 
 use crate::context::ReadContext;
-use crate::tree::Tree;
+use crate::handle::Tree;
 use crate::value::check_value;
 use crate::verify::{references_in_memory, runs_of};
 

@@ -9,7 +9,8 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `tree.rs`, `trees.rs` | a tree with its version; all trees of a database by id |
+//! | `tree.rs`, `tree/`, `handle.rs` | a tree with its version and the state of installs; its handle |
+//! | `trees.rs` | all trees of a database by id |
 //! | `version.rs`, `source.rs` | the sources that a reader takes: memtables, attached runs, the trunk |
 //! | `get.rs`, `cursor/` | point lookups; ordered reading |
 //! | `pins.rs` | the versions that cursors pin, and how a flush unpins them |
@@ -30,6 +31,7 @@ mod cursor;
 mod damage;
 pub mod estimate;
 pub mod get;
+mod handle;
 mod health;
 mod large_values;
 mod memory;
@@ -48,6 +50,7 @@ pub use account::MemtableAccount;
 pub use context::{HintSink, ReadContext, ReadCounters};
 pub use cursor::{Cursor, CursorOptions};
 pub use damage::{DamagedRange, damaged_ranges};
+pub use handle::Tree;
 pub use health::Health;
 pub use large_values::LargeValues;
 pub use memory::{Memory, MemoryRules, MemoryShares};
@@ -55,7 +58,8 @@ pub use pins::Cursors;
 pub use snapshot::Snapshot;
 pub use source::{AttachedRuns, MemSource};
 pub use totals::{TreeFigures, TreeTotals};
-pub use tree::{InstallState, PlanLimits, Tree, TreeCore, TreeParts};
+pub use tree::planning::PlanLimits;
+pub use tree::{InstallState, TreeCore, TreeParts};
 pub use trees::Trees;
 pub use value::{check_value, extents_of, read_value};
 pub use verify::{VerifyReport, verify_tree};

@@ -15,16 +15,16 @@
 //!   files by then. A close sets its flag before it releases the lock of the directory, so the
 //!   cursor checks the flag *after* a move and before it shows what the move has read.
 
-use frondb_core::chunk::Entries;
 use frondb_core::sync::{Arc, OnceLock};
-use frondb_core::{Direction, Error, ErrorKind, MessageKind, Result};
+use frondb_core::{Error, MessageKind, Result};
 use frondb_writeset::OwnWrites;
 
 use super::walk::{Scope, Walk};
 use crate::context::ReadContext;
+use crate::handle::Tree;
 use crate::pins::Pins;
 use crate::snapshot::Snapshot;
-use crate::tree::{Tree, TreeCore};
+use crate::tree::TreeCore;
 use crate::value::read_value;
 
 /// Which part of a tree a cursor shows, at which snapshot.
@@ -45,31 +45,31 @@ pub struct CursorOptions {
 /// first move, with the error of an update function, or with `Corruption` or a device error of a
 /// run.
 pub struct Cursor {
-    scope: Scope,
+    pub(super) scope: Scope,
     /// The version that the cursor reads and the sources of its walk, unless they were unpinned.
-    pins: Arc<Pins>,
-    walk: Option<Walk>,
+    pub(super) pins: Arc<Pins>,
+    pub(super) walk: Option<Walk>,
     /// Copy of the entry that the cursor is at without a walk, under high memory pressure.
-    copied: Option<Box<Entry>>,
+    pub(super) copied: Option<Box<Entry>>,
     /// Whether the snapshot or the own writes have changed, so that the next seek must open a new
     /// walk.
-    is_walk_old: bool,
+    pub(super) is_walk_old: bool,
     /// The large value of the entry that the cursor is at, once it was read.
-    value: OnceLock<Vec<u8>>,
+    pub(super) value: OnceLock<Vec<u8>>,
     /// Whether the cursor is at an entry.
-    valid: bool,
-    deletes_passed: u64,
+    pub(super) valid: bool,
+    pub(super) deletes_passed: u64,
     /// The error of the last move; every `next` and `prev` returns it until a seek.
-    failed: Option<Error>,
+    pub(super) failed: Option<Error>,
     /// The key of the entry that the last move failed at, if only this entry cannot be shown.
-    failed_key: Option<Vec<u8>>,
+    pub(super) failed_key: Option<Vec<u8>>,
 }
 
 /// A copy of an entry.
-struct Entry {
-    key: Vec<u8>,
-    kind: MessageKind,
-    value: Vec<u8>,
+pub(super) struct Entry {
+    pub(super) key: Vec<u8>,
+    pub(super) kind: MessageKind,
+    pub(super) value: Vec<u8>,
 }
 
 impl Cursor {
@@ -209,356 +209,6 @@ impl Cursor {
     #[must_use]
     pub fn failed_key(&self) -> Option<&[u8]> {
         self.failed_key.as_deref()
-    }
-
-    // --- Moves: seeks ---
-
-    /// Goes to the first entry with a key at or above `key`. Returns whether there is one.
-    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        if self.can_skip_to(Direction::Forward, key) {
-            return self.skip_to(Direction::Forward, key);
-        }
-        let lower = &self.scope.lower;
-        let at = if *key > **lower { key.to_vec() } else { lower.clone() };
-        let moved = self.begin_seek().and_then(|()| self.forward_from(at));
-        self.end_move(moved)
-    }
-
-    /// Goes to the last entry with a key at or below `key`. Returns whether there is one.
-    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        // The keys at or below `key` are those below the smallest key above it.
-        let mut above = key.to_vec();
-        above.push(0);
-        self.seek_below(&above)
-    }
-
-    /// Goes to the last entry with a key below `key`. Returns whether there is one.
-    pub fn seek_below(&mut self, key: &[u8]) -> Result<bool> {
-        if self.can_skip_to(Direction::Backward, key) {
-            return self.skip_to(Direction::Backward, key);
-        }
-        let moved = self.begin_seek().and_then(|()| self.backward_from(Some(key.to_vec())));
-        self.end_move(moved)
-    }
-
-    /// Goes to the first entry. Returns whether there is one.
-    pub fn first(&mut self) -> Result<bool> {
-        let at = self.scope.lower.clone();
-        let moved = self.begin_seek().and_then(|()| self.forward_from(at));
-        self.end_move(moved)
-    }
-
-    /// Goes to the last entry. Returns whether there is one.
-    pub fn last(&mut self) -> Result<bool> {
-        let moved = self.begin_seek().and_then(|()| self.backward_from(None));
-        self.end_move(moved)
-    }
-
-    /// Whether a seek to `key` can use the open walk: the key lies ahead in its leaf, in its
-    /// direction, and the walk shows the right state.
-    fn can_skip_to(&self, direction: Direction, key: &[u8]) -> bool {
-        let walk = self.walk.as_ref().filter(|_| self.valid && !self.is_walk_old);
-        walk.is_some_and(|walk| walk.is_ahead(direction, key))
-    }
-
-    /// A seek for which [`can_skip_to`](Self::can_skip_to) holds. The sources stay open and search
-    /// from where they are. It costs as much as what lies between, and at most as much as any other
-    /// seek.
-    fn skip_to(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
-        self.value = OnceLock::new();
-        self.count_seek();
-        let Some(walk) = &mut self.walk else { return Ok(false) };
-        match walk.merge.skip(key).and_then(|()| walk.merge.next()) {
-            Ok(true) if !self.scope.context.health.is_closed() => Ok(true),
-            Err(_) if self.pins.is_unpinned() => {
-                let moved = match direction {
-                    Direction::Forward => self.forward_from(key.to_vec()),
-                    Direction::Backward => self.backward_from(Some(key.to_vec())),
-                };
-                self.end_move(moved)
-            }
-            moved => self.end_step(direction, moved),
-        }
-    }
-
-    // --- Moves: steps ---
-
-    /// Goes to the next entry; to the first entry if the cursor is not positioned. Returns whether
-    /// there is one.
-    #[inline(always)]
-    #[expect(clippy::should_implement_trait, reason = "it can fail, and lends what it is at")]
-    pub fn next(&mut self) -> Result<bool> {
-        self.value = OnceLock::new();
-        match &mut self.walk {
-            Some(walk) if self.valid && walk.direction == Direction::Forward => {
-                let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
-                    return Ok(true);
-                }
-                self.end_step(Direction::Forward, moved)
-            }
-            _ => self.restart(Direction::Forward),
-        }
-    }
-
-    /// Goes to the previous entry; to the last entry if the cursor is not positioned. Returns
-    /// whether there is one.
-    #[inline]
-    pub fn prev(&mut self) -> Result<bool> {
-        self.value = OnceLock::new();
-        match &mut self.walk {
-            Some(walk) if self.valid && walk.direction == Direction::Backward => {
-                let moved = walk.merge.next();
-                if matches!(moved, Ok(true)) && !self.scope.context.health.is_closed() {
-                    return Ok(true);
-                }
-                self.end_step(Direction::Backward, moved)
-            }
-            _ => self.restart(Direction::Backward),
-        }
-    }
-
-    /// Goes forward over entries that lie one after the other in memory, and returns them; the
-    /// cursor is at the last of them. Returns at most `max` entries, with at most `bytes` of keys
-    /// and as many of values. Returns none where the caller must use [`next`](Self::next): the
-    /// cursor is at no entry or runs backward, or the next entry needs more than a copy.
-    #[inline]
-    pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
-        let is_open = self.valid && !self.scope.context.health.is_closed();
-        match &mut self.walk {
-            Some(walk) if is_open && walk.direction == Direction::Forward => {
-                self.value = OnceLock::new();
-                walk.merge.next_entries(max, bytes)
-            }
-            _ => Entries::default(),
-        }
-    }
-
-    /// Ends a step that did not reach another entry of the leaf.
-    #[inline(never)]
-    fn end_step(&mut self, direction: Direction, moved: Result<bool>) -> Result<bool> {
-        let moved = match (moved, direction) {
-            (Ok(false), Direction::Forward) => self.next_leaf(),
-            (Ok(false), Direction::Backward) => self.previous_leaf(),
-            (Err(_), _) if self.pins.is_unpinned() => self.resume(direction),
-            (moved, _) => moved,
-        };
-        self.end_move(moved)
-    }
-
-    /// Goes on from the last key that the walk read, after the version of the cursor was unpinned.
-    #[cold]
-    fn resume(&mut self, direction: Direction) -> Result<bool> {
-        let Some(walk) = &self.walk else { return Ok(false) };
-        let last = walk.merge.last_read().map(|last| (last.key.to_vec(), last.is_complete));
-        match (direction, last) {
-            (Direction::Forward, Some((mut at, is_complete))) => {
-                if is_complete {
-                    at.push(0);
-                }
-                self.forward_from(at)
-            }
-            (Direction::Backward, Some((mut at, is_complete))) => {
-                if !is_complete {
-                    at.push(0);
-                }
-                self.backward_from(Some(at))
-            }
-            // The walk has read nothing of the leaf.
-            (Direction::Forward, None) => self.forward_from(walk.lo.to_vec()),
-            (Direction::Backward, None) => {
-                self.backward_from(walk.hi.as_ref().map(|hi| hi.to_vec()))
-            }
-        }
-    }
-
-    /// A step of a cursor that does not run in this direction: it has failed, is at an end, was
-    /// never positioned, or runs the other way.
-    #[cold]
-    fn restart(&mut self, direction: Direction) -> Result<bool> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        if self.valid {
-            let mut at = self.key().to_vec();
-            let moved = match direction {
-                Direction::Forward => {
-                    at.push(0);
-                    self.forward_from(at)
-                }
-                Direction::Backward => self.backward_from(Some(at)),
-            };
-            return self.end_move(moved);
-        }
-        match direction {
-            _ if self.walk.is_some() => {
-                self.scope.context.health.check_open()?;
-                Ok(false)
-            }
-            Direction::Forward => self.first(),
-            Direction::Backward => self.last(),
-        }
-    }
-
-    // --- What moves begin and end with ---
-
-    /// Begins a seek: forgets the entry and the error of the last move.
-    fn begin_seek(&mut self) -> Result<()> {
-        self.value = OnceLock::new();
-        self.valid = false;
-        self.failed = None;
-        self.failed_key = None;
-        self.end_walk();
-        self.scope.context.health.check_open()?;
-        self.count_seek();
-        Ok(())
-    }
-
-    fn count_seek(&self) {
-        if !self.scope.is_probe {
-            self.scope.context.counters.add_seek();
-        }
-    }
-
-    /// Ends a move and keeps the two promises at the head of this file.
-    fn end_move(&mut self, moved: Result<bool>) -> Result<bool> {
-        self.pins.end_move();
-        if self.pins.is_pressure_high() {
-            self.copy_entry();
-        }
-        if moved.is_ok() && !self.scope.context.health.is_closed() {
-            return moved;
-        }
-        self.fail(moved)
-    }
-
-    /// Copies the entry and ends the walk: the memory has no room for a chunk of each source of
-    /// each cursor. The next move seeks on from the entry.
-    #[cold]
-    fn copy_entry(&mut self) {
-        let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return };
-        let merge = &walk.merge;
-        let (key, value) = (merge.key().to_vec(), merge.value().to_vec());
-        self.copied = Some(Box::new(Entry { key, kind: merge.kind(), value }));
-        self.end_walk();
-        self.pins.end_walk();
-    }
-
-    #[cold]
-    fn fail(&mut self, moved: Result<bool>) -> Result<bool> {
-        // `Closed` comes before any error of a read: the files may belong to another process by
-        // now.
-        let error = match self.scope.context.health.check_open().and(moved) {
-            Ok(at_entry) => return Ok(at_entry),
-            Err(error) => error,
-        };
-        // An update that cannot be applied concerns only its key.
-        if error.kind() == ErrorKind::Invalid {
-            let walk = self.walk.as_ref();
-            self.failed_key = walk.and_then(|walk| walk.merge.unresolved_key()).map(<[u8]>::to_vec);
-        }
-        self.fail_with(error.clone());
-        Err(error)
-    }
-
-    /// Leaves the entry that the cursor is at: every further `next` and `prev` fails with `error`
-    /// until a seek.
-    pub fn fail_with(&mut self, error: Error) {
-        self.valid = false;
-        self.value = OnceLock::new();
-        self.end_walk();
-        self.pins.end_walk();
-        self.failed = Some(error);
-    }
-
-    // --- From leaf to leaf ---
-
-    /// Goes to the first entry at or above `at`.
-    fn forward_from(&mut self, at: Vec<u8>) -> Result<bool> {
-        self.valid = false;
-        self.end_walk();
-        self.open(Direction::Forward, Some(&at))?;
-        if self.step()? { Ok(true) } else { self.next_leaf() }
-    }
-
-    /// Goes to the last entry below `at`; to the last entry of all without `at`.
-    fn backward_from(&mut self, at: Option<Vec<u8>>) -> Result<bool> {
-        self.valid = false;
-        self.end_walk();
-        let at = match (at, &self.scope.upper) {
-            (Some(at), Some(upper)) => Some(at.min(upper.clone())),
-            (at, upper) => at.or_else(|| upper.clone()),
-        };
-        self.open(Direction::Backward, at.as_deref())?;
-        if self.step()? { Ok(true) } else { self.previous_leaf() }
-    }
-
-    /// Goes to the first entry behind the walk.
-    fn next_leaf(&mut self) -> Result<bool> {
-        self.valid = false;
-        loop {
-            let Some(hi) = self.walk.as_ref().and_then(|walk| walk.hi.clone()) else {
-                self.report();
-                return Ok(false);
-            };
-            if self.scope.upper.as_ref().is_some_and(|upper| **upper <= *hi) {
-                self.report();
-                return Ok(false);
-            }
-            self.end_walk();
-            self.open(Direction::Forward, Some(&hi))?;
-            if self.step()? {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Goes to the last entry before the walk.
-    fn previous_leaf(&mut self) -> Result<bool> {
-        self.valid = false;
-        loop {
-            let Some(lo) = self.walk.as_ref().map(|walk| Arc::clone(&walk.lo)) else {
-                return Ok(false);
-            };
-            if lo.is_empty() || *lo <= *self.scope.lower {
-                self.report();
-                return Ok(false);
-            }
-            self.end_walk();
-            self.open(Direction::Backward, Some(&lo))?;
-            if self.step()? {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Goes to the next entry of the walk.
-    fn step(&mut self) -> Result<bool> {
-        if let Some(walk) = &mut self.walk {
-            self.valid = walk.merge.next()?;
-        }
-        Ok(self.valid)
-    }
-
-    /// Opens the walk over the leaf at `at`.
-    fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
-        self.is_walk_old = false;
-        let walk = Walk::open(&self.scope, &self.pins, direction, at)?;
-        self.copied = None;
-        self.walk = Some(walk);
-        Ok(())
-    }
-
-    fn end_walk(&mut self) {
-        self.report();
-        self.walk = None;
-    }
-
-    /// Notes the deletes that the walk has stepped over.
-    fn report(&mut self) {
-        if let Some(walk) = &mut self.walk {
-            self.deletes_passed += walk.report(&self.scope);
-        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Ordered reading of a tree.
 //!
 //! ```text
-//!  cursor.rs   the cursor: seeks and steps, from leaf to leaf; errors
+//!  cursor.rs   the cursor, and the entry that it is at
+//!  moves.rs    seeks and steps, and the errors of moves
+//!  leaves.rs   from leaf to leaf
 //!  walk.rs     the merge over one leaf, and the scan debt that it adds
 //! ```
 //!
@@ -9,6 +11,8 @@
 
 #[expect(clippy::module_inception, reason = "the cursor itself, beside its parts")]
 mod cursor;
+mod leaves;
+mod moves;
 mod walk;
 
 pub use cursor::{Cursor, CursorOptions};

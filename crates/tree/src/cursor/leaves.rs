@@ -1,0 +1,97 @@
+//! How a [`Cursor`] goes from leaf to leaf.
+
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, Result};
+
+use super::cursor::Cursor;
+use super::walk::Walk;
+
+impl Cursor {
+    /// Goes to the first entry at or above `at`.
+    pub(super) fn forward_from(&mut self, at: Vec<u8>) -> Result<bool> {
+        self.valid = false;
+        self.end_walk();
+        self.open(Direction::Forward, Some(&at))?;
+        if self.step()? { Ok(true) } else { self.next_leaf() }
+    }
+
+    /// Goes to the last entry below `at`; to the last entry of all without `at`.
+    pub(super) fn backward_from(&mut self, at: Option<Vec<u8>>) -> Result<bool> {
+        self.valid = false;
+        self.end_walk();
+        let at = match (at, &self.scope.upper) {
+            (Some(at), Some(upper)) => Some(at.min(upper.clone())),
+            (at, upper) => at.or_else(|| upper.clone()),
+        };
+        self.open(Direction::Backward, at.as_deref())?;
+        if self.step()? { Ok(true) } else { self.previous_leaf() }
+    }
+
+    /// Goes to the first entry behind the walk.
+    pub(super) fn next_leaf(&mut self) -> Result<bool> {
+        self.valid = false;
+        loop {
+            let Some(hi) = self.walk.as_ref().and_then(|walk| walk.hi.clone()) else {
+                self.report();
+                return Ok(false);
+            };
+            if self.scope.upper.as_ref().is_some_and(|upper| **upper <= *hi) {
+                self.report();
+                return Ok(false);
+            }
+            self.end_walk();
+            self.open(Direction::Forward, Some(&hi))?;
+            if self.step()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Goes to the last entry before the walk.
+    pub(super) fn previous_leaf(&mut self) -> Result<bool> {
+        self.valid = false;
+        loop {
+            let Some(lo) = self.walk.as_ref().map(|walk| Arc::clone(&walk.lo)) else {
+                return Ok(false);
+            };
+            if lo.is_empty() || *lo <= *self.scope.lower {
+                self.report();
+                return Ok(false);
+            }
+            self.end_walk();
+            self.open(Direction::Backward, Some(&lo))?;
+            if self.step()? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Goes to the next entry of the walk.
+    pub(super) fn step(&mut self) -> Result<bool> {
+        if let Some(walk) = &mut self.walk {
+            self.valid = walk.merge.next()?;
+        }
+        Ok(self.valid)
+    }
+
+    /// Opens the walk over the leaf at `at`.
+    pub(super) fn open(&mut self, direction: Direction, at: Option<&[u8]>) -> Result<()> {
+        self.is_walk_old = false;
+        let walk = Walk::open(&self.scope, &self.pins, direction, at)?;
+        self.copied = None;
+        self.walk = Some(walk);
+        Ok(())
+    }
+
+    pub(super) fn end_walk(&mut self) {
+        self.report();
+        self.walk = None;
+    }
+
+    /// Notes the deletes that the walk has stepped over.
+    pub(super) fn report(&mut self) {
+        if let Some(walk) = &mut self.walk {
+            self.deletes_passed += walk.report(&self.scope);
+        }
+    }
+}

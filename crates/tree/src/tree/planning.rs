@@ -1,0 +1,63 @@
+//! What the planner of background work needs to know of a tree.
+
+use frondb_core::SeqNo;
+use frondb_core::sync::atomic::Ordering;
+use frondb_trunk::Trunk;
+use frondb_trunk::plan::Context;
+
+use super::{InstallState, TreeCore};
+
+/// What the planner needs to know that is not of the tree itself.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanLimits {
+    /// Bytes of all memtables at which the largest memtable is frozen.
+    pub write_buffer_bytes: u64,
+    /// SeqNo of the oldest live snapshot; `None` without one.
+    pub oldest_snapshot: Option<SeqNo>,
+    /// Maximum number of runs that one merge reads.
+    pub inputs_max: usize,
+}
+
+impl TreeCore {
+    /// What the planner needs to know of the tree, whose newest trunk is `trunk`.
+    #[must_use]
+    pub fn plan_context(&self, trunk: &Trunk, limits: PlanLimits) -> Context {
+        // A tree that uses a good part of the write buffer flushes at least this much. A smaller
+        // flush, of a few deletes or of a small tree, says nothing about the best size of a leaf.
+        let least = limits.write_buffer_bytes / 8;
+        Context {
+            options: self.options.trunk,
+            tree_raw_bytes: trunk.root.totals.raw_bytes,
+            flush_raw_bytes: self.flush_raw_bytes.load(Ordering::Relaxed).max(least),
+            value_bytes: self.mean_value_bytes.load(Ordering::Relaxed),
+            height: trunk.height(),
+            oldest_snapshot: limits.oldest_snapshot,
+            inputs_max: limits.inputs_max,
+        }
+    }
+
+    /// Notes the size of a flush for the planner: `raw_bytes` in all, of which `appended` went
+    /// behind all older data. Only the difference came to nodes that had data.
+    pub fn note_flush(&self, raw_bytes: u64, appended: u64) {
+        if appended < raw_bytes {
+            // Appended data makes no slices.
+            let brought = raw_bytes - appended;
+            let seen = self.flush_raw_bytes.load(Ordering::Relaxed);
+            let next = if seen == 0 { brought } else { (seen * 3 + brought) / 4 };
+            self.flush_raw_bytes.store(next.max(1), Ordering::Relaxed);
+        }
+        self.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
+    }
+
+    /// Whether the last flush appended more than nine tenths of its bytes behind all older data.
+    #[must_use]
+    pub fn is_sequential(&self) -> bool {
+        self.sequential.load(Ordering::Relaxed)
+    }
+
+    /// Copies the mean size of a large value from `install`, for planners that do not hold the
+    /// install lock. REQUIRES: the install lock.
+    pub fn note_values(&self, install: &InstallState) {
+        self.mean_value_bytes.store(install.values.mean_bytes(), Ordering::Relaxed);
+    }
+}

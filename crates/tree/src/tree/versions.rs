@@ -1,0 +1,105 @@
+//! How the version of a tree is replaced: by a freeze, by the runs of a large commit, by an install.
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_trunk::Trunk;
+
+use super::TreeCore;
+use crate::source::MemSource;
+use crate::totals::TreeFigures;
+use crate::version::Version;
+
+impl TreeCore {
+    /// Replaces the active memtable. REQUIRES: no other thread uses the tree yet.
+    pub fn set_active(&self, active: Arc<MemSource>) {
+        let mut version = self.version.write();
+        let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
+        let frozen = version.frozen.clone();
+        self.replace(&mut version, Version { active, frozen, trunk, hold });
+    }
+
+    /// Replaces the version, and with it the tree's share of the totals. Returns the old version.
+    pub(super) fn replace(&self, version: &mut Arc<Version>, new: Version) -> Arc<Version> {
+        if self.counted.load(Ordering::Relaxed) {
+            self.totals.change(TreeFigures::of(version), TreeFigures::of(&new));
+        }
+        std::mem::replace(version, Arc::new(new))
+    }
+
+    /// Freezes the active memtable and returns `true`; does nothing and returns `false` if the
+    /// memtable is empty. REQUIRES: the commit lock.
+    pub fn freeze(&self) -> bool {
+        let _install = self.install.lock();
+        let mut version = self.version.write();
+        if version.active.is_empty() {
+            return false;
+        }
+        self.freeze_under(&mut version, None);
+        true
+    }
+
+    /// Attaches the runs of a commit: puts `source` above all sources of the tree, and a new active
+    /// memtable above `source` (rule 18). The active memtable is replaced also when it is empty: a
+    /// reader of the previous version would see later messages in it without seeing the runs.
+    /// REQUIRES: the commit lock.
+    pub fn attach(&self, source: Arc<MemSource>) {
+        let _install = self.install.lock();
+        let mut version = self.version.write();
+        source.count_in(&self.account.frozen_bytes);
+        self.freeze_under(&mut version, Some(source));
+    }
+
+    /// Publishes a version with a new active memtable, `above` below it, and below that the
+    /// previous active memtable unless it is empty.
+    fn freeze_under(&self, version: &mut Arc<Version>, above: Option<Arc<MemSource>>) {
+        let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
+        frozen.extend(above);
+        if !version.active.is_empty() {
+            // Nothing more is inserted, so merges of its arrays that are under way stop.
+            version.active.memtable.seal();
+            version.active.count_in(&self.account.frozen_bytes);
+            frozen.push(Arc::clone(&version.active));
+        }
+        frozen.extend(version.frozen.iter().cloned());
+        let new = Version {
+            active: MemSource::new(&self.account.budget),
+            frozen,
+            trunk: version.trunk.clone(),
+            hold: Arc::clone(&version.hold),
+        };
+        self.replace(version, new);
+    }
+
+    /// Publishes a new trunk. `flushed` is the source whose messages the trunk has now; the source
+    /// leaves the version. `orphans` says that the tree no longer owns some large values, whose
+    /// extents the old version must keep. Returns the replaced version. REQUIRES: `install`.
+    pub fn publish(
+        &self,
+        trunk: Trunk,
+        flushed: Option<&Arc<MemSource>>,
+        orphans: bool,
+    ) -> Arc<Version> {
+        let mut version = self.version.write();
+        let frozen = version
+            .frozen
+            .iter()
+            .filter(|source| flushed.is_none_or(|flushed| !Arc::ptr_eq(source, flushed)))
+            .cloned()
+            .collect();
+        let hold = if orphans { version.hold.succeed() } else { Arc::clone(&version.hold) };
+        let active = Arc::clone(&version.active);
+        let old = self.replace(&mut version, Version { active, frozen, trunk, hold });
+        drop(version);
+        if let Some(flushed) = flushed {
+            // A reader may still hold its memory, but a writer cannot wait for it.
+            flushed.count_in(&self.account.pinned_bytes);
+        }
+        old
+    }
+
+    /// Counts the memory of a dropped tree's source as pinned: it is not going to be flushed, and
+    /// cursors may hold it for long, so writers must not wait for it.
+    pub fn pin_source(&self, source: &MemSource) {
+        source.count_in(&self.account.pinned_bytes);
+    }
+}
