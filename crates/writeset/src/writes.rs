@@ -7,29 +7,22 @@
 //!  runs      newer | older                     spilled messages: smaller numbers than in `bytes`
 //! ```
 
+mod reading;
+
 use frondb_core::budget::Budget;
-use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, MessageKind, RangeDelete, Result, SeqNo, TreeId};
-use frondb_memtable::{Entry, Memtable};
-use frondb_merge::Lookup;
+use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_space::{Extent, Hold};
 
-use crate::env::SpillEnv;
-use crate::op::{Op, decode_op, encode_op, encode_range_delete};
-use crate::own::{Excluded, OwnWrites, own_seq};
+use crate::op::{Op, encode_op, encode_range_delete};
+use crate::own::Excluded;
 use crate::savepoint::TreeMark;
 use crate::sorted::{Slot, Sorted};
 
-/// With up to this many messages in memory a lookup reads them all; with more it uses an index.
-const SCAN_MESSAGES_MAX: u64 = 16;
-
 /// Bytes that an empty element may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;
-
-/// Messages inserted into the index at a time.
-const INDEX_ENTRIES: usize = 8192;
 
 /// Rolled-back messages that the index may hold before it is rebuilt, in addition to one for each
 /// live message.
@@ -209,140 +202,6 @@ impl TreeWrites {
         if self.pieces.is_empty() {
             self.pieces.push(Piece { at: self.bytes.len(), first: self.last });
         }
-    }
-
-    // --- Reading ---
-
-    /// Feeds the messages for `key` to the lookup, newest first, until the lookup needs no more.
-    ///
-    /// # Errors
-    /// `Corruption` or a device error of a private run.
-    pub fn get(&mut self, key: &[u8], lookup: &mut Lookup, budget: &Arc<Budget>) -> Result<()> {
-        let is_small = self.index.is_none() && self.count <= SCAN_MESSAGES_MAX;
-        if is_small && self.spills == 0 {
-            return self.get_by_scan(key, lookup);
-        }
-        self.own_without_hold(budget)?.get(key, lookup)
-    }
-
-    /// Looks through the messages in memory. They are few, and none has spilled.
-    fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
-        let mut found = Vec::new();
-        self.for_each(MessagePosition::default(), &mut |n, _, op| match op {
-            Op::Point { kind, key: k, value } if k == key => found.push((n, kind, value)),
-            Op::Point { .. } => {}
-            Op::RangeDelete { lo, hi } => {
-                if lo <= key && hi.is_none_or(|hi| key < hi) {
-                    lookup.hide_below(own_seq(self.from, n));
-                }
-            }
-        })?;
-        for (n, kind, value) in found.into_iter().rev() {
-            if !lookup.feed(own_seq(self.from, n), kind, value) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The messages written up to now, for a reader that continues while more are written, and
-    /// after these were undone.
-    ///
-    /// # Errors
-    /// `Internal` if the encoded messages cannot be decoded.
-    pub fn own(&mut self, env: &SpillEnv) -> Result<OwnWrites> {
-        if self.hold.is_none() && !self.values.is_empty() {
-            self.hold = Some(Hold::new(&env.runs.space));
-        }
-        let own = self.own_without_hold(&env.index_budget)?;
-        Ok(OwnWrites { _hold: self.hold.clone(), ..own })
-    }
-
-    /// As [`own`](Self::own), for a reader that ends before the write set changes: it need not keep
-    /// the large values.
-    fn own_without_hold(&mut self, budget: &Arc<Budget>) -> Result<OwnWrites> {
-        self.update_index(budget)?;
-        let index = self.index.as_ref().map(|index| Arc::clone(&index.memtable));
-        let range_deletes = index.as_ref().map(|index| index.range_delete_sets());
-        Ok(OwnWrites {
-            from: self.from,
-            index,
-            upto: self.last,
-            excluded: Excluded::from(&*self.excluded),
-            runs: Arc::clone(&self.runs),
-            range_deletes: range_deletes.unwrap_or_default(),
-            _hold: None,
-        })
-    }
-
-    /// Inserts the messages that are not in the index yet.
-    pub(crate) fn update_index(&mut self, budget: &Arc<Budget>) -> Result<()> {
-        let indexed_to =
-            self.index.as_ref().map_or_else(MessagePosition::default, |index| index.indexed_to);
-        let nothing_to_index = self.index.is_some() || self.range_deletes.is_empty();
-        if indexed_to.bytes == self.bytes.len() && nothing_to_index {
-            return Ok(());
-        }
-        let memtable = match &self.index {
-            Some(index) => Arc::clone(&index.memtable),
-            None => self.index_of_spilled(budget),
-        };
-        let mut entries: Vec<Entry<'_>> = Vec::new();
-        let deletes = &self.range_deletes;
-        self.for_each(indexed_to, &mut |n, _, op| match op {
-            Op::Point { kind, key, value } => {
-                entries.push(Entry { key, seq: SeqNo(n), kind, value });
-                if entries.len() == INDEX_ENTRIES {
-                    memtable.insert_batch(&entries);
-                    entries.clear();
-                }
-            }
-            Op::RangeDelete { .. } => {
-                memtable.insert_batch(&entries);
-                entries.clear();
-                if let Ok(at) = deletes.binary_search_by_key(&SeqNo(n), |delete| delete.seq) {
-                    memtable.add_range_delete(deletes[at].clone());
-                }
-            }
-        })?;
-        memtable.insert_batch(&entries);
-        let indexed_to = MessagePosition { bytes: self.bytes.len(), next: self.last + 1 };
-        self.index = Some(Index { memtable, indexed_to });
-        Ok(())
-    }
-
-    /// A new index. It contains the spilled range deletes, because readers have no other list of
-    /// them.
-    fn index_of_spilled(&self, budget: &Arc<Budget>) -> Arc<Memtable> {
-        let memtable = Memtable::new(Arc::clone(budget));
-        let in_memory = self.pieces.first().map_or(u64::MAX, |piece| piece.first);
-        for delete in self.range_deletes.iter().filter(|delete| delete.seq.get() < in_memory) {
-            memtable.add_range_delete(delete.clone());
-        }
-        Arc::new(memtable)
-    }
-
-    /// Decodes the messages in memory from a position on, with their numbers and offsets.
-    fn for_each<'a>(
-        &'a self,
-        from: MessagePosition,
-        visit: &mut dyn FnMut(u64, usize, Op<'a>),
-    ) -> Result<()> {
-        let mut input = Reader::new(&self.bytes[from.bytes..]);
-        let begun = self.pieces.partition_point(|piece| piece.at < from.bytes);
-        let mut pieces = self.pieces[begun..].iter().peekable();
-        let mut n = from.next;
-        while !input.is_empty() {
-            let at = self.bytes.len() - input.rest().len();
-            if let Some(piece) = pieces.next_if(|piece| piece.at <= at) {
-                n = piece.first;
-            }
-            let op = decode_op(&mut input)
-                .map_err(|_| Error::internal("a message of a write set cannot be decoded"))?;
-            visit(n, at, op);
-            n += 1;
-        }
-        Ok(())
     }
 
     // --- Savepoints ---
