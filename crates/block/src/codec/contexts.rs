@@ -1,0 +1,256 @@
+//! The contexts of the codecs, pooled by the process, and the calls of the codecs' libraries.
+
+use frondb_core::pool::{Limited, Pool};
+use frondb_core::{Error, Result};
+use zstd::zstd_safe::CParameter;
+
+use super::{CODEC_LZ4, CODEC_LZMA, CODEC_NONE, CODEC_ZLIB, CODEC_ZSTD, Codec};
+
+/// An encoder and its current level.
+type ZstdEncoder = (u8, zstd::bulk::Compressor<'static>);
+
+/// Decompression contexts, each made at first use: zstd's has some 160 KiB.
+#[derive(Default)]
+struct Decoders {
+    zstd_decoder: Option<zstd::bulk::Decompressor<'static>>,
+    zlib_decoder: Option<flate2::Decompress>,
+}
+
+/// Compression contexts, each made at first use.
+#[derive(Default)]
+struct Encoders {
+    zstd_encoder: Option<ZstdEncoder>,
+    lz4_small: Option<lz4_flex::block::CompressTable>,
+    lz4_large: Option<lz4_flex::block::CompressTable>,
+    zlib_encoder: Option<(u8, flate2::Compress)>,
+    /// Output buffer, so that `out` is not zeroed up to the worst case.
+    scratch: Vec<u8>,
+}
+
+/// Pools of the process, not of each thread: a thousand connections that read hold no contexts. A
+/// context is in use for some microseconds and never while its thread waits, so readers wait for
+/// one rather than make more of them than can work at once. When every thread that found none made
+/// its own, each of 16 threads left holes of 96 KiB in its malloc arena.
+static DECODERS: Limited<Decoders> = Limited::new();
+static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
+
+/// Frees all idle contexts.
+pub fn trim_contexts() {
+    DECODERS.clear();
+    ENCODERS.clear();
+}
+
+/// Appends `raw` compressed by `codec` to `out` and returns true; false, with `out` as it was, if
+/// that would not make it smaller (the caller stores it).
+///
+/// # Errors
+/// Internal, if the codec's library fails.
+pub(crate) fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+    if raw.is_empty() || codec == Codec::None {
+        return Ok(false);
+    }
+    let mut encoders = ENCODERS.take().unwrap_or_default();
+    let mut scratch = std::mem::take(&mut encoders.scratch);
+    let room = bound(codec, raw.len());
+    if scratch.len() < room {
+        scratch.resize(room, 0);
+    }
+    let written = encoders.compress(codec, raw, &mut scratch[..room]);
+    let smaller = match &written {
+        Ok(Some(n)) if *n < raw.len() => {
+            out.extend_from_slice(&scratch[..*n]);
+            Ok(true)
+        }
+        Ok(_) => Ok(false),
+        Err(message) => Err(Error::internal(format!("codec {codec}: {message}"))),
+    };
+    // One huge block must not keep a huge scratch buffer alive.
+    if scratch.len() <= SCRATCH_BYTES_KEPT {
+        encoders.scratch = scratch;
+    }
+    ENCODERS.put(encoders);
+    smaller
+}
+
+/// Scratch memory kept between blocks.
+const SCRATCH_BYTES_KEPT: usize = 1 << 20;
+
+/// Output room that the codec needs for `len` bytes. Where only a smaller output is useful, the raw
+/// length suffices; the other codecs need room for their worst case to be fast, or to run at all.
+fn bound(codec: Codec, len: usize) -> usize {
+    match codec {
+        Codec::Lz4 => lz4_flex::block::get_maximum_output_size(len),
+        Codec::Zstd(_) => zstd::zstd_safe::compress_bound(len),
+        Codec::None | Codec::Zlib(_) | Codec::Lzma(_) => len,
+    }
+}
+
+impl Encoders {
+    /// Compresses into `out`; `None` if it does not fit there.
+    fn compress(
+        &mut self,
+        codec: Codec,
+        raw: &[u8],
+        out: &mut [u8],
+    ) -> Result<Option<usize>, String> {
+        match codec {
+            Codec::None => Ok(None),
+            Codec::Lz4 => {
+                use lz4_flex::block::{CompressTable, compress_into_with_table};
+                let table = if raw.len() < u16::MAX as usize {
+                    self.lz4_small.get_or_insert_with(CompressTable::small)
+                } else {
+                    self.lz4_large.get_or_insert_with(CompressTable::large)
+                };
+                compress_into_with_table(raw, out, table).map(Some).map_err(|e| e.to_string())
+            }
+            Codec::Zstd(level) => {
+                let encoder = zstd_encoder(&mut self.zstd_encoder, level)?;
+                encoder.compress_to_buffer(raw, out).map(Some).map_err(|e| e.to_string())
+            }
+            Codec::Zlib(level) => {
+                let encoder = match &mut self.zlib_encoder {
+                    Some((made_for, encoder)) if *made_for == level => {
+                        encoder.reset();
+                        encoder
+                    }
+                    slot => {
+                        let level_of = flate2::Compression::new(u32::from(level));
+                        &mut slot.insert((level, flate2::Compress::new(level_of, true))).1
+                    }
+                };
+                let status = encoder
+                    .compress(raw, out, flate2::FlushCompress::Finish)
+                    .map_err(|e| e.to_string())?;
+                let done = status == flate2::Status::StreamEnd;
+                Ok(done.then_some(encoder.total_out() as usize))
+            }
+            Codec::Lzma(preset) => lzma_compress(preset, raw, out),
+        }
+    }
+}
+
+impl Decoders {
+    /// Decompresses into `out`, and returns the number of bytes.
+    fn zstd(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
+        let decoder = match &mut self.zstd_decoder {
+            Some(decoder) => decoder,
+            slot => slot.insert(zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?),
+        };
+        decoder.decompress_to_buffer(bytes, out).map_err(|e| e.to_string())
+    }
+
+    /// As [`zstd`](Self::zstd).
+    fn zlib(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
+        let decoder = match &mut self.zlib_decoder {
+            Some(decoder) => {
+                decoder.reset(true);
+                decoder
+            }
+            slot => slot.insert(flate2::Decompress::new(true)),
+        };
+        let status = decoder
+            .decompress(bytes, out, flate2::FlushDecompress::Finish)
+            .map_err(|e| e.to_string())?;
+        if status != flate2::Status::StreamEnd {
+            return Err("the compressed stream has the wrong length".into());
+        }
+        Ok(decoder.total_out() as usize)
+    }
+}
+
+/// Shortest match that zstd's level 1 looks for, bytes; zstd's own choice is 5 for blocks up to 16
+/// KiB. Level 1 is chosen for speed, and short matches cost the decoder more than the bytes that
+/// they save (decision 0035).
+const ZSTD_1_MIN_MATCH: u32 = 6;
+
+/// The zstd encoder in `slot`, set to `level`.
+fn zstd_encoder(
+    slot: &mut Option<ZstdEncoder>,
+    level: u8,
+) -> Result<&mut zstd::bulk::Compressor<'static>, String> {
+    if !matches!(slot, Some((made_for, _)) if *made_for == level) {
+        let made = zstd::bulk::Compressor::new(i32::from(level)).and_then(|mut encoder| {
+            // The block's header already has the size and a checksum.
+            encoder.set_parameter(CParameter::ContentSizeFlag(false))?;
+            encoder.set_parameter(CParameter::ChecksumFlag(false))?;
+            encoder.set_parameter(CParameter::DictIdFlag(false))?;
+            if level == 1 {
+                encoder.set_parameter(CParameter::MinMatch(ZSTD_1_MIN_MATCH))?;
+            }
+            Ok(encoder)
+        });
+        *slot = Some((level, made.map_err(|e| e.to_string())?));
+    }
+    match slot {
+        Some((_, encoder)) => Ok(encoder),
+        None => Err("cannot create a decompression context".into()),
+    }
+}
+
+fn lzma_compress(preset: u8, raw: &[u8], out: &mut [u8]) -> Result<Option<usize>, String> {
+    use liblzma::stream::{Action, Check, Filters, LzmaOptions, Status, Stream};
+    let mut options = LzmaOptions::new_preset(u32::from(preset)).map_err(|e| e.to_string())?;
+    // A window larger than the block would only cost memory (a preset's is up to 64 MiB).
+    let window = raw.len().next_power_of_two().clamp(4096, 8 << 20);
+    options.dict_size(window as u32);
+    let mut filters = Filters::new();
+    filters.lzma2(&options);
+    let mut stream =
+        Stream::new_stream_encoder(&filters, Check::None).map_err(|e| e.to_string())?;
+    loop {
+        let (read, written) = (stream.total_in() as usize, stream.total_out() as usize);
+        if written == out.len() {
+            return Ok(None);
+        }
+        let status = stream
+            .process(&raw[read..], &mut out[written..], Action::Finish)
+            .map_err(|e| e.to_string())?;
+        if status == Status::StreamEnd {
+            return Ok(Some(stream.total_out() as usize));
+        }
+    }
+}
+
+/// Memory that a hostile xz header may make the decoder allocate, bytes.
+const LZMA_DECODER_MEMORY_MAX: u64 = 80 << 20;
+
+fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    use liblzma::stream::{Action, Status, Stream};
+    let mut stream =
+        Stream::new_stream_decoder(LZMA_DECODER_MEMORY_MAX, 0).map_err(|e| e.to_string())?;
+    loop {
+        let (read, written) = (stream.total_in() as usize, stream.total_out() as usize);
+        let status = stream
+            .process(&bytes[read..], &mut out[written..], Action::Finish)
+            .map_err(|e| e.to_string())?;
+        if status == Status::StreamEnd {
+            return Ok(stream.total_out() as usize);
+        }
+        if stream.total_in() as usize == read && stream.total_out() as usize == written {
+            return Err("the compressed stream has the wrong length".into());
+        }
+    }
+}
+
+/// Decompresses `bytes` by the codec byte of a header into all of `out`.
+///
+/// # Errors
+/// The fault, for the caller to report as a corruption.
+pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), String> {
+    if codec == CODEC_NONE {
+        if bytes.len() != out.len() {
+            return Err(format!("{} bytes instead of {}", bytes.len(), out.len()));
+        }
+        out.copy_from_slice(bytes);
+        return Ok(());
+    }
+    let n = match codec {
+        CODEC_LZ4 => lz4_flex::block::decompress_into(bytes, out).map_err(|e| e.to_string())?,
+        CODEC_ZSTD => DECODERS.with(|decoders| decoders.zstd(bytes, out))?,
+        CODEC_ZLIB => DECODERS.with(|decoders| decoders.zlib(bytes, out))?,
+        CODEC_LZMA => lzma_decompress(bytes, out)?,
+        _ => return Err(format!("unknown codec byte {codec}")),
+    };
+    if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
+}
