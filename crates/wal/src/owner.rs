@@ -13,7 +13,7 @@
 //! 1. [`claim`]: `LOG.new` is made durable, in a directory that has neither `LOG` nor segments.
 //! 2. The database is created, by its superblock.
 //! 3. [`take`], here and at every open: `LOG.new` is renamed to `LOG`.
-//! 4. [`note_mark`], when the first mark is durable: `LOG` is written again, with the flag, in the
+//! 4. `note_mark`, when the first mark is durable: `LOG` is written again, with the flag, in the
 //!    same way. The log of an earlier build gets there at its first open. A crash before the rename
 //!    leaves a `LOG` without the flag, and the next open repeats the step.
 //!
