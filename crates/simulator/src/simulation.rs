@@ -19,14 +19,14 @@ use crate::setup::{Setup, clock, open_shared};
 
 mod catalog;
 mod coverage;
-mod held;
+mod open_transaction;
 mod prepared;
 mod reads;
 mod report;
 mod transactions;
 
 pub use self::coverage::Coverage;
-use self::held::{OpenTransaction, is_nothing};
+use self::open_transaction::{OpenTransaction, is_nothing};
 use self::report::ReportOp;
 
 struct HeldSnapshot {

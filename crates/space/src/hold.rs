@@ -38,7 +38,7 @@ impl Hold {
 
     /// The hold of all later versions. REQUIRES: called once.
     #[must_use]
-    pub fn succeed(&self) -> Arc<Self> {
+    pub fn successor(&self) -> Arc<Self> {
         let next = Self::new(&self.space);
         *self.newer.lock() = Some(Arc::clone(&next));
         next

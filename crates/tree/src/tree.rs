@@ -228,7 +228,7 @@ impl TreeCore {
         if self.counted.swap(false, Ordering::Relaxed) {
             self.totals.change(TreeFigures::of(&version), TreeFigures::default());
         }
-        let hold = version.hold.succeed();
+        let hold = version.hold.successor();
         let active = MemSource::new(&self.account.budget);
         self.replace(&mut version, Version { active, frozen: Vec::new(), trunk, hold })
     }

@@ -250,7 +250,7 @@ impl TreeWrites {
             None => extents.into_iter().for_each(|extent| env.runs.space.release(extent)),
             Some(hold) => {
                 hold.add(extents);
-                self.hold = Some(hold.succeed());
+                self.hold = Some(hold.successor());
             }
         }
     }

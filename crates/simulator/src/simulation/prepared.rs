@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use frondb::{Durability, ErrorKind, Result};
 
 use super::Simulation;
-use super::held::is_nothing;
+use super::open_transaction::is_nothing;
 use super::transactions::{extent_of, meets};
 use crate::functions::Function;
 use crate::model::{Message, TreeNumber, apply, xid};

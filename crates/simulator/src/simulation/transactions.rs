@@ -10,7 +10,7 @@ use frondb::{
 };
 
 use super::Simulation;
-use super::held::{LockedKeys, OpenTransaction, is_nothing};
+use super::open_transaction::{LockedKeys, OpenTransaction, is_nothing};
 use super::report::{add_to_digest, short};
 use crate::crash::CommitPoint;
 use crate::functions::Function;

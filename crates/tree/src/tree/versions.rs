@@ -86,7 +86,7 @@ impl TreeCore {
             .filter(|source| flushed.is_none_or(|flushed| !Arc::ptr_eq(source, flushed)))
             .cloned()
             .collect();
-        let hold = if orphans { version.hold.succeed() } else { Arc::clone(&version.hold) };
+        let hold = if orphans { version.hold.successor() } else { Arc::clone(&version.hold) };
         let active = Arc::clone(&version.active);
         let old = self.replace(&mut version, Version { active, frozen, trunk, hold });
         drop(version);
