@@ -159,8 +159,8 @@ impl Chunk {
         &self.values.bytes()[start as usize..self.value_ends[i] as usize]
     }
 
-    /// Number of messages in `range` with keys below `key`, which is expected to be near the end of
-    /// the range from which a reader in `direction` comes.
+    /// Number of messages in `range` with keys below `key`. The search is fastest if `key` is near
+    /// the end of the range at which a reader in `direction` begins.
     #[must_use]
     pub fn count_below(&self, range: Range<usize>, key: &[u8], direction: Direction) -> usize {
         let prefix = key_prefix(key);

@@ -44,7 +44,7 @@ impl BatchLatch {
         }
     }
 
-    /// The locker has released all its locks.
+    /// Uncounts a locker that has released all its locks.
     #[inline]
     pub(crate) fn leave(&self) {
         self.inside.fetch_sub(LOCKER, Ordering::AcqRel);
@@ -57,7 +57,7 @@ impl BatchLatch {
         self.inside.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
     }
 
-    /// A batch leaves.
+    /// Uncounts a batch that has finished its writes.
     #[inline]
     pub(crate) fn leave_batch(&self) {
         let left = self.inside.fetch_sub(1, Ordering::AcqRel) - 1;

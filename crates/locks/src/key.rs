@@ -151,8 +151,7 @@ impl Area {
         matches!(&self.extent, Extent::To(Some(hi)) if *hi <= self.lo)
     }
 
-    /// Whether the area begins at or before `key`, or extends to it: something that begins at `key`
-    /// begins before the area ends.
+    /// Whether the area ends after `key`, that is, may contain keys at or after `key`.
     #[inline]
     pub(crate) fn reaches(&self, key: &Key) -> bool {
         match &self.extent {

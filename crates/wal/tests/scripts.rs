@@ -7,11 +7,11 @@
 //! | `trace` | the same with the calls to the device |
 //!
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (a record a word), `fill N` (a record of N
-//! bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `trim`, `kill` (the log is dropped),
+//! bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`, `kill` (drops the log),
 //! `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
 //! `list`, `positions`, `unmarked` (from now on each open finds a `LOG.mark` that records nothing,
-//! so only the log itself can prove damage; `list` omits it and `LOG`), `old` (no mark, and no
-//! file says that there was one).
+//! so only the log itself can prove damage; `list` omits it and `LOG`), `old` (no mark, and no file
+//! says that there was one).
 //!
 //! Rewrite the expectations with `REWRITE=1 cargo test -p frondb-wal --test scripts`.
 
@@ -73,7 +73,7 @@ impl Stack {
             "sync" => self.wal()?.sync()?,
             "wait" => self.wal()?.sync_to(Lsn(number(1)))?,
             "recycle" => self.wal()?.recycle(Lsn(number(1)))?,
-            "trim" => self.wal()?.delete_spares()?,
+            "delete_spares" => self.wal()?.delete_spares()?,
             "kill" => self.wal = None,
             "power" => {
                 let mode =
