@@ -1,4 +1,4 @@
-//! The memory of messages: append-only chunks, and the 16-byte [`Slot`] that stands for a message
+//! The memory of messages: append-only chunks, and the 16-byte [`Slot`] that refers to a message
 //! in every ordered array.
 //!
 //! ```text
@@ -78,7 +78,7 @@ impl Slot {
         self.word & UPDATE != 0
     }
 
-    /// The hash for the filters; bits and tag together stand for the whole key.
+    /// The hash for the filters; bits and tag together represent the whole key.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
         hash(self.digest())
@@ -197,7 +197,7 @@ impl Chunks {
         Probe { key, digest: self.order.digest(key) }
     }
 
-    /// The key of the message that `slot` stands for.
+    /// The key of the message that `slot` refers to.
     #[inline]
     pub(crate) fn key(&self, slot: Slot) -> &[u8] {
         let chunk = &self.list[slot.chunk()];
@@ -205,13 +205,13 @@ impl Chunks {
         chunk.read(head.key_at, head.key_len)
     }
 
-    /// The SeqNo of the message that `slot` stands for.
+    /// The SeqNo of the message that `slot` refers to.
     #[inline]
     pub(crate) fn seq(&self, slot: Slot) -> SeqNo {
         SeqNo(self.head(&self.list[slot.chunk()], slot.offset()).seq)
     }
 
-    /// The message that `slot` stands for.
+    /// The message that `slot` refers to.
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Stored<'_> {
         let chunk = &self.list[slot.chunk()];
@@ -370,7 +370,7 @@ impl Arena {
         self.order = Arc::new(order);
     }
 
-    /// Stores a message and returns the slot that stands for it.
+    /// Stores a message and returns the slot that refers to it.
     ///
     /// # Panics
     /// If the key or the value is longer than the format's fields (the engine checks its limits,
@@ -409,8 +409,8 @@ impl Arena {
 
         let index = self.chunks.len() - 1;
         let chunk = &self.chunks[index];
-        // SAFETY: `reserve` gave these bytes to this message; its slot does not exist yet, and
-        // `&mut self` makes this the only writer.
+        // SAFETY: `reserve` has set these bytes aside for this message; its slot does not exist
+        // yet, and `&mut self` makes this the only writer.
         unsafe {
             chunk.write(at, &head[..head_bytes]);
             chunk.write(at + head_bytes, key);

@@ -32,11 +32,11 @@ const LARGE_BYTES: usize = 32 << 10;
 /// cache miss.
 const PREFETCH_SLOTS: usize = 16;
 
-/// Hands out the messages of a memtable as of the cursor's creation. The cursor owns what it needs:
-/// the memtable may be written to or dropped meanwhile.
+/// A cursor over the messages of a memtable as of the cursor's creation. The cursor owns what it
+/// needs: the memtable may be written to or dropped meanwhile.
 ///
 /// Within a chunk, keys ascend and the newest message of a key comes first, in either direction; a
-/// backward cursor hands out the chunks from the last to the first. The messages of one key may be
+/// backward cursor returns the chunks from the last to the first. The messages of one key may be
 /// spread over two chunks.
 ///
 /// A clone continues from the same place independently.
@@ -45,7 +45,7 @@ pub struct MemCursor {
     source: Option<Remaining>,
     direction: Direction,
     snapshot: SeqNo,
-    /// Gathered slots; those in `pending` are still to be handed out.
+    /// Gathered slots; those in `pending` are still to be returned.
     gathered: Vec<Slot>,
     pending: Range<usize>,
     /// Number of messages to put into the next chunk.
@@ -118,7 +118,7 @@ impl MemCursor {
         (gathered + self.source.as_ref().map_or(0, Remaining::len)) as u64
     }
 
-    /// Number of messages below `key`, for a forward cursor that has handed out nothing yet.
+    /// Number of messages below `key`, for a forward cursor that has returned nothing yet.
     #[must_use]
     pub fn messages_below(&self, key: &[u8]) -> u64 {
         self.source.as_ref().map_or(0, |source| source.len_below(key, self.mode, self.snapshot))
@@ -144,7 +144,7 @@ impl MemCursor {
         tail_range.is_empty().then(|| keys(&slots, &state.chunks) as u64)
     }
 
-    /// Makes the cursor hand out empty values, for callers that count keys. A cursor over visible
+    /// Makes the cursor return empty values, for callers that count keys. A cursor over visible
     /// messages also gathers only visible messages from the start.
     #[must_use]
     pub fn for_counting(mut self) -> Self {

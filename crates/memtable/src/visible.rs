@@ -82,7 +82,7 @@ impl VisibleGatherer<'_> {
         passed
     }
 
-    /// Hands out the visible messages of one key, newest first, up to the first put or delete.
+    /// Returns the visible messages of one key, newest first, up to the first put or delete.
     /// Returns whether there was a put or delete.
     fn take_visible(&self, same: &[Slot], all: bool, mut take: impl FnMut(Slot)) -> bool {
         let newer = |&slot: &Slot| self.chunks.seq(slot) > self.snapshot;

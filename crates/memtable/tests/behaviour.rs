@@ -246,7 +246,7 @@ fn readers_of_a_sealed_memtable_merge_nothing() {
 
 #[test]
 #[should_panic(expected = "frozen")]
-fn a_sealed_memtable_takes_no_more() {
+fn a_sealed_memtable_rejects_inserts() {
     let table = table();
     put(&table, 1, &[b"a"]);
     table.seal();

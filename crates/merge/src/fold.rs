@@ -69,7 +69,7 @@ pub struct FoldMerge {
     held: bool,
     queue: Vec<Queued>,
     queue_key: Vec<u8>,
-    /// Number of queued entries handed out; while the queue is not empty, the last of them is
+    /// Number of queued entries returned; while the queue is not empty, the last of them is
     /// current.
     queue_at: usize,
     dropped_refs: Vec<Box<[u8]>>,
@@ -310,7 +310,7 @@ impl FoldMerge {
             operands.push(message);
         }
         let at_bottom = self.nothing_below() && end.is_none() && !older_left;
-        if !self.become_put(&operands, end.as_ref(), hidden_below || at_bottom) {
+        if !self.fold_into_put(&operands, end.as_ref(), hidden_below || at_bottom) {
             self.combine(operands);
             self.queue_end(end);
         }
@@ -327,7 +327,7 @@ impl FoldMerge {
 
     /// Queues one put for the operands and the message that ends them, if that message is known and
     /// the function does not fail.
-    fn become_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
+    fn fold_into_put(&mut self, operands: &[Queued], end: Option<&Queued>, nothing: bool) -> bool {
         let existing = match end {
             Some(end) if end.kind == MessageKind::Put => Some(&end.value[..]),
             Some(end) if end.kind == MessageKind::Delete => None,

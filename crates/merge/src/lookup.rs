@@ -100,7 +100,7 @@ impl Lookup {
     ///
     /// # Errors
     /// Invalid if there are updates and `update` is missing or fails; what `values` returns when an
-    /// update lies upon a reference.
+    /// update applies to a reference.
     pub fn finish(
         self,
         key: &[u8],

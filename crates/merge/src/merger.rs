@@ -25,9 +25,9 @@ pub struct Merger<S: Source = Box<dyn Source>> {
     work: Workspace,
     direction: Direction,
     state: MergeState,
-    /// SeqNo of the last entry handed out.
+    /// SeqNo of the last entry returned.
     last_seq: SeqNo,
-    /// The source that failed to read on behind the last entry that was handed out.
+    /// The source that failed to read on behind the last entry that was returned.
     failed: Option<usize>,
     /// Number of entries until the next check whether one source is far ahead.
     pause: u32,
@@ -37,9 +37,9 @@ pub struct Merger<S: Source = Box<dyn Source>> {
 enum MergeState {
     /// No entry was requested yet.
     Fresh,
-    /// A skip made the winner the next entry to hand out.
+    /// A skip made the winner the next entry to return.
     Positioned,
-    /// The winner was handed out.
+    /// The winner was returned.
     Running,
     /// All sources are exhausted, or one failed.
     Ended,
@@ -75,7 +75,7 @@ impl<S: Source> Merger<S> {
             }
             let seq = self.seq();
             if self.same_key() && seq == self.last_seq {
-                // Two sources have the same message; the newer source's was handed out already
+                // Two sources have the same message; the newer source's was returned already
                 // (rule 2).
                 continue;
             }
@@ -120,7 +120,7 @@ impl<S: Source> Merger<S> {
         self.restart(|input, source| input.skip(source, key, direction))?;
         if self.state == MergeState::Running {
             self.state = MergeState::Positioned;
-            // No entry of the new key was handed out yet.
+            // No entry of the new key was returned yet.
             self.last_seq = SeqNo::MAX;
         }
         Ok(())
@@ -312,7 +312,7 @@ impl<S: Source> Merger<S> {
         self.current().map_or(&[], |(chunk, at)| chunk.value(at))
     }
 
-    /// The key of the last entry that a failed merge handed out.
+    /// The key of the last entry that a failed merge returned.
     #[must_use]
     pub fn last_key(&self) -> Option<&[u8]> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)

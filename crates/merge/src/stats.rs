@@ -5,7 +5,7 @@
 pub struct FoldStats {
     /// Messages taken from the sources.
     pub entries_in: u64,
-    /// Messages handed out.
+    /// Messages returned.
     pub entries_out: u64,
     /// Puts dropped because no reader can see them, including puts by reference.
     pub dropped_puts: u64,
@@ -20,11 +20,11 @@ pub struct FoldStats {
 pub struct VisibleStats {
     /// Messages taken from the sources.
     pub entries_in: u64,
-    /// Entries handed out. All others were skipped.
+    /// Entries returned. All others were skipped.
     pub entries_out: u64,
     /// Deletes, and messages hidden by a range delete, that were skipped as the newest message of
     /// their key (rule 15).
     pub deletes_passed: u64,
-    /// Deletes skipped since the last entry that was handed out.
+    /// Deletes skipped since the last entry that was returned.
     pub deletes_in_a_row: u64,
 }

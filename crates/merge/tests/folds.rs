@@ -202,7 +202,7 @@ fn the_newest_of_each_stripe_stays() {
 }
 
 #[test]
-fn a_delete_goes_only_at_the_base_and_in_the_oldest_stripe() {
+fn a_delete_is_dropped_only_at_the_base_and_in_the_oldest_stripe() {
     let messages = [(10, Put, "v"), (20, Delete, "")];
     assert_eq!(fold_one_key(&messages, options(&[], false)), ["20 Delete "]);
     assert!(fold_one_key(&messages, options(&[], true)).is_empty());

@@ -92,7 +92,7 @@ fn operands_that_are_too_long_together_stay_apart() {
 }
 
 #[test]
-fn a_reader_gets_the_reason() {
+fn a_reader_gets_the_reason_of_the_failure() {
     let read = |length: usize| {
         let mut lookup = Lookup::new();
         lookup.feed(SeqNo(9), MessageKind::Update, &length.to_le_bytes());

@@ -108,7 +108,7 @@ fn a_lookup_agrees_with_the_model_at_every_snapshot() {
 /// Rule 14: the messages of a run may all have its largest SeqNo, which may be that of a range
 /// delete.
 #[test]
-fn a_range_delete_hides_what_is_older_from_a_lookup() {
+fn a_range_delete_hides_older_messages_from_a_lookup() {
     for (delete, shown) in [(4, true), (5, true), (6, false)] {
         let mut lookup = Lookup::new();
         lookup.hide_below(SeqNo(delete));

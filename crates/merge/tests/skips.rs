@@ -1,6 +1,6 @@
 //! A merge that skips returns exactly the entries behind the key, wherever its sources are (in the
 //! chunk, beyond it, at their ends), at every snapshot, under range deletes and updates. So does a
-//! merge that hands out many entries at once.
+//! merge that returns many entries at once.
 
 mod history;
 

@@ -174,7 +174,7 @@ mod tests {
 
     /// The next open of a database must be able to read every option that `create_tree` accepted.
     #[test]
-    fn what_is_accepted_decodes_to_itself() {
+    fn accepted_options_survive_a_round_trip() {
         let mut prng = Prng::new(6);
         let (mut accepted, mut refused) = (0, 0);
         for i in 0..100_000 {

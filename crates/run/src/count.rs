@@ -88,7 +88,7 @@ impl Run {
             let (at, len) = index.extent(number);
             let begin = (at - offset) as usize;
             if let Ok(block) = self.decode(&span.bytes()[begin..begin + len], at) {
-                self.keep_block(number, &block);
+                self.cache_block(number, &block);
                 held.push((number, block));
             }
         }

@@ -25,8 +25,8 @@ const INDEX_FACTOR: u64 = 6;
 /// larger.
 const FILTER_DIVISOR: u64 = 32;
 
-/// Stands for the place of a block while it is decoded for the first time: if that fails, the block
-/// is decoded once more with its real place.
+/// The place that a block gets when it is decoded for the first time. If that fails, the block is
+/// decoded once more with its real place.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
 /// The result of [`Run::key_after`].
@@ -254,7 +254,7 @@ impl Run {
         let span = self.read(offset, len)?;
         let block = self.decode(span.bytes(), offset)?;
         drop(span);
-        self.keep_block(number, &block);
+        self.cache_block(number, &block);
         Ok(block)
     }
 
@@ -280,7 +280,7 @@ impl Run {
         }
     }
 
-    pub(crate) fn keep_block(&self, number: usize, block: &Block) {
+    pub(crate) fn cache_block(&self, number: usize, block: &Block) {
         let key = CacheKey::block(self.meta.id, number as u32);
         let bytes = block.memory_bytes() as u64;
         self.env.cache.insert(key, Cached::Block(block.clone()), bytes, Priority::Data);

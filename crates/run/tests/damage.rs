@@ -132,7 +132,7 @@ fn verify_finds_every_damaged_byte() {
 }
 
 #[test]
-fn verify_compares_with_what_the_manifest_counts() {
+fn verify_compares_the_counts_with_the_manifest() {
     let damaged = Damaged::new();
     let right = damaged.run.meta().clone();
     let wrong = |change: fn(&mut frondb_run::RunMeta)| {

@@ -148,7 +148,7 @@ fn a_full_disk_fails_the_stream_and_loses_no_page() {
     assert_eq!(whole, fixture.env.space.stats().file_bytes);
 }
 
-/// The handles of a transaction and of its commit stand for one run: the last holder of either
+/// The handles of a transaction and of its commit refer to one run: the last holder of either
 /// releases its extents, once.
 #[test]
 fn an_attached_run_is_released_once_with_its_last_holder() {

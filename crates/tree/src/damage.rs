@@ -1,4 +1,4 @@
-//! Finds the key ranges of a tree that salvage must give up, because a block or a large value
+//! Finds the key ranges of a tree that salvage must discard, because a block or a large value
 //! cannot be read.
 //!
 //! A damaged block may have held a newer message of any key in its range, so an older entry in

@@ -9,9 +9,9 @@
 //!
 //! | file | role |
 //! |---|---|
-//! | `tree.rs`, `tree/`, `handle.rs` | a tree with its version and the state of installs; its handle |
+//! | `tree.rs`, `tree/`, `handle.rs` | a tree with its version and install state; its handle |
 //! | `trees.rs` | all trees of a database by id |
-//! | `version.rs`, `source.rs` | the sources that a reader takes: memtables, attached runs, the trunk |
+//! | `version.rs`, `source.rs` | the sources of a reader: memtables, attached runs, the trunk |
 //! | `get.rs`, `cursor/` | point lookups; ordered reading |
 //! | `pins.rs` | the versions that cursors pin, and how a flush unpins them |
 //! | `value.rs` | reading large values |

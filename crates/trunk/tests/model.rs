@@ -45,7 +45,7 @@ struct Pin {
 
 /// The random parameters of a history.
 #[derive(Clone, Copy, Debug)]
-struct Taste {
+struct Parameters {
     /// Keys that are written at random.
     keys: u64,
     /// Percentages of commits: appends at the right end, updates, references, range deletes.
@@ -63,7 +63,7 @@ struct Taste {
 
 struct History {
     prng: Prng,
-    parameters: Taste,
+    parameters: Parameters,
     lab: Lab,
     model: Model,
     /// Keys at the right end are numbers above those written at random.
@@ -90,7 +90,7 @@ fn key(number: u64) -> Vec<u8> {
 impl History {
     fn new(seed: u64) -> Self {
         let mut prng = Prng::new(seed);
-        let parameters = Taste {
+        let parameters = Parameters {
             keys: *prng.pick(&[20, 150, 400]).unwrap(),
             appends: *prng.pick(&[0, 20, 60, 95]).unwrap(),
             updates: *prng.pick(&[0, 0, 30]).unwrap(),

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_exclude_what_lies_inside() {
+    fn intervals_exclude_the_numbers_inside() {
         let excluded = [(3, 5), (8, 9)];
         let out: Vec<u64> = (0..12).filter(|&n| is_excluded(&excluded, n)).collect();
         assert_eq!(out, [4, 5, 9]);

@@ -144,7 +144,7 @@ impl ValueReader for Extents {
     }
 }
 
-/// Sorted messages handed out in chunks of random sizes.
+/// Sorted messages returned in chunks of random sizes.
 pub struct ListSource {
     messages: Vec<Message>,
     direction: Direction,

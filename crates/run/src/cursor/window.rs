@@ -1,5 +1,5 @@
-//! How a cursor gets its blocks: from the cache, from the window that it has read ahead, or from the
-//! device; and what it charges for them.
+//! How a cursor gets its blocks: from the cache, from the window that it has read ahead, or from
+//! the device; and what it charges for them.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::read::Span;
 /// Largest read-ahead of a reader, bytes.
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
-const KEEP_WINDOW_BYTES_MAX: usize = 128 * 1024;
+const CACHED_WINDOW_BYTES_MAX: usize = 128 * 1024;
 /// The windows of all readers together take at most about the memory divided by this.
 const WINDOWS_DIVISOR: u64 = 16;
 /// With low memory, the blocks that all readers' cursors hold between two chunks take at most
@@ -30,7 +30,7 @@ pub(super) struct Window {
     offset: u64,
     span: Span,
     /// Whether its blocks are inserted into the cache.
-    keep: bool,
+    is_cached: bool,
     /// A reader's charge for the window; a merge has reserved its memory in advance.
     _charge: Option<Charge>,
 }
@@ -83,8 +83,8 @@ impl RunCursor {
         let (offset, len) = self.index.extent(number);
         let at = (offset - window.offset) as usize;
         let block = self.run.decode(&window.span.bytes()[at..at + len], offset)?;
-        if window.keep {
-            self.run.keep_block(number, &block);
+        if window.is_cached {
+            self.run.cache_block(number, &block);
         }
         let is_last = match self.direction {
             Direction::Forward => number + 1 == window.blocks.end,
@@ -115,8 +115,8 @@ impl RunCursor {
         let offset = self.index.extent(blocks.start).0;
         let (last_offset, last_bytes) = self.index.extent(blocks.end - 1);
         let len = (last_offset - offset) as usize + last_bytes;
-        let keep = self.mode == ReadMode::Scan
-            && (blocks.len() == 1 || self.window_bytes <= KEEP_WINDOW_BYTES_MAX);
+        let is_cached = self.mode == ReadMode::Scan
+            && (blocks.len() == 1 || self.window_bytes <= CACHED_WINDOW_BYTES_MAX);
         let windows: Sum = |env| &env.window_bytes;
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
@@ -131,7 +131,7 @@ impl RunCursor {
         if self.mode == ReadMode::Scan && !self.is_small {
             self.window_bytes = self.next_window(self.window_bytes.max(last_bytes) * 2);
         }
-        Ok(Window { blocks, offset, span, keep, _charge: charge })
+        Ok(Window { blocks, offset, span, is_cached, _charge: charge })
     }
 
     /// The size of the next window, at most `wanted` bytes: the windows of all readers together
@@ -141,7 +141,7 @@ impl RunCursor {
         let others = env.window_bytes.load(Ordering::Relaxed);
         let room = (env.budget.total() / WINDOWS_DIVISOR).saturating_sub(others);
         // With low memory the blocks of a window are requested several times.
-        let most = if self.is_low_memory { KEEP_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
+        let most = if self.is_low_memory { CACHED_WINDOW_BYTES_MAX } else { READ_AHEAD_BYTES_MAX };
         let wanted = wanted.min(most);
         if wanted as u64 <= room { wanted } else { room as usize / 2 }
     }

@@ -1,4 +1,5 @@
-//! The moves of a [`Cursor`]: seeks and steps, how each begins and ends, and what a failed one leaves.
+//! The moves of a [`Cursor`]: seeks and steps, how each begins and ends, and what a failed move
+//! leaves.
 
 use frondb_core::chunk::Entries;
 use frondb_core::sync::OnceLock;

@@ -24,7 +24,7 @@ const KEYS_KNOWN_FACTOR: u64 = 4;
 const HOT_FACTOR: u64 = 2;
 
 /// In a hot range, one key in eight is counted, less one: counting 15 keys of 128 needs a sixteenth
-/// key to end the last, and sixteen is what a memtable hands out at first.
+/// key to end the last, and sixteen is what a memtable returns at first.
 const HOT_SHARE: u64 = 8;
 
 /// Do not extrapolate from fewer keys: a caller that asks for one or two keys wants to know whether

@@ -1,4 +1,5 @@
-//! How the version of a tree is replaced: by a freeze, by the runs of a large commit, by an install.
+//! How the version of a tree is replaced: by a freeze, by the runs of a large commit, or by an
+//! install.
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;

@@ -246,7 +246,7 @@ impl VersionBuilder<'_> {
             None => Body::Leaf { base: Vec::new() },
             Some((first, others)) => {
                 for child in others {
-                    self.record_gone(child);
+                    self.record_dropped(child);
                 }
                 let empty = self.emptied(first, lo, hi);
                 self.record(first, std::slice::from_ref(&empty));

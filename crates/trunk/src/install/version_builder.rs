@@ -160,9 +160,9 @@ impl<'a> VersionBuilder<'a> {
     }
 
     /// Records that a node and everything below it are gone.
-    pub(super) fn record_gone(&mut self, node: &Node) {
+    pub(super) fn record_dropped(&mut self, node: &Node) {
         for child in node.children() {
-            self.record_gone(child);
+            self.record_dropped(child);
         }
         self.record(node, &[]);
     }
