@@ -465,7 +465,7 @@ fn batch(
         let place = out(rows)?;
         place.write(frondb_rows { entries: std::ptr::null(), count: 0 });
         if rows_max == 0 {
-            return Err(Error::invalid("a batch of rows_max 0 has no rows"));
+            return Err(Error::invalid("rows_max is 0; it must be at least 1"));
         }
         let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
         cursor.fill(direction, rows_max, bytes_max)?;

@@ -85,7 +85,8 @@ pub extern "C" fn frondb_files_get(
 ) -> *mut frondb_error {
     call(|| {
         let (place, files) = (out(info)?, handle::shared::<Files>(files)?);
-        let message = || format!("there is no file {at} of {}", number(files.0.len()));
+        let message =
+            || format!("index {at} is out of range: the list has {} files", number(files.0.len()));
         let (path, file) = files.0.get(at).ok_or_else(|| Error::invalid(message()))?;
         let kind = match file.kind {
             FileKind::Data => FRONDB_FILE_DATA,

@@ -54,7 +54,7 @@ pub extern "C" fn frondb_list_get(
     call(|| {
         let (list, place) = (handle::shared::<List>(list)?, out(item)?);
         let item = list.0.get(at).and_then(|item| item.split_last()).map(|(_, item)| item);
-        let message = || format!("there is no item {at} of {}", list.0.len());
+        let message = || format!("index {at} is out of range: the list has {} items", list.0.len());
         place.write(frondb_slice::of(item.ok_or_else(|| Error::invalid(message()))?));
         Ok(())
     })

@@ -171,7 +171,8 @@ pub extern "C" fn frondb_locks_get(
 ) -> *mut frondb_error {
     call(|| {
         let (place, locks) = (out(info)?, handle::shared::<Locks>(locks)?);
-        let message = || format!("there is no lock {at} of {}", number(locks.0.len()));
+        let message =
+            || format!("index {at} is out of range: the list has {} locks", number(locks.0.len()));
         let item = locks.0.get(at).ok_or_else(|| Error::invalid(message()))?;
         place.write(item.info());
         Ok(())

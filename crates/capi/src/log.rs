@@ -56,7 +56,7 @@ fn subscribe() -> Result<()> {
     if *SUBSCRIBED.get_or_init(|| tracing::subscriber::set_global_default(Forward).is_ok()) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Exists, "another library in this process listens to events already"))
+    Err(Error::new(ErrorKind::Exists, "another library in this process already listens to events"))
 }
 
 /// Sets a listener for what all databases of the process report on their own: recoveries and their

@@ -56,7 +56,9 @@ impl frondb_slice {
 
 #[cold]
 fn bad_slice(len: usize) -> Error {
-    Error::invalid(format!("a slice of {len} bytes is at NULL or longer than memory"))
+    Error::invalid(format!(
+        "a slice of {len} bytes points to NULL or is longer than the address space"
+    ))
 }
 
 /// The bytes of a slice that may be missing.
@@ -125,7 +127,7 @@ impl Slices {
 fn check_array(is_null: bool, count: usize, item_bytes: usize) -> Result<()> {
     if is_null || count > isize::MAX as usize / item_bytes {
         return Err(Error::invalid(format!(
-            "an array of {count} items is at NULL or longer than memory"
+            "an array of {count} items points to NULL or is longer than the address space"
         )));
     }
     Ok(())
@@ -161,7 +163,7 @@ impl OutBytes {
     /// Fails if the memory cannot take `capacity` bytes.
     pub(crate) fn check(&self, capacity: usize) -> Result<()> {
         if capacity > 0 && self.0.is_null() {
-            return Err(Error::invalid(format!("a buffer of {capacity} bytes is at NULL")));
+            return Err(Error::invalid(format!("a buffer of {capacity} bytes points to NULL")));
         }
         Ok(())
     }

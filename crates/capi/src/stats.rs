@@ -64,7 +64,10 @@ pub extern "C" fn frondb_stats_get(
     call(|| {
         let stats = handle::shared::<Stats>(stats)?;
         let found = stats.values.get(at).ok_or_else(|| {
-            Error::invalid(format!("there is no number {at} of {}", stats.values.len()))
+            Error::invalid(format!(
+                "index {at} is out of range: there are {} numbers",
+                stats.values.len()
+            ))
         })?;
         if let Some(name) = name {
             name.write(found.0.as_ptr());

@@ -87,7 +87,12 @@ pub extern "C" fn frondb_transactions_get(
 ) -> *mut frondb_error {
     call(|| {
         let (place, list) = (out(info)?, handle::shared::<Transactions>(transactions)?);
-        let message = || format!("there is no transaction {at} of {}", number(list.0.len()));
+        let message = || {
+            format!(
+                "index {at} is out of range: the list has {} transactions",
+                number(list.0.len())
+            )
+        };
         let found = list.0.get(at).ok_or_else(|| Error::invalid(message()))?;
         place.write(frondb_transaction_info::of(found));
         Ok(())

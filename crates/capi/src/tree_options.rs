@@ -112,7 +112,7 @@ pub const FRONDB_CODEC_LZMA: frondb_codec = 4;
 
 fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
     let level = u8::try_from(level);
-    let level = level.map_err(|_| Error::invalid("codecs have levels of 0 to 19"));
+    let level = level.map_err(|_| Error::invalid("the level of a codec must be 0 to 19"));
     match codec {
         FRONDB_CODEC_NONE => Ok(Codec::None),
         FRONDB_CODEC_LZ4 => Ok(Codec::Lz4),
@@ -264,7 +264,7 @@ fn set_shape(shape: &mut frondb::TrunkOptions, name: &str, value: u64) -> Result
         }
         "growth_percent" => shape.growth_percent = value,
         "garbage_percent" => shape.garbage_percent = value,
-        _ => return Err(Error::invalid(format!("there is no option {name:?} of a tree's shape"))),
+        _ => return Err(Error::invalid(format!("a tree has no shape option {name:?}"))),
     }
     Ok(())
 }

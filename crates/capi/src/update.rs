@@ -89,7 +89,10 @@ struct Callbacks {
 pub(crate) fn of_caller(given: Option<&frondb_update_fn>) -> Result<impl UpdateFn + 'static> {
     let given = given.ok_or_else(|| Error::invalid("the update function is NULL"))?;
     if given.size < size_of::<frondb_update_fn>() {
-        let message = format!("the update function's size is {}", given.size);
+        let message = format!(
+            "`size` of the update function is {}; set it to the size of frondb_update_fn",
+            given.size
+        );
         return Err(Error::invalid(message));
     }
     let missing = || Error::invalid("the update function has no `apply`");

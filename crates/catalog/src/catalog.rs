@@ -164,7 +164,7 @@ impl Catalog {
                     if restored.is_none() {
                         return Err(error);
                     }
-                    tracing::warn!(%error, "keys with updates cannot be read");
+                    tracing::warn!(%error, "a tree was opened without its update function: keys that have updates cannot be read");
                     missing = Some(error);
                 }
                 Some(fns.find_or_stand_in(function, *version))
@@ -312,7 +312,7 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 fn exists(name: &str) -> Error {
-    Error::new(ErrorKind::Exists, format!("tree {name:?} exists already"))
+    Error::new(ErrorKind::Exists, format!("tree {name:?} already exists"))
 }
 
 fn not_found(name: &str) -> Error {

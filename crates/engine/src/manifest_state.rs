@@ -70,7 +70,7 @@ impl ManifestState {
                     values: HashMap::new(),
                 };
                 if self.trees.insert(tree, state).is_some() {
-                    return Err(damaged(format!("tree {tree} is made twice")));
+                    return Err(damaged(format!("tree {tree} is created twice")));
                 }
             }
             Edit::RenameTree { tree, name } => self.tree(tree)?.name = name,
@@ -89,12 +89,12 @@ impl ManifestState {
                 self.seq = self.seq.max(meta.max_seq);
                 let id = meta.id;
                 if self.tree(meta.tree)?.runs.insert(id, meta).is_some() {
-                    return Err(damaged(format!("run {id} is made twice")));
+                    return Err(damaged(format!("run {id} is added twice")));
                 }
             }
             Edit::DropRun { tree, run } => {
                 if self.tree(tree)?.runs.remove(&run).is_none() {
-                    return Err(damaged(format!("run {run} is dropped and was never made")));
+                    return Err(damaged(format!("run {run} is dropped but was never added")));
                 }
             }
             Edit::PutNode { tree, node } => {
@@ -131,7 +131,7 @@ impl ManifestState {
             Edit::EndPending { txn, part, .. } => self.pending.end_part(txn, part),
             Edit::Prepared { txn, xid, logged, parts } => {
                 if self.pending.parts_of(txn).all(|part| part.part >= parts) {
-                    return Err(damaged(format!("transaction {txn} is prepared without a part")));
+                    return Err(damaged(format!("prepared transaction {txn} has no parts")));
                 }
                 self.pending.add_prepared(txn, PreparedInManifest { xid, logged, parts });
             }
@@ -152,7 +152,7 @@ impl ManifestState {
     fn tree(&mut self, id: TreeId) -> Result<&mut TreeState> {
         self.trees
             .get_mut(&id)
-            .ok_or_else(|| damaged(format!("an edit of tree {id}, which does not exist")))
+            .ok_or_else(|| damaged(format!("an edit names tree {id}, which does not exist")))
     }
 }
 

@@ -94,7 +94,7 @@ impl EngineOptions {
         }
         if self.reserve_bytes > Self::RESERVE_BYTES_MAX {
             return Err(Error::invalid(format!(
-                "the reserve is {} bytes; it must be at most {}",
+                "reserve_bytes is {}; it must be at most {}",
                 self.reserve_bytes,
                 Self::RESERVE_BYTES_MAX
             )));
@@ -103,8 +103,8 @@ impl EngineOptions {
         let range = Self::WAL_SEGMENT_BYTES_MIN..=Self::WAL_SEGMENT_BYTES_MAX;
         if segment != 0 && !range.contains(&segment) {
             return Err(Error::invalid(format!(
-                "the log's segment is {segment} bytes; it must be 0 (a quarter of the write \
-                 buffer) or {} to {}",
+                "wal_segment_bytes is {segment}; it must be 0 (a quarter of the write buffer) or \
+                 {} to {}",
                 range.start(),
                 range.end()
             )));

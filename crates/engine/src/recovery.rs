@@ -100,7 +100,7 @@ pub(crate) fn open(
         durable,
         Arc::clone(&clock),
     )?;
-    let mut again = replay.second_pass();
+    let mut second_pass = replay.second_pass();
     let mut survey = Survey::new(&mut state);
     let mut end = start;
     while let Some(record) = replay.next_record()? {
@@ -156,7 +156,7 @@ pub(crate) fn open(
     surveyed.restore_prepared(&parts, &mut damage)?;
     recovery.prepared = parts.prepared.set().len() as u64;
     let mut progress = Progress { reported: parts.jobs.reads.now(), records: 0, bytes: 0 };
-    while let Some(record) = again.next_record(end)? {
+    while let Some(record) = second_pass.next_record(end)? {
         let taken = replay.take(record.start, record.end, record.payload);
         if tolerate(&mut damage, taken)?.is_none() {
             break;
@@ -187,7 +187,7 @@ impl Progress {
             let (records, bytes) = (self.records, self.bytes);
             let (of_records, of_bytes) = (recovery.records, recovery.log_bytes);
             tracing::info!(
-                "recovery: {records} of {of_records} records of the log are replayed, {bytes} of {of_bytes} bytes"
+                "recovery: replayed {records} of {of_records} log records, {bytes} of {of_bytes} bytes"
             );
         }
     }
@@ -196,13 +196,13 @@ impl Progress {
 fn report(recovery: &Recovery) {
     if recovery.created {
         // Explains missing tables if the path is wrong or the disk is not mounted.
-        tracing::info!("there was no database; a new one was made");
+        tracing::info!("found no database and created a new one");
     }
     if let Some(tail) = &recovery.log_tail {
-        tracing::warn!("the log had a torn tail: {tail}");
+        tracing::warn!("cut off the torn tail of the log: {tail}");
     }
     if let Some(tail) = &recovery.manifest_tail {
-        tracing::warn!("the manifest had a torn tail: {tail}");
+        tracing::warn!("cut off the torn tail of the manifest: {tail}");
     }
     if recovery.prepared > 0 {
         let waiting = recovery.prepared;
@@ -219,7 +219,7 @@ fn report(recovery: &Recovery) {
 pub(crate) fn exists(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
     if Manifest::exists(device)? {
         if options.create_new {
-            let message = format!("{} has a database already", device.describe());
+            let message = format!("{} already has a database", device.describe());
             return Err(Error::new(ErrorKind::Exists, message));
         }
         return Ok(true);
@@ -368,7 +368,7 @@ fn publish_tree(parts: &Parts, id: TreeId, tree: TreeState) -> Result<()> {
             Some(made)
         })?;
         if let Some(lost) = metas.keys().next() {
-            return Err(damaged(format!("tree {:?}: no node holds run {lost}", tree.name)));
+            return Err(damaged(format!("tree {:?}: run {lost} is in no node", tree.name)));
         }
         let install = InstallState {
             views: restored.views,

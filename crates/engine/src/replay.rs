@@ -104,7 +104,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Attaches a part unless it is flushed. Its messages get the SeqNos after `base`.
-    fn take_part(&mut self, part: &PendingPart, base: SeqNo) {
+    fn attach_part(&mut self, part: &PendingPart, base: SeqNo) {
         let (parts, lsns) = (self.parts, self.at);
         let Some(current) = self.current(part.tree) else { return };
         if base.get() + part.numbers > current.flushed.get() {
@@ -115,7 +115,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn take_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) {
+    fn attach_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) {
         let mut behind = first.get();
         for ((_, numbers), place) in parts.iter().zip(0..) {
             let base = SeqNo(behind.saturating_sub(1));
@@ -123,7 +123,7 @@ impl<'a> Replay<'a> {
             // A part that is not pending is flushed.
             let part = self.parts.jobs.edits.pending().parts.get(&(txn, place)).cloned();
             if let Some(part) = part {
-                self.take_part(&part, base);
+                self.attach_part(&part, base);
             }
         }
     }
@@ -153,7 +153,7 @@ impl RecordVisitor for Replay<'_> {
     }
 
     fn attach(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
-        self.take_parts(txn, first, parts);
+        self.attach_parts(txn, first, parts);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl RecordVisitor for Replay<'_> {
             let parts: Vec<_> = self.parts.jobs.edits.pending().parts_of(txn).cloned().collect();
             for part in parts {
                 let base = SeqNo((first.get() + part.offset).saturating_sub(1));
-                self.take_part(&part, base);
+                self.attach_part(&part, base);
             }
             return Ok(());
         }
@@ -188,14 +188,18 @@ impl RecordVisitor for Replay<'_> {
         let Some(prepared) = self.prepared.remove(&txn) else { return Ok(()) };
         // The messages are in the record of the prepare.
         self.at = (prepared.logged, self.at.1);
-        self.take_parts(txn, first, &prepared.parts);
+        self.attach_parts(txn, first, &prepared.parts);
         let in_parts: u64 = prepared.parts.iter().map(|part| part.1).sum();
         let mut seq = SeqNo(first.get() + in_parts);
         for (tree, _, bytes) in &prepared.sections {
             let mut input = frondb_core::codec::Reader::new(bytes);
             while !input.is_empty() {
                 let op = decode_op(&mut input);
-                self.op(*tree, seq, op.map_err(|_| Error::internal("prepared messages"))?)?;
+                self.op(
+                    *tree,
+                    seq,
+                    op.map_err(|_| Error::internal("prepared messages cannot be decoded"))?,
+                )?;
                 seq = seq.next();
             }
         }

@@ -57,7 +57,7 @@ pub(crate) struct Survey<'a> {
     taken: BTreeSet<(u64, u32)>,
     relogs: BTreeMap<TreeId, Lsn>,
     /// Trees in the log that the manifest never had.
-    unmade: BTreeSet<TreeId>,
+    unknown_trees: BTreeSet<TreeId>,
     at: (Lsn, Lsn),
     last_seq: SeqNo,
     last_txn: u64,
@@ -92,7 +92,7 @@ impl<'a> Survey<'a> {
             trees: BTreeMap::new(),
             taken: BTreeSet::new(),
             relogs: BTreeMap::new(),
-            unmade: BTreeSet::new(),
+            unknown_trees: BTreeSet::new(),
             at: (Lsn(0), Lsn(0)),
             last_seq: SeqNo::MIN,
             last_txn: 0,
@@ -112,9 +112,9 @@ impl<'a> Survey<'a> {
 
     /// Notes a missing tree unless it was created once and dropped. A tree is in the manifest
     /// before a record names it, so a manifest that never had the tree has lost its end.
-    fn miss(&mut self, tree: TreeId) {
+    fn note_if_unknown(&mut self, tree: TreeId) {
         if tree.get() > self.state.last_tree() {
-            self.unmade.insert(tree);
+            self.unknown_trees.insert(tree);
         }
     }
 
@@ -123,10 +123,11 @@ impl<'a> Survey<'a> {
     /// # Errors
     /// `Corruption` if the log and the manifest contradict each other.
     pub(crate) fn finish(mut self, damage: &mut Option<&mut Damage>) -> Result<Surveyed> {
-        for tree in &self.unmade {
+        for tree in &self.unknown_trees {
             let (id, last) = (tree.get(), self.state.last_tree());
-            let what =
-                format!("the log has messages of tree {id}, and the manifest ends at tree {last}");
+            let what = format!(
+                "the log has messages of tree {id}, but the manifest's largest tree id is {last}"
+            );
             tolerate(damage, Err::<(), _>(damaged(what)))?;
         }
         let mut parts = BTreeMap::new();
@@ -164,7 +165,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Notes a committed part unless it is flushed. Its messages get the SeqNos after `base`.
-    fn take_part(&mut self, part: Arc<PendingPart>, base: SeqNo) {
+    fn note_part(&mut self, part: Arc<PendingPart>, base: SeqNo) {
         let Some(state) = self.state.trees.get(&part.tree) else { return };
         if base.get() + part.numbers <= state.flushed.get() {
             return;
@@ -176,22 +177,23 @@ impl<'a> Survey<'a> {
     }
 
     /// Notes the parts of a record that are not flushed.
-    fn take_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
+    fn note_parts(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
         let mut behind = first.get();
         for ((tree, numbers), place) in parts.iter().zip(0..) {
-            self.miss(*tree);
+            self.note_if_unknown(*tree);
             let base = SeqNo(behind.saturating_sub(1));
             behind = behind.saturating_add(*numbers);
             let part = self.state.pending.parts.get(&(txn, place)).cloned();
             let flushed = self.state.trees.get(tree).map(|state| state.flushed.get());
             match part {
                 Some(part) if part.tree == *tree && part.numbers == *numbers => {
-                    self.take_part(part, base);
+                    self.note_part(part, base);
                 }
                 // The tree was dropped, or the part is flushed.
                 None if flushed.is_none_or(|flushed| flushed >= behind - 1) => {}
                 _ => {
-                    let what = format!("transaction {txn}: part {place} is not pending");
+                    let what =
+                        format!("transaction {txn}: the manifest has no pending part {place}");
                     return Err(contradiction(self.at.0, &what));
                 }
             }
@@ -220,7 +222,7 @@ fn check_parts(txn: u64, named: &[(TreeId, u64)], found: &[Arc<PendingPart>]) ->
     if found.eq(named.iter().copied()) {
         return Ok(());
     }
-    Err(damaged(format!("transaction {txn} is prepared and its parts are not those pending")))
+    Err(damaged(format!("the pending parts do not match prepared transaction {txn}")))
 }
 
 impl RecordVisitor for Survey<'_> {
@@ -232,7 +234,7 @@ impl RecordVisitor for Survey<'_> {
     fn op(&mut self, tree: TreeId, seq: SeqNo, op: Op<'_>) -> Result<()> {
         // Skip messages of dropped trees and messages that are in runs already.
         let Some(state) = self.state.trees.get(&tree) else {
-            self.miss(tree);
+            self.note_if_unknown(tree);
             return Ok(());
         };
         if seq <= state.flushed {
@@ -244,7 +246,7 @@ impl RecordVisitor for Survey<'_> {
         }
         if let Op::Point { kind: MessageKind::PutRef, value, .. } = op {
             let reference = ValueRef::decode(value)
-                .map_err(|_| contradiction(self.at.1, "a bad value reference"))?;
+                .map_err(|_| contradiction(self.at.1, "a bad reference to a large value"))?;
             found.values.extend(reference.extents);
         }
         Ok(())
@@ -252,7 +254,7 @@ impl RecordVisitor for Survey<'_> {
 
     fn attach(&mut self, txn: u64, first: SeqNo, parts: &[(TreeId, u64)]) -> Result<()> {
         self.last_txn = self.last_txn.max(txn);
-        self.take_parts(txn, first, parts)
+        self.note_parts(txn, first, parts)
     }
 
     fn prepare(&mut self, prepare: &PrepareRecord<'_>) -> Result<()> {
@@ -285,13 +287,13 @@ impl RecordVisitor for Survey<'_> {
             let parts: Vec<Arc<PendingPart>> = self.state.pending.parts_of(txn).cloned().collect();
             for part in parts {
                 let base = SeqNo((first.get() + part.offset).saturating_sub(1));
-                self.take_part(part, base);
+                self.note_part(part, base);
             }
             return Ok(());
         }
         // The messages are in the record of the prepare.
         self.at = (undecided.logged, end);
-        self.take_parts(txn, first, &undecided.parts)?;
+        self.note_parts(txn, first, &undecided.parts)?;
         let in_parts: u64 = undecided.parts.iter().map(|part| part.1).sum();
         let mut seq = SeqNo(first.get() + in_parts);
         for (tree, _, bytes) in &undecided.sections {
@@ -364,7 +366,9 @@ fn restore_one(
 ) -> Result<()> {
     let tree = |id: TreeId| {
         let found = parts.jobs.trees.get(id);
-        found.ok_or_else(|| damaged(format!("a prepared transaction wrote to no tree {id}")))
+        found.ok_or_else(|| {
+            damaged(format!("a prepared transaction wrote to tree {id}, which does not exist"))
+        })
     };
     let mut writes = PreparedWrites::default();
     for part in pending {

@@ -71,8 +71,8 @@ impl TransactionOptions {
     pub fn check(&self) -> Result<()> {
         if self.snapshot_isolation && self.isolation != Isolation::RepeatableRead {
             return Err(Error::invalid(format!(
-                "snapshot_isolation goes with the isolation level RepeatableRead, not with {:?}: leave it \
-                 out, or begin at RepeatableRead",
+                "snapshot_isolation needs the isolation level RepeatableRead, not {:?}: begin at \
+                 RepeatableRead, or leave the option out",
                 self.isolation
             )));
         }

@@ -60,7 +60,7 @@ pub(crate) struct Core {
     options: TransactionOptions,
     id: u64,
     canceller: Canceller,
-    state: Mutex<State>,
+    state: Mutex<TransactionState>,
     /// The transaction has ended or is prepared. Cursors read this flag and not the state at each
     /// step.
     ended: AtomicBool,
@@ -83,7 +83,7 @@ enum Phase {
     Failed(Error),
 }
 
-struct State {
+struct TransactionState {
     phase: Phase,
     writes: WriteSet,
     /// Corrections of the snapshot for plain reads.
@@ -161,7 +161,7 @@ impl Transactions {
         };
         entry.begin(id, txns.reads.now(), Some(options.isolation));
         let canceller = locker.canceller();
-        let state = State {
+        let state = TransactionState {
             phase: Phase::Active,
             writes,
             overlay: None,
@@ -285,7 +285,7 @@ impl Transaction {
 
 impl Core {
     /// The state of a transaction that has not ended and is not prepared.
-    fn active(&self) -> Result<MutexGuard<'_, State>> {
+    fn active(&self) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.state.lock();
         if let Phase::Prepared(_) = state.phase {
             let message = "the transaction is prepared: commit it, or roll it back";
@@ -295,7 +295,7 @@ impl Core {
         Ok(state)
     }
 
-    fn check_not_ended(&self, state: &State) -> Result<()> {
+    fn check_not_ended(&self, state: &TransactionState) -> Result<()> {
         match &state.phase {
             Phase::Active | Phase::Prepared(_) => self.txns.reads.health.check_open(),
             Phase::Failed(error) => {
@@ -308,14 +308,14 @@ impl Core {
     }
 
     /// The state, after a check that the transaction may use `tree`.
-    fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, State>> {
+    fn active_on(&self, tree: &Tree) -> Result<MutexGuard<'_, TransactionState>> {
         let state = self.active()?;
         tree.check(self.txns.reads.engine)?;
         Ok(state)
     }
 
     /// The SeqNo of the snapshot of repeatable reads; takes the snapshot at the first call.
-    fn snapshot(&self, state: &mut State) -> Result<SeqNo> {
+    fn snapshot(&self, state: &mut TransactionState) -> Result<SeqNo> {
         if let Some(snapshot) = &state.snapshot {
             return Ok(snapshot.seq());
         }
@@ -326,7 +326,7 @@ impl Core {
     }
 
     /// The SeqNo at which a plain read reads; `None` for the newest committed state.
-    fn read_at(&self, state: &mut State) -> Result<Option<SeqNo>> {
+    fn read_at(&self, state: &mut TransactionState) -> Result<Option<SeqNo>> {
         if self.options.isolation.reads_newest() {
             return Ok(state.statement.as_ref().map(Snapshot::seq));
         }
@@ -334,7 +334,7 @@ impl Core {
     }
 
     /// As [`read_at`](Self::read_at), as a snapshot to hold.
-    fn read_snapshot(&self, state: &mut State) -> Result<Option<Snapshot>> {
+    fn read_snapshot(&self, state: &mut TransactionState) -> Result<Option<Snapshot>> {
         if self.options.isolation.reads_newest() {
             return Ok(state.statement.clone());
         }
@@ -343,7 +343,7 @@ impl Core {
     }
 
     /// Discards uncommitted writes and releases locks, snapshots and memory.
-    fn end(&self, state: &mut State, phase: Phase) {
+    fn end(&self, state: &mut TransactionState, phase: Phase) {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
         state.entry.end();
@@ -366,7 +366,9 @@ impl Core {
 /// The parameters for writing private runs of a tree.
 fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::TreeSpill> {
     let tree = trees.iter().find(|tree| tree.id == id);
-    let tree = tree.ok_or_else(|| Error::internal("a write set has a tree without a handle"))?;
+    let tree = tree.ok_or_else(|| {
+        Error::internal("a write set names a tree that the transaction does not know")
+    })?;
     Ok(frondb_writeset::TreeSpill {
         options: tree.options.trunk.run(1),
         update: tree.update.clone(),

@@ -69,7 +69,7 @@ impl Engine {
         self.background().queue.stop();
         for worker in self.workers.lock().drain(..) {
             if let Err(error) = worker.join() {
-                tracing::error!(%error, "a background worker ended badly");
+                tracing::error!(%error, "a background worker failed");
             }
         }
         drop(self.background().queue.take_parked());

@@ -95,10 +95,10 @@ impl BulkLoad {
         let (trees, duplicates) = {
             let mut gathered = shared.gathered.lock();
             if shared.writers.load(Ordering::Acquire) > 0 {
-                return Err(Error::invalid("a writer of the load has not been finished"));
+                return Err(Error::invalid("a writer of the load is not finished"));
             }
             if std::mem::replace(&mut gathered.finished, true) {
-                return Err(Error::invalid("the load was finished"));
+                return Err(Error::invalid("the load is already finished"));
             }
             shared.check_cancelled()?;
             if let Some(error) = gathered.broken.clone() {

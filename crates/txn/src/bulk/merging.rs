@@ -237,7 +237,7 @@ impl<'a> Merging<'a> {
 
     pub(super) fn count_duplicates(&mut self, duplicates: u64) -> Result<()> {
         if duplicates > 0 && self.shared.options.duplicates == Duplicates::Fail {
-            let message = format!("keys of the load were given more than once: {duplicates} times");
+            let message = format!("the load has {duplicates} entries whose key another entry has");
             return Err(Error::new(ErrorKind::Exists, message));
         }
         self.report.duplicates += duplicates;

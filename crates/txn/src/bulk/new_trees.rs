@@ -28,10 +28,10 @@ impl BulkLoad {
         let shared = &self.shared;
         let mut new_trees = shared.new_trees.lock();
         if shared.gathered.lock().finished {
-            return Err(Error::invalid("the load was finished"));
+            return Err(Error::invalid("the load is already finished"));
         }
         if new_trees.iter().any(|new| *new.tree.name.read() == name) {
-            let message = format!("the load makes tree {name:?} already");
+            let message = format!("the load already creates tree {name:?}");
             return Err(Error::new(ErrorKind::Exists, message));
         }
         let new = shared.catalog.make_coming(name, options, shared.id)?;

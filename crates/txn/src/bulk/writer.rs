@@ -43,7 +43,7 @@ impl BulkWriter {
         self.shared.check_cancelled()?;
         if key.len() > KEY_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
             return Err(Error::invalid(format!(
-                "a key has at most {KEY_BYTES_MAX} bytes and a value {VALUE_BYTES_MAX}, not {} and {}",
+                "a key has at most {KEY_BYTES_MAX} bytes and a value {VALUE_BYTES_MAX}; these have {} and {}",
                 key.len(),
                 value.len()
             )));
@@ -174,7 +174,10 @@ impl Drop for BulkWriter {
         for extent in self.trees.drain(..).flat_map(|(_, _, values)| values).flatten() {
             space.release(extent);
         }
-        let error = Error::new(ErrorKind::Cancelled, "a writer of the load was given up");
+        let error = Error::new(
+            ErrorKind::Cancelled,
+            "a writer of the load was dropped before it was finished",
+        );
         self.shared.gathered.lock().broken.get_or_insert(error);
     }
 }

@@ -24,7 +24,7 @@ pub fn prepare(
     values: &mut Vec<(TreeId, Vec<Extent>)>,
 ) -> Result<Lsn> {
     if xid.is_empty() || xid.len() > XID_BYTES_MAX {
-        let message = format!("a transaction's name has 1 to {XID_BYTES_MAX} bytes");
+        let message = format!("the name of a transaction has 1 to {XID_BYTES_MAX} bytes");
         return Err(Error::invalid(message));
     }
     let Commit { txn, attachments, sections } = commit;
@@ -32,7 +32,7 @@ pub fn prepare(
         context.jobs.reads.health.check()?;
         if context.set.find(xid).is_ok() {
             let xid = xid.escape_ascii();
-            let message = format!("a transaction \"{xid}\" is prepared already");
+            let message = format!("transaction \"{xid}\" is already prepared");
             return Err(Error::new(ErrorKind::Exists, message));
         }
         latch.check_trees(commit)?;

@@ -101,5 +101,9 @@ pub fn values_of(bytes: &[u8]) -> Result<Vec<Vec<Extent>>> {
             }
         }
     })?;
-    if sound { Ok(values) } else { Err(Error::internal("a bad value reference was prepared")) }
+    if sound {
+        Ok(values)
+    } else {
+        Err(Error::internal("a prepared message has a bad reference to a large value"))
+    }
 }

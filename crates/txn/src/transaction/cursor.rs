@@ -20,7 +20,7 @@ use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 use frondb_tree::{Cursor, CursorOptions, Tree};
 
-use super::{Core, State, Transaction};
+use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
 
 /// How a cursor locks the entries that it shows.
@@ -125,7 +125,9 @@ impl TransactionCursor {
     /// was prepared.
     pub fn value(&self) -> Result<&[u8]> {
         if self.core.was_prepared.load(Ordering::Acquire) {
-            return Err(Error::invalid("the transaction was prepared: its cursors read no more"));
+            return Err(Error::invalid(
+                "the transaction was prepared: its cursors can no longer be used",
+            ));
         }
         self.cursor.value()
     }
@@ -310,7 +312,7 @@ impl TransactionCursor {
     }
 
     /// Moves the cursor to the newest snapshot; under snapshot isolation, to the transaction's.
-    fn refresh(&mut self, state: &mut State) -> Result<()> {
+    fn refresh(&mut self, state: &mut TransactionState) -> Result<()> {
         let fixed = if self.core.options.snapshot_isolation {
             self.core.read_snapshot(state)?
         } else {
@@ -335,7 +337,7 @@ impl TransactionCursor {
     /// an entry locks the gap to the end.
     fn lock_found(
         &mut self,
-        state: &mut State,
+        state: &mut TransactionState,
         lock: ReadLock,
         direction: Direction,
         mut from: From,
@@ -378,7 +380,7 @@ impl TransactionCursor {
     /// to the end. Returns whether the lock is new to the transaction.
     fn lock_one(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         lock: ReadLock,
         direction: Direction,
         from: &From,
@@ -406,7 +408,7 @@ impl TransactionCursor {
 
     fn lock_with_gap(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         mode: LockMode,
         wait: LockWait,
         lo: Bound<&[u8]>,

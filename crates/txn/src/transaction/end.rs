@@ -8,7 +8,7 @@ use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
 use frondb_tree::TreeCore;
 
-use super::{Core, KeepOpen, Phase, State, Transaction, spill_of};
+use super::{Core, KeepOpen, Phase, Transaction, TransactionState, spill_of};
 use crate::context::Transactions;
 use crate::prepared;
 use crate::registry::PreparedHold;
@@ -166,7 +166,7 @@ impl Core {
     }
 
     /// Logs the writes of the transaction and makes them visible. Returns the end of the record.
-    fn log(&self, state: &mut State) -> Result<Lsn> {
+    fn log(&self, state: &mut TransactionState) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let txns = &self.txns;
         let Writes { load, attachments, mut values } = self.admit(state)?;
@@ -183,7 +183,7 @@ impl Core {
 
     /// Writes the data that must be on disk before the log record, waits for the admission of the
     /// commit, and records the private runs as pending.
-    fn admit(&self, state: &mut State) -> Result<Writes> {
+    fn admit(&self, state: &mut TransactionState) -> Result<Writes> {
         let txns = &self.txns;
         let (attachments, values) = seal(txns, state)?;
         let writes = &state.writes;
@@ -194,7 +194,7 @@ impl Core {
         Ok(Writes { load, attachments, values })
     }
 
-    fn prepare(&self, state: &mut State, xid: &[u8]) -> Result<Lsn> {
+    fn prepare(&self, state: &mut TransactionState, xid: &[u8]) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
         let txns = &self.txns;
         let Writes { attachments, mut values, .. } = self.admit(state)?;
@@ -234,15 +234,20 @@ struct Writes {
 type LargeValues = Vec<(TreeId, Vec<Extent>)>;
 
 /// Writes the data that must be on disk before the log record.
-fn seal(txns: &Transactions, state: &mut State) -> Result<(Vec<Attachment>, LargeValues)> {
-    let State { writes, trees, .. } = state;
+fn seal(
+    txns: &Transactions,
+    state: &mut TransactionState,
+) -> Result<(Vec<Attachment>, LargeValues)> {
+    let TransactionState { writes, trees, .. } = state;
     if writes.has_spilled() {
         writes.seal(&txns.spill, &|id| spill_of(trees, id))?;
     }
     let mut attachments = Vec::new();
     for sealed in writes.sealed() {
         let tree = trees.iter().find(|tree| tree.id == sealed.tree);
-        let tree = tree.ok_or_else(|| Error::internal("a write set has lost a tree"))?;
+        let tree = tree.ok_or_else(|| {
+            Error::internal("a write set names a tree that the transaction does not know")
+        })?;
         attachments.push(Attachment {
             tree: Arc::clone(tree),
             runs: sealed.runs,

@@ -4,10 +4,10 @@ use frondb_core::{ErrorKind, Result};
 use frondb_locks::{Acquired, LockMode, LockWait};
 use frondb_tree::Tree;
 
-use super::{Core, Phase, State};
+use super::{Core, Phase, TransactionState};
 use crate::options::Wait;
 
-impl State {
+impl TransactionState {
     pub(super) fn wait(&self, wait: Wait) -> LockWait {
         match wait {
             Wait::Timeout => LockWait::Upto(self.lock_timeout),
@@ -25,7 +25,7 @@ impl State {
 impl Core {
     pub(super) fn lock_row(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         key: &[u8],
         mode: LockMode,
@@ -40,7 +40,7 @@ impl Core {
     /// transactions proceed.
     pub(super) fn locked(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         locked: Result<Acquired>,
     ) -> Result<Acquired> {

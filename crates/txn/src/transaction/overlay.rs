@@ -24,7 +24,7 @@ use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, get_under};
 use frondb_writeset::{OwnWrites, WriteSet};
 
-use super::{Core, State, Transaction};
+use super::{Core, Transaction, TransactionState};
 use crate::options::Isolation;
 
 /// An overlay and the snapshot that it corrects.
@@ -102,7 +102,7 @@ pub(super) enum Target {
 
 impl Core {
     /// The snapshot of plain reads, if it was taken.
-    fn snapshot_taken(&self, state: &State) -> Option<SeqNo> {
+    fn snapshot_taken(&self, state: &TransactionState) -> Option<SeqNo> {
         let snapshot = match self.options.isolation {
             Isolation::Serializable => None,
             level if level.reads_newest() => state.statement.as_ref(),
@@ -117,10 +117,10 @@ impl Core {
         tree: &Tree,
         key: &[u8],
         value: &[u8],
-    ) -> Result<MutexGuard<'_, State>> {
+    ) -> Result<MutexGuard<'_, TransactionState>> {
         let mut state = self.begin_write(tree, key, value)?;
         let at = self.snapshot_taken(&state);
-        let at = at.ok_or_else(|| Error::invalid("an overlay needs a snapshot to lie upon"))?;
+        let at = at.ok_or_else(|| Error::invalid("an overlay needs a snapshot: take one first"))?;
         if state.overlay.as_ref().is_none_or(|overlay| overlay.at != at) {
             self.end_overlay(&mut state);
             let writes = state.writes.overlay();
@@ -130,7 +130,7 @@ impl Core {
     }
 
     /// The overlay ends with its snapshot.
-    pub(super) fn end_overlay(&self, state: &mut State) {
+    pub(super) fn end_overlay(&self, state: &mut TransactionState) {
         let Some(mut overlay) = state.overlay.take() else { return };
         // No log record refers to the overlay's runs and large values, so discarding them is safe.
         overlay.writes.discard(&self.txns.spill);
@@ -139,7 +139,7 @@ impl Core {
     /// Feeds the messages that the overlay of the snapshot `at` has for `key`.
     pub(super) fn look_into_overlay(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         key: &[u8],
         at: Option<SeqNo>,
@@ -155,7 +155,7 @@ impl Core {
     /// The messages that the overlay of the snapshot `at` has for a tree, for a cursor.
     pub(super) fn overlay_of(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         at: SeqNo,
     ) -> Result<Option<OwnWrites>> {
@@ -165,7 +165,7 @@ impl Core {
     }
 }
 
-impl State {
+impl TransactionState {
     fn overlay_at(&mut self, at: Option<SeqNo>) -> Option<&mut WriteSet> {
         let overlay = self.overlay.as_deref_mut()?;
         (Some(overlay.at) == at).then_some(&mut overlay.writes)

@@ -5,7 +5,7 @@ use frondb_locks::LockMode;
 use frondb_merge::Lookup;
 use frondb_tree::{Tree, get};
 
-use super::{Core, State, Transaction};
+use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
 
 impl Transaction {
@@ -144,7 +144,7 @@ impl Core {
     /// The value of `key` in own writes, or else at the snapshot `at`.
     pub(super) fn get(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         key: &[u8],
         at: Option<SeqNo>,
@@ -159,7 +159,7 @@ impl Core {
     /// Whether `key` has a value in own writes, or else at the snapshot `at`.
     pub(super) fn exists(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         key: &[u8],
         at: Option<SeqNo>,
@@ -174,7 +174,7 @@ impl Core {
     /// The layers above committed data: own writes, and for a read at a snapshot the overlay.
     fn own_lookup(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         key: &[u8],
         at: Option<SeqNo>,

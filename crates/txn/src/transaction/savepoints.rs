@@ -4,7 +4,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, Result};
 use frondb_writeset::SavepointId;
 
-use super::{Core, State, Transaction, spill_of};
+use super::{Core, Transaction, TransactionState, spill_of};
 
 /// A savepoint of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ impl Transaction {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.txns.calls.begin()?;
-        let State { writes, overlay, trees, entry, .. } = &mut *state;
+        let TransactionState { writes, overlay, trees, entry, .. } = &mut *state;
         let txns = &self.core.txns;
         let spill_of = |id| spill_of(trees, id);
         if let Some(overlay) = overlay {

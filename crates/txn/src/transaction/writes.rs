@@ -10,7 +10,7 @@ use frondb_tree::get::{changed_since, range_changed_since};
 use frondb_writeset::TreeWrites;
 
 use super::overlay::Target;
-use super::{Core, State, Transaction, spill_of};
+use super::{Core, Transaction, TransactionState, spill_of};
 use crate::options::Wait;
 
 /// Bytes written between two updates of the memory charge.
@@ -46,7 +46,7 @@ impl Transaction {
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
         if self.core.exists(&mut state, tree, key, None)? {
-            let message = format!("tree {:?} has the key already", tree.name());
+            let message = format!("tree {:?} already has the key", tree.name());
             return Err(Error::new(ErrorKind::Exists, message));
         }
         self.core.put(&mut state, tree, key, value, Target::Commit)
@@ -107,7 +107,7 @@ impl Core {
         tree: &Tree,
         key: &[u8],
         value: &[u8],
-    ) -> Result<frondb_core::sync::MutexGuard<'_, State>> {
+    ) -> Result<frondb_core::sync::MutexGuard<'_, TransactionState>> {
         let mut state = self.active_on(tree)?;
         self.txns.reads.health.check_writable()?;
         check_lengths(key, value)?;
@@ -123,13 +123,18 @@ impl Core {
         Ok(state)
     }
 
-    fn lock_to_write(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<()> {
+    fn lock_to_write(&self, state: &mut TransactionState, tree: &Tree, key: &[u8]) -> Result<()> {
         self.lock_row(state, tree, key, LockMode::Exclusive, Wait::Timeout)?;
         self.check_unchanged(state, tree, key)
     }
 
     /// Under snapshot isolation: fails if the locked `key` was changed since the snapshot.
-    pub(super) fn check_unchanged(&self, state: &mut State, tree: &Tree, key: &[u8]) -> Result<()> {
+    pub(super) fn check_unchanged(
+        &self,
+        state: &mut TransactionState,
+        tree: &Tree,
+        key: &[u8],
+    ) -> Result<()> {
         if !self.options.snapshot_isolation {
             return Ok(());
         }
@@ -144,7 +149,7 @@ impl Core {
 
     fn lock_range_to_write(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         lo: &[u8],
         hi: Option<&[u8]>,
@@ -164,7 +169,7 @@ impl Core {
 
     pub(super) fn put(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         key: &[u8],
         value: &[u8],
@@ -192,13 +197,18 @@ impl Core {
         Ok(())
     }
 
-    fn write(&self, state: &mut State, tree: &Tree, write: impl FnOnce(&mut TreeWrites)) {
+    fn write(
+        &self,
+        state: &mut TransactionState,
+        tree: &Tree,
+        write: impl FnOnce(&mut TreeWrites),
+    ) {
         self.write_to(state, tree, Target::Commit, write);
     }
 
     pub(super) fn write_to(
         &self,
-        state: &mut State,
+        state: &mut TransactionState,
         tree: &Tree,
         target: Target,
         write: impl FnOnce(&mut TreeWrites),
@@ -215,14 +225,14 @@ impl Core {
     }
 
     /// Updates the memory charge, and spills if all write sets together exceed their limit.
-    fn make_room(&self, state: &mut State) -> Result<()> {
+    fn make_room(&self, state: &mut TransactionState) -> Result<()> {
         let txns = &self.txns;
         let limit = txns.background.jobs.shares.now().write_set_bytes();
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;
             // Spilling copies and sorts the messages first.
-            let State { writes, overlay, trees, .. } = &mut *state;
+            let TransactionState { writes, overlay, trees, .. } = &mut *state;
             let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);
             let writes = match overlay {
                 Some(overlay) if overlay.memory_bytes() > writes.memory_bytes() => overlay,
