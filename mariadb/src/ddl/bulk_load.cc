@@ -36,9 +36,9 @@ Error Load::finish(frondb_progress progress, void *user_data, bool *has_duplicat
 Error Load::duplicate(uint64_t *tree, std::string *key) {
   Buffer buffer;
   bool found;
-  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  if (Error error = buffer.make()) return error;
   if (Error error = frondb_bulk_duplicate(bulk_.get(), tree, buffer.get(), &found)) return error;
-  if (found) key->assign(value_of(buffer));
+  if (found) key->assign(buffer.value());
   return {};
 }
 

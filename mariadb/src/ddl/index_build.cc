@@ -69,13 +69,13 @@ std::string_view row_of(std::string_view value) {
 class Writer {
  public:
   explicit Writer(frondb_tree *tree) : tree_(tree) {}
-  Error begin() { return frondb_batch_new(batch_.out()); }
+  Error begin() { return batch_.make(); }
   Error put(frondb_slice key, std::string_view value) {
-    if (Error error = frondb_batch_put(batch_.get(), tree_, key, slice(value))) return error;
+    if (Error error = batch_.put(tree_, view(key), value)) return error;
     return wrote(key.len + value.size());
   }
   Error remove(frondb_slice key) {
-    if (Error error = frondb_batch_delete(batch_.get(), tree_, key)) return error;
+    if (Error error = batch_.remove(tree_, view(key))) return error;
     return wrote(key.len);
   }
   Error finish() {
@@ -83,7 +83,7 @@ class Writer {
     bytes_ = entries_ = 0;
     // The record that names the tree is synced later in the same log.
     if (Error error = write_batch(batch_, FRONDB_NO_SYNC)) return error;
-    return frondb_batch_clear(batch_.get());
+    return batch_.clear();
   }
 
  private:
@@ -159,12 +159,12 @@ Error IndexBuild::change(frondb_txn *txn, size_t index, std::string_view key, st
   frondb_tree *journal = generations_.back().trees[index].get();
   Buffer buffer;
   bool found;
-  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  if (Error error = buffer.make()) return error;
   if (Error error = frondb_txn_get(txn, journal, slice(key), FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, buffer.get(), &found))
     return error;
   Change state;
   // A damaged entry counts as a conflict: the build fails, and the writer does not.
-  if (found && !state.decode(slice_of(buffer))) state.flags = CONFLICT;
+  if (found && !state.decode(buffer.slice())) state.flags = CONFLICT;
   if (value) {
     if (state.flags & HAS_VALUE && row_of(state.value) != primary) state.flags |= CONFLICT;
     state.flags |= HAS_VALUE;
@@ -216,11 +216,11 @@ Error IndexBuild::apply_to(size_t index, frondb_tree *journal, frondb_snapshot *
   Cursor cursor;
   Buffer buffer;
   if (Error error = writer.begin()) return error;
-  if (Error error = frondb_buffer_new(buffer.out())) return error;
-  if (Error error = frondb_tree_cursor(journal, {}, nullptr, at, cursor.out())) return error;
+  if (Error error = buffer.make()) return error;
+  if (Error error = cursor.open(journal, {}, at)) return error;
   for (;;) {
     frondb_rows rows;
-    if (Error error = frondb_cursor_next_batch(cursor.get(), READ_ENTRIES, BATCH_BYTES, &rows)) return error;
+    if (Error error = cursor.read(READ_ENTRIES, BATCH_BYTES, &rows)) return error;
     if (rows.count == 0 || pass->killed()) return writer.finish();
     pass->entries += rows.count;
     for (size_t i = 0; i < rows.count; i++) {
@@ -233,8 +233,8 @@ Error IndexBuild::apply_to(size_t index, frondb_tree *journal, frondb_snapshot *
       bool is_others = false;
       if (!conflicts && !(owner.empty() && state.removed.empty())) {
         bool is_there;
-        if (Error error = frondb_tree_get(tree, key, nullptr, buffer.get(), &is_there)) return error;
-        std::string_view has = is_there ? row_of(value_of(buffer)) : std::string_view();
+        if (Error error = read_key(tree, view(key), nullptr, buffer, &is_there)) return error;
+        std::string_view has = is_there ? row_of(buffer.value()) : std::string_view();
         is_others = is_there && has != owner && !(state.flags & REMOVED && has == state.removed);
       }
       if (conflicts || (is_others && state.flags & HAS_VALUE)) {

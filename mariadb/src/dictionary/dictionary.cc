@@ -81,9 +81,9 @@ Error open_or_make(const char *name, Tree *tree) {
 /** Reads a key of a tree; `found` says whether it exists. */
 Error get(const Tree &tree, std::string_view key, std::string *value, bool *found) {
   Buffer buffer;
-  if (Error error = frondb_buffer_new(buffer.out())) return error;
-  if (Error error = frondb_tree_get(tree.get(), slice(key), nullptr, buffer.get(), found)) return error;
-  if (*found) value->assign(value_of(buffer));
+  if (Error error = buffer.make()) return error;
+  if (Error error = read_key(tree.get(), key, nullptr, buffer, found)) return error;
+  if (*found) value->assign(buffer.value());
   return {};
 }
 
@@ -99,14 +99,14 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
 /** Makes a batch that is exempt from write stalls: statements that open a table wait for the dictionary, and the
     dictionary writes little. */
 Error make_batch(Batch *batch) {
-  if (Error error = frondb_batch_new(batch->out())) return error;
+  if (Error error = batch->make()) return error;
   return frondb_batch_set_unpaced(batch->get());
 }
 
 Error put_bytes(const Tree &tree, std::string_view key, const std::string &bytes, bool frees_space = false) {
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
-  if (Error error = frondb_batch_put(batch.get(), tree.get(), slice(key), slice(bytes))) return error;
+  if (Error error = batch.put(tree.get(), key, bytes)) return error;
   if (frees_space)
     if (Error error = frondb_batch_set_frees_space(batch.get())) return error;
   return write_batch(batch, FRONDB_NO_SYNC);
@@ -186,8 +186,7 @@ Error Dictionary::open() {
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
   Cursor cursor;
-  if (Error error = frondb_tree_cursor(tables_.get(), slice(prefix), nullptr, nullptr, cursor.out()))
-    return error;
+  if (Error error = cursor.open(tables_.get(), prefix, nullptr)) return error;
   for (;;) {
     bool found;
     if (Error error = frondb_cursor_next(cursor.get(), &found)) return error;
@@ -278,7 +277,7 @@ void Dictionary::drop_trees(const TableRecord &record) {
 
 Error Dictionary::put_record(const Batch &batch, const std::string &key, const TableRecord &record) {
   std::string bytes = record.encode();
-  return frondb_batch_put(batch.get(), tables_.get(), slice(key), slice(bytes));
+  return batch.put(tables_.get(), key, bytes);
 }
 
 Error Dictionary::create(const std::string &key, TableRecord *record,
@@ -341,12 +340,12 @@ Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const Tabl
                              std::vector<bool> *seen) {
   Buffer buffer;
   seen->assign(record.indexes.size(), false);
-  if (Error error = frondb_buffer_new(buffer.out())) return error;
+  if (Error error = buffer.make()) return error;
   bool found;
   if (Error error = frondb_txn_get(txn, tables_.get(), slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer.get(), &found))
     return error;
   TableRecord old;
-  if (!found || !old.decode(value_of(buffer)) || old.number != record.number) return {};
+  if (!found || !old.decode(buffer.value()) || old.number != record.number) return {};
   auto is_old = [&](const IndexRecord &index) {
     return std::any_of(old.indexes.begin(), old.indexes.end(),
                        [&](const IndexRecord &other) { return other.number == index.number; });
@@ -362,7 +361,7 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   if (!*found) return {};
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
-  if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(from))) return error;
+  if (Error error = batch.remove(tables_.get(), from)) return error;
   if (Error error = put_record(batch, to, record)) return error;
   may_crash_at("rename: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
@@ -374,7 +373,7 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
 Error Dictionary::forget(const Batch &batch, uint64_t table) {
   for (char kind : {char(AUTO_INCREMENT), char(HIDDEN_KEY), STATISTICS}) {
     std::string key = number_key(table) + kind;
-    if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
+    if (Error error = batch.remove(counters_.get(), key)) return error;
   }
   return {};
 }
@@ -385,7 +384,7 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   if (!*found) return {};
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
-  if (Error error = frondb_batch_delete(batch.get(), tables_.get(), slice(key))) return error;
+  if (Error error = batch.remove(tables_.get(), key)) return error;
   if (Error error = forget(batch, record.number)) return error;
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   may_crash_at("drop: record removed");
@@ -465,7 +464,7 @@ Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &byt
   if (!bytes.empty()) return put_bytes(counters_, key, bytes);
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
-  if (Error error = frondb_batch_delete(batch.get(), counters_.get(), slice(key))) return error;
+  if (Error error = batch.remove(counters_.get(), key)) return error;
   return write_batch(batch, FRONDB_NO_SYNC);
 }
 

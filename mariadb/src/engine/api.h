@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   frondb.h as C++: handles that free themselves, errors that must be checked. The only file of the plugin that
-   includes frondb.h; includes no header of the server. */
+   frondb.h as C++: handles that free themselves, errors that must be checked, and the calls that many files make as
+   methods. The only file of the plugin that includes frondb.h; includes no header of the server. */
 
 #ifndef FRONDB_ENGINE_API_H
 #define FRONDB_ENGINE_API_H
@@ -91,9 +91,6 @@ using Txn = Handle<frondb_txn, frondb_txn_free>;
 using Committing = Handle<frondb_committing, frondb_committing_free>;
 using TxnOptions = Handle<frondb_txn_options, frondb_txn_options_free>;
 using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
-using Cursor = Handle<frondb_cursor, frondb_cursor_free>;
-using Buffer = Handle<frondb_buffer, frondb_buffer_free>;
-using Batch = Handle<frondb_batch, frondb_batch_free>;
 using Bulk = Handle<frondb_bulk, frondb_bulk_free>;
 using BulkWriter = Handle<frondb_bulk_writer, frondb_bulk_writer_free>;
 using List = ListOf<frondb_slice, frondb_list, frondb_list_free, frondb_list_count, frondb_list_get>;
@@ -111,9 +108,53 @@ inline std::string_view view(frondb_slice bytes) {
   return {reinterpret_cast<const char *>(bytes.data), bytes.len};
 }
 
-/** The value that the last read has put into a buffer; valid until the next read into it. */
-inline frondb_slice slice_of(const Buffer &buffer) { return frondb_buffer_value(buffer.get()); }
-inline std::string_view value_of(const Buffer &buffer) { return view(slice_of(buffer)); }
+/** Receives the values that are read. */
+class Buffer : public Handle<frondb_buffer, frondb_buffer_free> {
+ public:
+  Error make() { return frondb_buffer_new(out()); }
+  /** The value of the last read; valid until the next read into the buffer. */
+  frondb_slice slice() const { return frondb_buffer_value(get()); }
+  std::string_view value() const { return view(slice()); }
+};
+
+/** Reads the value of a key, outside of a transaction. `at` is null for the newest committed state. */
+inline Error read_key(frondb_tree *tree, std::string_view key, frondb_snapshot *at, const Buffer &buffer, bool *found) {
+  return frondb_tree_get(tree, slice(key), at, buffer.get(), found);
+}
+
+/** Writes to any trees that are committed together. */
+class Batch : public Handle<frondb_batch, frondb_batch_free> {
+ public:
+  Error make() { return frondb_batch_new(out()); }
+  Error put(frondb_tree *tree, std::string_view key, std::string_view value) const {
+    return frondb_batch_put(get(), tree, fron::slice(key), fron::slice(value));
+  }
+  Error remove(frondb_tree *tree, std::string_view key) const {
+    return frondb_batch_delete(get(), tree, fron::slice(key));
+  }
+  Error clear() const { return frondb_batch_clear(get()); }
+};
+
+/** A position in a tree. */
+class Cursor : public Handle<frondb_cursor, frondb_cursor_free> {
+ public:
+  /** Opens a cursor outside of a transaction, before the first key from `from` on. `at` is null for a snapshot of its
+      own. */
+  Error open(frondb_tree *tree, std::string_view from, frondb_snapshot *at) {
+    return frondb_tree_cursor(tree, fron::slice(from), nullptr, at, out());
+  }
+  /** Reads the next entries: at most `entries`, and about `bytes` bytes of them; none at the end. They are valid until
+      the next call. */
+  Error read(size_t entries, size_t bytes, frondb_rows *rows) const {
+    return frondb_cursor_next_batch(get(), entries, bytes, rows);
+  }
+  /** The same with the entries before the cursor. */
+  Error read_back(size_t entries, size_t bytes, frondb_rows *rows) const {
+    return frondb_cursor_prev_batch(get(), entries, bytes, rows);
+  }
+  /** Whether the cursor is at an entry; false after it has passed the end. */
+  bool is_at_entry() const { return frondb_cursor_is_valid(get()); }
+};
 
 }  // namespace fron
 

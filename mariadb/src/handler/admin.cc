@@ -90,9 +90,9 @@ int scan(THD *thd, frondb_tree *tree, frondb_snapshot *snapshot, uint64_t about,
   Cursor cursor;
   frondb_rows rows;
   uint64_t done = 0;
-  Error error = frondb_tree_cursor(tree, {}, nullptr, snapshot, cursor.out());
+  Error error = cursor.open(tree, {}, snapshot);
   for (;;) {
-    if (!error) error = frondb_cursor_next_batch(cursor.get(), SCAN_ROWS, SCAN_BYTES, &rows);
+    if (!error) error = cursor.read(SCAN_ROWS, SCAN_BYTES, &rows);
     if (error) {
       complain(thd, name, error.message());
       return error.kind() == FRONDB_CORRUPTION ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;

@@ -74,11 +74,11 @@ int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, Load *load) {
   frondb_tree *rows_tree = share_->indexes[0].tree.get();
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(rows_tree, {}, nullptr, &estimate)) return ha_error(error);
-  if (Error error = frondb_tree_cursor(rows_tree, {}, nullptr, at, cursor.out())) return ha_error(error);
+  if (Error error = cursor.open(rows_tree, {}, at)) return ha_error(error);
   for (uint64_t done = 0;;) {
     if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     frondb_rows rows;
-    if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
+    if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;
     for (size_t i = 0; i < rows.count; i++) {
       if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return encoder_.damaged(0);
@@ -137,12 +137,11 @@ int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
 int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *altered) {
   std::string primary, key, value;
   Cursor cursor;
-  if (Error error = frondb_tree_cursor(share_->indexes[0].tree.get(), {}, nullptr, at, cursor.out()))
-    return ha_error(error);
+  if (Error error = cursor.open(share_->indexes[0].tree.get(), {}, at)) return ha_error(error);
   for (;;) {
     if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
     frondb_rows rows;
-    if (Error error = frondb_cursor_next_batch(cursor.get(), ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
+    if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return ha_internal("duplicate keys were counted, but a second read of the rows found none");
     for (size_t i = 0; i < rows.count; i++) {
       if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return encoder_.damaged(0);
@@ -151,8 +150,8 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
         if (!built_.entry(build, k, table->record[0], primary, &key, &value)) continue;
         bool is_there;
         frondb_tree *tree = build.indexes[k].index.tree.get();
-        if (Error error = frondb_tree_get(tree, slice(key), nullptr, buffer_.get(), &is_there)) return ha_error(error);
-        if (!is_there || value_of(buffer_) == value) continue;
+        if (Error error = read_key(tree, key, nullptr, buffer_, &is_there)) return ha_error(error);
+        if (!is_there || buffer_.value() == value) continue;
         return report_duplicate(altered, build.indexes[k].number, primary, at);
       }
     }
@@ -163,9 +162,8 @@ int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *alt
 int ha_frondb::report_duplicate(TABLE *altered, uint number, std::string_view primary, frondb_snapshot *at) {
   KEY *key = &altered->key_info[number];
   bool found;
-  Error error =
-      frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), at, buffer_.get(), &found);
-  if (!error && found && unpack_row(altered, share_->record.form, value_of(buffer_), altered->record[0]))
+  Error error = read_key(share_->indexes[0].tree.get(), primary, at, buffer_, &found);
+  if (!error && found && unpack_row(altered, share_->record.form, buffer_.value(), altered->record[0]))
     print_keydup_error(altered, key, MYF(0));
   else
     my_error(ER_DUP_UNKNOWN_IN_INDEX, MYF(0), key->name.str);

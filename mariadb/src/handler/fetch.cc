@@ -91,7 +91,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
     bool found;
     error = get(tree, key, &found);
     if (!error && !found && use_.connection->has_overlay && use_.row_lock == FRONDB_LOCK_NONE) return read_unique(key, record);
-    if (!error) error = found ? show_entry(slice(key), slice_of(buffer_), record) : HA_ERR_KEY_NOT_FOUND;
+    if (!error) error = found ? show_entry(slice(key), buffer_.slice(), record) : HA_ERR_KEY_NOT_FOUND;
   }
   return error == SKIPPED ? HA_ERR_KEY_NOT_FOUND : error;
 }
@@ -161,7 +161,7 @@ bool ha_frondb::computes_fields(uint tree) const {
 int ha_frondb::read_row(uchar *record) {
   bool found;
   if (int error = get(0, current_, &found)) return error;
-  return found ? decode_row(value_of(buffer_), record) : HA_ERR_KEY_NOT_FOUND;
+  return found ? decode_row(buffer_.value(), record) : HA_ERR_KEY_NOT_FOUND;
 }
 
 int ha_frondb::decode_row(std::string_view row, uchar *record) {

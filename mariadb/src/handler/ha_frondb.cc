@@ -194,7 +194,7 @@ int ha_frondb::open(const char *path, int, uint) {
     if (error == HA_ERR_NO_SUCH_TABLE) explain_lost_table(Dictionary::key_of_path(path));
     return error;
   }
-  if (Error failed = frondb_buffer_new(buffer_.out())) return ha_error(failed);
+  if (Error failed = buffer_.make()) return ha_error(failed);
   thr_lock_data_init(&share_->lock, &lock_, nullptr);
   encoder_.open(table, share_);
   built_.open(&encoder_);

@@ -168,8 +168,8 @@ int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *en
     return ha_error(error);
   }
   frondb_rows read;
-  if (Error error = frondb_cursor_next_batch(cursor.get(), OWN_MAX, OWN_BYTES, &read)) return ha_error(error);
-  bool is_all = !frondb_cursor_is_valid(cursor.get());
+  if (Error error = cursor.read(OWN_MAX, OWN_BYTES, &read)) return ha_error(error);
+  bool is_all = !cursor.is_at_entry();
   *entries = is_all ? read.count : std::max<uint64_t>(*entries, read.count);
   return 0;
 }

@@ -115,20 +115,20 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
     bool found;
     uint place = uint(i);
     std::string primary(key);
-    if (Error error = frondb_tree_get(tree, slice(key), nullptr, buffer_.get(), &found)) return ha_error(error);
+    if (Error error = read_key(tree, key, nullptr, buffer_, &found)) return ha_error(error);
     if (found && place != 0) {
       frondb_slice row;
       std::string_view covered;
-      frondb_slice value = slice_of(buffer_);
+      frondb_slice value = buffer_.slice();
       if (!split_entry(slice(key), value, &row, &covered)) return encoder_.damaged(place);
       primary.assign(view(row));
       // Otherwise both rows have the same primary key, and therefore the same entry.
       if (!share_->indexes[place].is_unique || view(row).data() + row.len == key.data() + key.size()) place = 0;
-      if (Error error = frondb_tree_get(share_->indexes[0].tree.get(), slice(primary), nullptr, buffer_.get(), &found))
+      if (Error error = read_key(share_->indexes[0].tree.get(), primary, nullptr, buffer_, &found))
         return ha_error(error);
     }
     if (!found) return ha_internal("a row of a duplicate key is missing after the load");
-    frondb_slice row = slice_of(buffer_);
+    frondb_slice row = buffer_.slice();
     if (!unpack_row(table, share_->record.form, view(row), table->record[0])) return encoder_.damaged(place);
     for (uint k = 0; k < table->s->keys; k++)
       if (tree_of(k) == place) use_.connection->duplicate_key = k;

@@ -35,7 +35,7 @@ class InFirstRecord {
 
 Error Overlay::open(RowEncoder *encoder) {
   encoder_ = encoder;
-  return frondb_buffer_new(outdated_.out());
+  return outdated_.make();
 }
 
 /** Entries of a row in all indexes except the primary one, by the numbers of the indexes. */
@@ -90,7 +90,7 @@ int Overlay::lift_row(Connection *connection, const uchar *newest, const std::st
   connection->has_overlay = true;
   Entries seen, now;
   if (found)
-    if (int error = entries_of_row(value_of(outdated_), primary, &seen)) return error;
+    if (int error = entries_of_row(outdated_.value(), primary, &seen)) return error;
   if (newest) entries_of(newest, primary, &now);
   for (uint k = 0; k < table->s->keys; k++) {
     if (encoder_->is_primary(k)) continue;
@@ -137,7 +137,7 @@ int Overlay::uncover_entry(Connection *connection, uint index, const std::string
   if (is_outdated && found) {
     frondb_slice owner;
     std::string_view covered;
-    frondb_slice value = slice_of(outdated_);
+    frondb_slice value = outdated_.slice();
     if (!split_entry(slice(key), value, &owner, &covered)) return encoder_->damaged(tree_of(encoder_->table(), index));
     if (view(owner) != primary) {
       connection->has_overlay = true;

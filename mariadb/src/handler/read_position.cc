@@ -83,9 +83,8 @@ void ReadPosition::park() {
 int ReadPosition::fetch(bool forward) {
   size_t count = use_->reads_singly() ? 1 : batch_;
   batch_ = std::min(batch_ * 8, BATCH_MAX);
-  auto read = forward ? frondb_cursor_next_batch : frondb_cursor_prev_batch;
   at_ = 0;
-  return ha_error(read(cursor_.get(), count, BATCH_BYTES, &rows_));
+  return ha_error(forward ? cursor_.read(count, BATCH_BYTES, &rows_) : cursor_.read_back(count, BATCH_BYTES, &rows_));
 }
 
 /** Opens a cursor in a direction from the entry shown last, without an end. */

@@ -29,9 +29,9 @@ int ha_frondb::write_sequence(const uchar *record) {
   current_.clear();
   append_big_endian(SEQUENCE_KEY, &current_);
   Batch batch;
-  if (Error error = frondb_batch_new(batch.out())) return ha_error(error);
+  if (Error error = batch.make()) return ha_error(error);
   frondb_tree *rows = share_->indexes[0].tree.get();
-  if (Error error = frondb_batch_put(batch.get(), rows, slice(current_), slice(row))) return ha_error(error);
+  if (Error error = batch.put(rows, current_, row)) return ha_error(error);
   if (Error error = write_batch(batch, FRONDB_NO_SYNC)) return ha_error(error);
   share_->rows->set(1);
   count(0);
@@ -43,7 +43,7 @@ int ha_frondb::read_sequence(uchar *record) {
   append_big_endian(SEQUENCE_KEY, &current_);
   bool found;
   frondb_tree *rows = share_->indexes[0].tree.get();
-  if (Error error = frondb_tree_get(rows, slice(current_), nullptr, buffer_.get(), &found)) return ha_error(error);
+  if (Error error = read_key(rows, current_, nullptr, buffer_, &found)) return ha_error(error);
   if (!found) return HA_ERR_END_OF_FILE;
-  return unpack_row(table, share_->record.form, value_of(buffer_), record) ? 0 : encoder_.damaged(0);
+  return unpack_row(table, share_->record.form, buffer_.value(), record) ? 0 : encoder_.damaged(0);
 }

@@ -74,10 +74,10 @@ class GroupCounter {
   Error read(std::string_view from, size_t entries, Run *run) const {
     Cursor cursor;
     frondb_rows rows;
-    if (Error error = frondb_tree_cursor(tree_, slice(from), nullptr, nullptr, cursor.out())) return error;
-    if (Error error = frondb_cursor_next_batch(cursor.get(), entries, RUN_BYTES, &rows)) return error;
+    if (Error error = cursor.open(tree_, from, nullptr)) return error;
+    if (Error error = cursor.read(entries, RUN_BYTES, &rows)) return error;
     *run = Run();
-    run->is_last = !frondb_cursor_is_valid(cursor.get());
+    run->is_last = !cursor.is_at_entry();
     for (size_t i = 0; i < rows.count; i++) {
       run->keys.emplace_back(view(rows.entries[i].key));
       run->ends.emplace_back();
@@ -161,9 +161,9 @@ Error count_entries(frondb_tree *tree, uint64_t *count, bool *is_exact) {
   Cursor cursor;
   frondb_rows rows;
   uint64_t read = 0;
-  if (Error error = frondb_tree_cursor(tree, {}, nullptr, nullptr, cursor.out())) return error;
+  if (Error error = cursor.open(tree, {}, nullptr)) return error;
   do {
-    if (Error error = frondb_cursor_next_batch(cursor.get(), WHOLE_MAX, RUN_BYTES, &rows)) return error;
+    if (Error error = cursor.read(WHOLE_MAX, RUN_BYTES, &rows)) return error;
     read += rows.count;
   } while (rows.count > 0 && read <= 2 * WHOLE_MAX);
   *is_exact = rows.count == 0;
