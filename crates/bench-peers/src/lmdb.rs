@@ -84,7 +84,7 @@ impl Engine for Lmdb {
                 }
                 Change::Delete { tree, key } => {
                     let mut key = val(key);
-                    // SAFETY: as above; without duplicates the data is not looked at.
+                    // SAFETY: as above; without duplicates LMDB does not read the data.
                     let code =
                         unsafe { mdb_del(txn.0, self.trees[tree], &raw mut key, ptr::null_mut()) };
                     found(code)?;

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_gives_back_what_was_put_in() {
+    fn a_batch_returns_its_changes_unchanged() {
         let mut batch = Batch::default();
         batch.put(0, b"key", b"value");
         batch.delete(1, b"gone");

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_encoding_is_refused() {
+    fn invalid_encodings_are_refused() {
         for (encoding, text) in [
             (Encoding::Text, "a\\"),
             (Encoding::Text, "\\q"),

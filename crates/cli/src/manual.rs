@@ -138,7 +138,7 @@ fn trimmed(help: &str) -> String {
 }
 
 #[test]
-fn the_manual_is_what_the_program_says() {
+fn the_manual_matches_the_program() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating/command-line.md");
     if std::env::var_os("REWRITE").is_some() {
         std::fs::write(&path, page()).unwrap();

@@ -13,7 +13,7 @@ const STEPS: u64 = 3_000;
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn two_transactions_see_what_they_see_with_innodb() {
+fn two_transactions_see_the_same_as_with_innodb() {
     let steps = variable("STATEMENTS").filter(|&steps| steps > 0).unwrap_or(STEPS);
     let mut seed = variable("SEED").unwrap_or(1);
     let time = Duration::from_secs(60 * variable("MINUTES").unwrap_or(0));

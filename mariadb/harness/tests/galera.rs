@@ -44,7 +44,7 @@ fn wait_until_ready(server: &Server) {
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn a_node_of_a_cluster_refuses_tables_whose_rows_it_would_keep_for_itself() {
+fn a_cluster_node_refuses_tables_whose_rows_are_not_replicated() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("galera");
     let mut server = Server::start_fresh(&folder, cluster(free_port().unwrap())).unwrap();
     wait_until_ready(&server);

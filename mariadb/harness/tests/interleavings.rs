@@ -8,7 +8,7 @@ use frondb_mariadb_harness::{Options, Server, interleavings};
 
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
-fn steps_of_two_transactions_do_what_innodb_does() {
+fn steps_of_two_transactions_match_innodb() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interleavings");
     let options = Options::new().plugin_from_environment().set("innodb-flush-log-at-trx-commit=0");
     let mut server = Server::start_fresh(&folder, options).unwrap();

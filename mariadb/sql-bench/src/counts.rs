@@ -56,7 +56,9 @@ pub(crate) fn measure(
         while count == 0 || begin.elapsed().as_secs_f64() < args.read_seconds {
             let found = answer(&mut client, sql)?;
             if found != expected {
-                return Err(Error::Wrong(format!("{name}: {found}, and {expected} before")));
+                return Err(Error::Wrong(format!(
+                    "{name} returned {found}, but {expected} before"
+                )));
             }
             count += 1;
         }

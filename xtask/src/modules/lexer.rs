@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn items_for_tests_are_left_out_and_those_behind_them_are_not() {
+    fn test_items_are_skipped_and_items_after_them_are_not() {
         let text = "#[cfg(test)] mod a; b #[cfg(all(test, not(shuttle)))] #[path = \"x\"] mod c { d }\n\
                     e #[cfg(not(test))] f #[cfg(shuttle)] use g::{h, i}; j { #[cfg(test)] k: u8 } \
                     #[cfg(test)] fn m<N, O>() -> P<Q, R> { s } l";

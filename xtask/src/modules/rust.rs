@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reexport_leads_on_and_ties_nothing() {
+    fn a_reexport_is_followed_and_adds_no_edge() {
         let found = edges(&[
             ("lib.rs", "mod a; mod b; pub use a::A; pub(crate) use b::*;"),
             ("a.rs", "use crate::b::Far; fn f() { crate::Root }"),

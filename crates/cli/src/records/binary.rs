@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_end_are_found() {
+    fn bytes_after_the_end_are_found() {
         let mut bytes = dump(&[(b"key", b"value")]);
         bytes.push(0);
         assert!(load(&bytes).unwrap_err().message.contains("after its end"));

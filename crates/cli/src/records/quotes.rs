@@ -18,7 +18,7 @@ pub(super) struct Quotes<R> {
     mark: usize,
     line: u64,
     /// Line of the first byte after a closing quote that is no delimiter.
-    behind_quote: Option<u64>,
+    after_quote: Option<u64>,
     ended: bool,
 }
 
@@ -42,7 +42,7 @@ impl<R> Quotes<R> {
             state: Cell::Start,
             mark: 0,
             line: 1,
-            behind_quote: None,
+            after_quote: None,
             ended: false,
         }
     }
@@ -60,7 +60,7 @@ impl<R> Quotes<R> {
             (_, b'\r' | b'\n') => Cell::Start,
             (_, other) if other == self.delimiter => Cell::Start,
             (Cell::Quote, _) => {
-                self.behind_quote.get_or_insert(self.line);
+                self.after_quote.get_or_insert(self.line);
                 Cell::Plain
             }
             _ => Cell::Plain,
@@ -69,7 +69,7 @@ impl<R> Quotes<R> {
 
     /// Fails if a quoted cell is malformed, up to `line` or the end of the input.
     pub(super) fn check(&self, line: u64) -> Result<(), Failure> {
-        if let Some(wrong) = self.behind_quote.filter(|wrong| *wrong <= line || self.ended) {
+        if let Some(wrong) = self.after_quote.filter(|wrong| *wrong <= line || self.ended) {
             return Err(Failure::input(format!(
                 "line {wrong}: text follows the closing quote of a cell; quotes in a quoted cell are \
                  doubled"

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_entries_are_read_back() {
         // The first key is the first cell of the file where there is no header.
         let texts = [
             pair("\u{feff}mark", "\u{feff}"),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_has_no_literal_cell() {
+    fn bytes_that_are_not_text_have_no_literal_cell() {
         for (key, value, column) in
             [(&b"k\xff"[..], &b"v"[..], "key"), (b"k", b"\xff", "value"), (b"k", b"a\0b", "value")]
         {

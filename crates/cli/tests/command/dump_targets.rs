@@ -25,7 +25,7 @@ fn dump_to(path: &Path) -> [&str; 5] {
 }
 
 #[test]
-fn a_fifo_stays_one_and_its_reader_gets_the_dump() {
+fn a_fifo_stays_a_fifo_and_its_reader_gets_the_dump() {
     let temp = TempDir::new("cli-fifo");
     let dir = database(&temp);
     let fifo = temp.path().join("fifo");

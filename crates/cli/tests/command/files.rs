@@ -25,7 +25,7 @@ fn count(dir: &Path, tree: &str) -> String {
 }
 
 #[test]
-fn a_tree_goes_through_every_form_and_back() {
+fn every_format_restores_a_tree() {
     let temp = TempDir::new("cli-files");
     let (dir, file) =
         (temp.path().join("db"), |name: &str| temp.path().join(name).to_str().unwrap().to_owned());
@@ -63,7 +63,7 @@ fn columns_are_chosen_and_standard_input_is_a_file() {
 }
 
 #[test]
-fn a_load_says_what_it_stored() {
+fn a_load_reports_what_it_stored() {
     let temp = TempDir::new("cli-stored");
     let dir = temp.path();
     frondb("create", dir, &[]).ok();

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_engine_change_and_nothing_else() {
+    fn only_the_names_of_the_engine_change() {
         for (old, new) in [
             ("create table t (a int) engine=innodb;", "create table t (a int) engine=frondb;"),
             (") ENGINE=InnoDB DEFAULT", ") ENGINE=FronDB DEFAULT"),
