@@ -4,8 +4,9 @@
 //! in the processor's cache, and the part that remains to be searched is half a kilobyte.
 //!
 //! Where rows are overwritten often, most messages are soon obsolete. A snapshot that sees all of
-//! an array needs only the newest message of each key (with those that an update needs). So an
-//! array with many obsolete messages carries a second, thinned array without them.
+//! an array needs only the newest message of each key, and below an update also the older messages
+//! that the update applies to. So an array with many obsolete messages carries a second, thinned
+//! array without them.
 //!
 //! Invariants: slots ascend by key; within a key the newest is first; the array's SeqNos are
 //! disjoint from those of every other array of the memtable.

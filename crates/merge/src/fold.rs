@@ -199,8 +199,8 @@ impl FoldMerge {
         std::mem::take(&mut self.dropped_refs)
     }
 
-    /// The key of the first message that was dropped, not folded into another. In a tree whose keys
-    /// must be unique, this key has two messages.
+    /// The key of the first message that was dropped and not folded into another message. If the
+    /// keys of the input must be unique, this key is a duplicate.
     pub fn take_first_dropped(&mut self) -> Option<Box<[u8]>> {
         self.first_dropped.take()
     }

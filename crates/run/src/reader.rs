@@ -400,8 +400,8 @@ impl std::fmt::Debug for Run {
     }
 }
 
-/// How many of `entries`, whose keys lie evenly between `begin` and `end`, are below `key`, judged
-/// by the eight bytes behind the common prefix of both ends.
+/// Estimates how many of `entries` are below `key`. Assumes that their keys lie evenly between
+/// `begin` and `end`, and compares the eight bytes behind the common prefix of both ends.
 fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
     if key <= begin || key >= end {
         return if key <= begin { 0 } else { entries };

@@ -74,9 +74,9 @@ impl Health {
         Ok(())
     }
 
-    /// Returns the result of `read`, or `Closed` if the database was closed meanwhile: another
-    /// process may have changed the files then. A close sets the flag before it releases the lock
-    /// of the directory, so one check after the read is enough.
+    /// Returns the result of `read`, or `Closed` if the database was closed during the read: then
+    /// another process may have changed the files. A close sets the flag before it releases the
+    /// lock of the directory, so one check after the read is enough.
     ///
     /// # Errors
     /// Those of `read`; `Closed`.

@@ -4,8 +4,8 @@
 //! view of a run or in a memtable refers to. The messages of a run outside of its views belong to
 //! no tree any more, and the large values that they refer to may be gone.
 //!
-//! Writers go on meanwhile. The verification holds the version that it reads, so the extents of its
-//! runs and values are not reused before it ends.
+//! Writers continue during a verification. The verification holds the version that it reads, so the
+//! extents of its runs and values are not reused before it ends.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;

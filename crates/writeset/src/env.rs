@@ -12,8 +12,8 @@ pub struct SpillEnv {
     pub runs: Arc<RunEnv>,
     /// The last run id given out.
     pub run_ids: Arc<AtomicU64>,
-    /// The budget that indexes charge. Not the engine's budget, which already includes the sum of
-    /// all write sets.
+    /// The budget that indexes charge. This is not the engine's budget, which already includes the
+    /// sum of all write sets.
     pub index_budget: Arc<frondb_core::budget::Budget>,
     /// Maximum number of private runs in a tree (rule 18). A larger value merges runs later, and so
     /// fewer times. May be changed at any time.

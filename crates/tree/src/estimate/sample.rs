@@ -12,7 +12,7 @@ use crate::version::Version;
 /// Number of messages that one sample reads.
 pub(super) const SAMPLE_MESSAGES: u64 = 256;
 
-/// What samples found of keys all of whose messages they saw.
+/// Counts over the keys whose messages the samples saw completely.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sample {
     puts: u64,

@@ -17,14 +17,17 @@ use crate::version::Version;
 /// Maximum number of keys that an estimate counts one by one.
 pub(super) const COUNTED_KEYS_MAX: u64 = 128;
 
-/// No key is counted if the counts show at least so many times the keys that were asked for.
+/// No key is counted if the range has, by the counts of nodes, at least so many times the keys that
+/// the caller asks for.
 const KEYS_KNOWN_FACTOR: u64 = 4;
 
-/// A range is hot if memtables have more than so many messages in it for each key asked for.
+/// A range is hot if memtables have more than so many messages in it for each key that the caller
+/// asks for.
 const HOT_FACTOR: u64 = 2;
 
-/// In a hot range, one key in eight is counted, less one: counting 15 keys of 128 needs a sixteenth
-/// key to end the last, and sixteen is what a memtable returns at first.
+/// In a hot range, one key in eight is counted, less one. For 128 keys these are 15: the cursor
+/// must read a sixteenth key to know that the fifteenth is complete, and the first chunk of a
+/// memtable has sixteen messages.
 const HOT_SHARE: u64 = 8;
 
 /// Do not extrapolate from fewer keys: a caller that asks for one or two keys wants to know whether

@@ -1,14 +1,14 @@
 //! Samples over a long range whose parts may differ.
 //!
-//! Some parts of a range may be all dead and others all live: a queue, or a time series whose
-//! oldest rows are deleted, has its deletes side by side, once, or after each first value of an
-//! index.
+//! Some parts of a range may hold only deleted entries and others only live ones. A queue, or a
+//! time series whose oldest rows are deleted, has its deletes side by side: in one place, or, in an
+//! index of several columns, at the beginning of each value of the first column.
 //!
-//! A few samples may then all see one kind of part. So the number of samples grows with the range,
-//! one for each stratum of equally many messages. A sample lies at a random place of its stratum,
-//! so that the samples do not coincide with a regular pattern in the data. Where two neighbouring
-//! samples differ much, the messages between them are halved, and halved again, until what is
-//! unknown is a small part of what is live:
+//! A few samples may then all fall into parts of one kind. So the number of samples grows with the
+//! range, one for each stratum of equally many messages. A sample lies at a random place of its
+//! stratum, so that the samples do not coincide with a regular pattern in the data. Where two
+//! neighbouring samples differ much, the messages between them are halved, and halved again, until
+//! what is unknown is a small part of what is live:
 //!
 //! ```text
 //!   messages   [ put delete | put delete | put delete | put delete | put  put ]

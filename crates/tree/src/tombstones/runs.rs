@@ -2,8 +2,8 @@
 //! that they are compacted at once, so that a reader finds the first and the last key without
 //! stepping over them.
 //!
-//! Deletes make a tombstone run where they are dense: in a leaf most of whose entries they delete,
-//! in its neighbours for which the same holds, and in the parts of the two leaves at the ends.
+//! Deletes make a tombstone run where they are dense: in neighbouring leaves most of whose entries
+//! they delete, and in the adjacent parts of the two leaves beside these.
 //! Deletes that are spread over a tree leave live keys between them. Compacting for those would
 //! rewrite the whole tree again and again: a client that deletes the oldest rows of a table deletes
 //! entries of its secondary indexes at random.

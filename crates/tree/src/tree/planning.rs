@@ -19,7 +19,7 @@ pub struct PlanLimits {
 }
 
 impl TreeCore {
-    /// What the planner needs to know of the tree, whose newest trunk is `trunk`.
+    /// The context in which the planner plans for the tree, whose newest trunk is `trunk`.
     #[must_use]
     pub fn plan_context(&self, trunk: &Trunk, limits: PlanLimits) -> Context {
         // A tree that uses a good part of the write buffer flushes at least this much. A smaller
