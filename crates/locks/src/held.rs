@@ -16,9 +16,9 @@ const RELEASE_ROWS: usize = 256;
 /// The locks of one locker in one table.
 pub(crate) struct HeldLocks {
     pub(crate) table: Arc<LockTable>,
-    /// The rows, in the order in which they were locked. May name rows that were given up since.
+    /// The rows, in the order in which they were locked. May name rows that were unlocked since.
     pub(crate) rows: SmallVec<[Key; 1]>,
-    /// Number of `rows` that were given up.
+    /// Number of `rows` that were unlocked.
     pub(crate) stale: usize,
     pub(crate) ranges: OwnRanges,
     /// Number of the locker's rows that are packed in the table, and the bytes they take.
@@ -104,7 +104,7 @@ impl HeldLocks {
         self.ranges.add(Piece { lo, hi, class }, &mut place);
     }
 
-    /// Removes a row that was given up from the list, at once if it is one of the last.
+    /// Removes an unlocked row from the list, at once if it is one of the last.
     pub(crate) fn forget_row(&mut self, key: &Key, locker: u64, state: &mut TableState) {
         self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
         let recent = self.rows.len().saturating_sub(8);

@@ -33,8 +33,8 @@ pub enum LockWait {
 pub struct Acquired {
     /// The request had to wait, so data read before may be out of date.
     pub waited: bool,
-    /// The locker held this lock or a stronger one already. A caller that gives rows up again
-    /// ([`Locker::unlock_row`]) must not give up these.
+    /// The locker held this lock or a stronger one already. A caller that unlocks rows
+    /// ([`Locker::unlock_row`]) must keep these locked.
     pub was_held: bool,
 }
 
@@ -110,7 +110,7 @@ impl Locker {
         }
     }
 
-    /// Gives up the lock of a row that a statement read and does not want. Only for rows whose
+    /// Releases the lock of a row that a statement read but does not need. Only for rows whose
     /// [`Acquired::was_held`] was false; a row locked twice counts as one lock. Does nothing for a
     /// row that is locked as part of a range (a scan, escalation), nor for one that was upgraded
     /// from shared, which stays exclusive.

@@ -108,8 +108,8 @@ impl LockManager {
         table
     }
 
-    /// Changes the limit in bytes for all locks together. A locker above its share gives up memory
-    /// at its next request.
+    /// Changes the limit in bytes for all locks together. A locker above its share frees memory at
+    /// its next request.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }

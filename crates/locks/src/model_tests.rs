@@ -92,7 +92,7 @@ impl World {
         let at = self.prng.index(LOCKERS);
         if self.lockers[at].1.is_some() {
             if self.prng.chance(1, 4) {
-                self.give_up(at);
+                self.cancel_wait(at);
             }
         } else {
             match self.prng.below(20) {
@@ -184,7 +184,7 @@ impl World {
         assert_eq!(ours, theirs, "seed {}: {want:?}", self.seed);
     }
 
-    fn give_up(&mut self, at: usize) {
+    fn cancel_wait(&mut self, at: usize) {
         let (locker, pending) = &mut self.lockers[at];
         let kind = if self.prng.chance(1, 2) {
             locker.canceller().cancel();
@@ -221,7 +221,7 @@ impl World {
     fn end(mut self) {
         for at in 0..LOCKERS {
             if self.lockers[at].1.is_some() {
-                self.give_up(at);
+                self.cancel_wait(at);
             }
             self.release(at);
             self.settle();

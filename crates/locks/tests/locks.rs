@@ -1,5 +1,5 @@
-//! One locker after the other on one thread: which locks conflict, what is covered, what is given
-//! up. Requests use [`LockWait::NoWait`], so a conflict shows as `Busy`.
+//! One locker after the other on one thread: which locks conflict, what is covered, what can be
+//! unlocked. Requests use [`LockWait::NoWait`], so a conflict shows as `Busy`.
 #![cfg(not(shuttle))]
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -143,7 +143,7 @@ fn a_scan_stops_at_what_another_has_written() {
 }
 
 #[test]
-fn a_row_that_did_not_match_is_given_up() {
+fn a_row_that_did_not_match_is_unlocked() {
     let (manager, table) = manager();
     let (mut one, mut two) = (manager.locker(1), manager.locker(2));
     for n in 0..5000_u32 {
@@ -163,10 +163,10 @@ fn a_row_that_did_not_match_is_given_up() {
     assert_eq!(one.lock_row(&table, &700_u32.to_be_bytes(), Shared, NoWait).unwrap(), HELD);
 }
 
-/// A row that an earlier statement holds shared and a later one upgraded is not given up by the
-/// later one.
+/// A row that an earlier statement holds shared and a later one upgraded stays locked when the
+/// later one unlocks it.
 #[test]
-fn an_upgraded_row_is_not_given_up() {
+fn an_upgraded_row_stays_locked() {
     let (manager, table) = manager();
     let (mut one, mut two) = (manager.locker(1), manager.locker(2));
     assert!(granted(row(&mut one, &table, Shared)) && granted(row(&mut one, &table, Exclusive)));
@@ -174,7 +174,7 @@ fn an_upgraded_row_is_not_given_up() {
     assert!(!granted(row(&mut two, &table, Shared)));
     range(&mut one, &table, Exclusive).unwrap();
     one.unlock_row(&table, b"n");
-    assert!(!granted(two.lock_row(&table, b"n", Shared, NoWait)), "a range is not given up");
+    assert!(!granted(two.lock_row(&table, b"n", Shared, NoWait)), "a range stays locked");
 }
 
 #[test]

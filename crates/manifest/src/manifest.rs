@@ -49,11 +49,12 @@ pub struct Ticket(pub(crate) u64);
 /// recovery does not fall back to the old file, which may lack edits.
 ///
 /// # Failures
-/// - A failed write of edits (a full disk): every edit that is not yet durable is given up, because
-///   later ones depend on earlier ones; the callers that wait for them get the error; what the
-///   write left is durably cut off first. A snapshot under way is abandoned, because its state may
-///   contain them. If the caller cannot undo one of them ([`Manifest::append_final`]), the manifest
-///   is poisoned in the same moment: an edit that depends on a missing one must never be written.
+/// - A failed write of edits (a full disk): every edit that is not yet durable is abandoned,
+///   because later edits depend on earlier ones. First the remains of the write are durably cut
+///   off, then the callers that wait for the edits get the error. A snapshot under way is
+///   abandoned, because its state may contain the edits. If the caller cannot undo one of them
+///   ([`Manifest::append_final`]), the manifest is poisoned in the same moment: an edit that
+///   depends on a missing one must never be written.
 /// - A failed sync, or any failure while the superblock is replaced: it is unknown what the next
 ///   startup will find. Everything is `Poisoned` from then on, and nothing is synced again.
 #[derive(Clone, Debug)]
@@ -149,7 +150,7 @@ impl Manifest {
     /// Waits until the edit, and everything before it, is durable.
     ///
     /// # Errors
-    /// `NoSpace` or `Io` if it could not be written. It is then given up together with all edits
+    /// `NoSpace` or `Io` if it could not be written. It is then abandoned together with all edits
     /// after it, and the next startup will not find them. `Poisoned`.
     pub fn sync(&self, ticket: Ticket) -> Result<()> {
         loop {

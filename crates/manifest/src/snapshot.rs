@@ -13,7 +13,7 @@ use crate::state::{Edit, Files, Shared, Sizes};
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Writes a snapshot into a new manifest file, which [`SnapshotWriter::finish`] puts in force.
-/// Dropping it without that gives the new file up. For one thread.
+/// Dropping it without that abandons the new file. For one thread.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     shared: Arc<Shared>,
@@ -128,9 +128,9 @@ impl SnapshotWriter {
     /// the old file again, and every edit appended before the call is durable.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`: the old file stays in force and nothing is lost. `Busy` if edits were given
-    /// up since the snapshot was begun: begin again. `Poisoned` if it is unknown which file is in
-    /// force.
+    /// `NoSpace`, `Io`: the old file stays in force and nothing is lost. `Busy` if edits were
+    /// abandoned since the snapshot was begun: begin again. `Poisoned` if it is unknown which file
+    /// is in force.
     pub fn finish(mut self) -> Result<()> {
         self.write_chunk()?;
         end_snapshot(&mut self.log, self.body.bytes)?;
@@ -212,8 +212,8 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// After a failed sync of the new file the file is given up, and the disk cannot be trusted any
-    /// more.
+    /// After a failed sync of the new file the file is abandoned, and the disk cannot be trusted
+    /// any more.
     fn fail(&self, error: Error) -> Error {
         let mut state = self.shared.state.lock();
         state.poison(&error);
@@ -233,7 +233,7 @@ impl Drop for SnapshotWriter {
     }
 }
 
-/// Gives up a new file that no superblock names.
+/// Abandons a new file that no superblock names.
 fn abandon(shared: &Shared, generation: u64) {
     let mut state = shared.state.lock();
     state.carried = None;

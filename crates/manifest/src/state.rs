@@ -90,7 +90,7 @@ impl Shared {
             },
             // Before any waiter learns of the failure, the file must contain nothing of the edits.
             Err(error) => match log.cut() {
-                Ok(()) => Outcome::GivenUp(error),
+                Ok(()) => Outcome::Abandoned(error),
                 Err(error) => Outcome::Unknown(error),
             },
         };
@@ -103,7 +103,7 @@ impl Shared {
                 let last = edits.last().map_or(0, |edit| edit.ticket);
                 state.mark_durable(last);
             }
-            Outcome::GivenUp(error) => state.give_up(&error),
+            Outcome::Abandoned(error) => state.abandon(&error),
             Outcome::Unknown(error) => state.poison(&error),
         }
         self.end_lead(state, files);
@@ -155,7 +155,7 @@ impl Shared {
 enum Outcome {
     Done(u64),
     /// The file contains nothing of the edits.
-    GivenUp(Error),
+    Abandoned(Error),
     /// The content of the file is unknown.
     Unknown(Error),
 }
@@ -194,7 +194,7 @@ impl ManifestState {
         self.secured = self.durable;
     }
 
-    fn give_up(&mut self, error: &Error) {
+    fn abandon(&mut self, error: &Error) {
         let (from, to) = (self.durable, self.last);
         match self.failed.last_mut() {
             Some(last) if last.from == from => (last.to, last.error) = (to, error.clone()),

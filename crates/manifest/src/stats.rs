@@ -16,6 +16,6 @@ pub struct ManifestStats {
     pub written_bytes: u64,
     /// New files started with a snapshot.
     pub snapshots: u64,
-    /// Number of times that edits were given up because they could not be written.
+    /// Number of times that edits were abandoned because they could not be written.
     pub failed_writes: u64,
 }

@@ -101,7 +101,7 @@ fn an_abandoned_snapshot_changes_nothing() {
 }
 
 #[test]
-fn a_snapshot_that_may_contain_given_up_edits_is_not_finished() {
+fn a_snapshot_that_may_contain_abandoned_edits_is_not_finished() {
     let memory = Arc::new(MemoryDevice::new());
     let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
     let device: SharedDevice = Arc::clone(&faults) as SharedDevice;
@@ -123,7 +123,7 @@ fn a_snapshot_that_may_contain_given_up_edits_is_not_finished() {
 /// A final edit that could not be written poisons the manifest at once, so that no edit that
 /// depends on it is ever found.
 #[test]
-fn nothing_follows_a_final_edit_that_was_given_up() {
+fn nothing_follows_a_final_edit_that_was_abandoned() {
     let memory = Arc::new(MemoryDevice::new());
     let faults = Arc::new(FaultDevice::new(memory, &Script::default()));
     let device: SharedDevice = Arc::clone(&faults) as SharedDevice;

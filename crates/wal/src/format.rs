@@ -11,7 +11,7 @@
 //!      32    8 generation   the number in the file's name; no other segment ever has it
 //!      40    8 first Lsn    of the first record
 //!      48    8 end before   where the previous segment ended; below the first Lsn if records
-//!                           between the two were given up
+//!                           between the two were abandoned
 //!      56    8 checksum     XXH3-64 of bytes 0 .. 56; never changes its place
 //!      64    . records; the Lsn of a record is first Lsn + (its offset - 64)
 //! ```

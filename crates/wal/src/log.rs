@@ -56,7 +56,7 @@ const COMPRESSION_SKIPS: u32 = 32;
 /// - A record that was reported as failed is never replayed.
 ///
 /// # Failures
-/// - A failed *write* (a full disk): everything from `written` to `end` is given up, and exactly
+/// - A failed *write* (a full disk): everything from `written` to `end` is abandoned, and exactly
 ///   the callers that wait for it get the error. What the write left in the file is durably cut off
 ///   before any caller is notified. The segment ends there; the next record begins a new one, whose
 ///   header says where the old one ended. The log can therefore go on when there is space again.
@@ -65,7 +65,7 @@ const COMPRESSION_SKIPS: u32 = 32;
 ///
 /// # Rejected
 /// - A thread of the log's own: two context switches a commit, and no caller to return errors to.
-/// - Reusing the Lsns of given-up records: `sync_to` could not tell whose record failed.
+/// - Reusing the Lsns of abandoned records: `sync_to` could not tell whose record failed.
 /// - No sync between segments: any record of any segment could then be missing after power loss,
 ///   and a lost middle of the log would look like a torn tail.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ impl Wal {
     /// The record then survives the end of the process but not a power loss.
     ///
     /// # Errors
-    /// `NoSpace` or `Io` if the record could not be written. It is then given up together with all
+    /// `NoSpace` or `Io` if the record could not be written. It is then abandoned together with all
     /// records after it, and none of them will ever be replayed. `Poisoned`.
     pub fn write_to(&self, lsn: Lsn) -> Result<()> {
         loop {
@@ -237,7 +237,7 @@ impl Wal {
                 continue;
             }
             if state.written < lsn {
-                // This writes the whole buffer. If it fails and this record is among the given-up
+                // This writes the whole buffer. If it fails and this record is among the abandoned
                 // ones, the check above returns the error.
                 let end = state.end;
                 drop(state);
@@ -257,7 +257,7 @@ impl Wal {
         self.sync_to(self.end_lsn())
     }
 
-    /// The Lsn after the last record that was appended and not given up.
+    /// The Lsn after the last record that was appended and not abandoned.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {
         self.state.lock().end
@@ -384,7 +384,7 @@ impl Wal {
         }
     }
 
-    /// Makes everything durable and ends the log. (Dropping the log instead gives up what was
+    /// Makes everything durable and ends the log. (Dropping the log instead abandons what was
     /// neither written nor synced, as the end of the process would.)
     ///
     /// # Errors

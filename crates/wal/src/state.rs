@@ -37,9 +37,9 @@ pub(crate) struct LogState {
     buffered: Lsn,
     /// Where segments begin in the buffer.
     segment_starts: Vec<SegmentStart>,
-    /// The Lsn of the next record. Larger than `end` only after records were given up.
+    /// The Lsn of the next record. Larger than `end` only after records were abandoned.
     next: Lsn,
-    /// The Lsn after the last record that was not given up.
+    /// The Lsn after the last record that was not abandoned.
     pub(crate) end: Lsn,
     pub(crate) written: Lsn,
     pub(crate) durable: Lsn,
@@ -200,9 +200,9 @@ impl LogState {
         self.writing = false;
     }
 
-    /// Gives up all records that were not written. What was written is durable, because the file
+    /// Abandons all records that were not written. What was written is durable, because the file
     /// was cut and synced.
-    pub(crate) fn give_up(&mut self, error: &Error) {
+    pub(crate) fn abandon(&mut self, error: &Error) {
         match self.failed.last_mut() {
             Some(last) if last.from == self.written => {
                 last.to = self.next;
@@ -265,7 +265,7 @@ impl LogState {
         while let (Some(&oldest), Some(next)) = (self.live.front(), self.live.get(1))
             && next.end_before <= before
         {
-            // An empty segment after given-up records "ends" before it begins.
+            // An empty segment after abandoned records "ends" before it begins.
             let bytes = next.end_before.get().saturating_sub(oldest.first.get());
             let wanted = self.spares.len() + spares.len() < options.spares_max;
             // A file that a huge record enlarged, or that ended early, is not worth keeping.

@@ -17,7 +17,7 @@ pub struct WalStats {
     pub segments: u64,
     /// Segments started in a former segment's file.
     pub segments_recycled: u64,
-    /// Number of times that records were given up because they could not be written.
+    /// Number of times that records were abandoned because they could not be written.
     pub failed_writes: u64,
     /// Bytes of live segments: the most that recovery would read.
     pub live_bytes: u64,

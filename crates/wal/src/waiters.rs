@@ -7,7 +7,7 @@
 //! next sync.
 //!
 //! # Invariant
-//! A queued thread is woken by the next sync that ends, by given-up records, or by a poisoned log.
+//! A queued thread is woken by the next sync that ends, by abandoned records, or by a poisoned log.
 //! While the queue is not empty, a sync is therefore under way, or a thread that was woken with
 //! [`Woken::Recheck`] has not checked yet. A thread that checks either leads a sync, queues behind
 //! one, or returns because of an event that woke all.

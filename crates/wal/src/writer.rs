@@ -28,9 +28,9 @@ impl Wal {
                 state.poison(&error);
             } else {
                 segment = None;
-                state.give_up(&error);
+                state.abandon(&error);
             }
-            // The records of threads that wait for a sync may have been given up.
+            // The records of threads that wait for a sync may have been abandoned.
             wakeups = Some(state.waiters.take_all());
         }
         // No segment means that the last write failed.

@@ -138,7 +138,7 @@ impl History {
                     assert_eq!(
                         failed,
                         lsn > end,
-                        "a waiter fails exactly if its record was given up"
+                        "a waiter fails exactly if its record was abandoned"
                     );
                 }
                 self.known.records.retain(|&(_, _, lsn)| lsn <= end);
