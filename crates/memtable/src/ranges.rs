@@ -67,8 +67,8 @@ impl Ranges {
         let taken = tail.len();
         let sets = with(&seen, RangeDeletes::new(tail));
         let mut layers = self.0.write();
-        // If another reader has replaced the sets since, leave its sets in place. The sets that were
-        // built here are still right for this call.
+        // If another reader has replaced the sets since, leave its sets in place. The sets that
+        // were built here are still right for this call.
         if Arc::ptr_eq(&layers.sets, &seen) {
             layers.tail.drain(..taken);
             layers.sets = Arc::clone(&sets);
