@@ -1,5 +1,5 @@
-//! Manifest edits by text scripts: each line is an edit, encoded and decoded on its way, and the
-//! answer is what the manifest then says. Rewritten with `REWRITE=1`.
+//! Script tests of manifest edits: each line is an edit, which the test encodes and decodes, and
+//! the output is the state of the manifest after it. `REWRITE=1` rewrites the outputs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -35,7 +35,7 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
     }
 }
 
-/// `verb tree word...`, with `key=value` words.
+/// Parses a line `verb tree word...`, in which words are `key=value`.
 fn parse(line: &str) -> Edit {
     let words: Vec<&str> = line.split_whitespace().collect();
     let number = |name: &str| -> u64 {
@@ -167,7 +167,7 @@ fn the_manifest_says_what_the_scripts_say() {
 
 #[test]
 fn fuzz_entries_take_any_bytes() {
-    // Seeds for the record decoders: one of each edit, and mutations of them.
+    // Inputs for the record decoders: one of each edit, and mutations of these.
     let mut record = Vec::new();
     for line in [
         "create 1 t root=1",

@@ -46,7 +46,7 @@ impl Setup {
         Self { engine: Arc::new(engine), clock, device: device.clone() }
     }
 
-    /// As after a crash: nothing is flushed.
+    /// Reopens as after a crash: without a flush.
     fn reopen(self) -> Self {
         let Self { engine, device, .. } = self;
         drop(engine);
@@ -63,7 +63,7 @@ impl Setup {
         self.engine.write(&batch, Durability::NoSync).unwrap();
     }
 
-    /// Lets `length` pass, and what is due be done.
+    /// Advances the clock by `length` and runs the tasks that are due.
     fn pass(&self, length: Duration) {
         self.clock.advance(length);
         while self.engine.run_one(false) {}
@@ -73,7 +73,7 @@ impl Setup {
         self.engine.txns.background.jobs.log.replay_bytes()
     }
 
-    /// Whether time alone could make something due.
+    /// Whether the passing of time alone could make a task due.
     fn is_waiting(&self) -> bool {
         self.engine.background().checkpoint_due_in().is_some()
     }
@@ -129,8 +129,8 @@ fn many_small_trees_are_logged_again() {
     }
 }
 
-/// Whatever is written when: no record is the only place of its messages for much longer than the
-/// period, and a checkpoint comes about once a period.
+/// Whatever the pattern of writes, no log record is the only place of its messages for much longer
+/// than the period, and there is about one checkpoint a period.
 #[test]
 fn the_log_stays_as_young_as_the_period() {
     let setup = Setup::new(PERIOD);
@@ -138,7 +138,7 @@ fn the_log_stays_as_young_as_the_period() {
     let mut written: Vec<(Nanos, Lsn)> = Vec::new();
     let rounds = 1200;
     for second in 0..rounds {
-        // `b` is written seldom, `c` once.
+        // Tree `b` is written seldom, tree `c` once.
         let tree = if second == 7 { 2 } else { usize::from(second % 100 == 50) };
         setup.put(&trees[tree], second, 2000);
         let txns = &setup.engine.txns;

@@ -1,5 +1,5 @@
-//! Rule 19 step by step: what a restart finds of prepared transactions, whatever let the log go
-//! before, and what their names and trees are kept for.
+//! Rule 19 step by step: a restart finds prepared transactions, whichever call freed log before,
+//! and their names and trees stay reserved.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -62,7 +62,7 @@ fn value(engine: &Engine, tree: &str, key: &str) -> Option<String> {
     value.map(|value| String::from_utf8(value).unwrap())
 }
 
-/// Fills the log behind what is prepared, in a tree of its own.
+/// Writes to a separate tree until the log is long.
 fn fill_log(engine: &Engine) {
     let tree = engine.create_tree("filler", TreeOptions::default()).unwrap();
     while !engine.background().log_is_long() {
@@ -73,7 +73,7 @@ fn fill_log(engine: &Engine) {
     }
 }
 
-/// What lets go of the log that a prepare has pinned.
+/// A call that frees log which a prepare has pinned.
 type Unpin = fn(&Engine);
 
 const UNPINS: [(&str, Unpin); 5] = [
@@ -184,7 +184,7 @@ fn names_and_trees_are_kept() {
     assert_eq!(engine.leaked_bytes(), 0);
 }
 
-/// A commit that nobody asked to make durable, and then the drop of a tree it wrote to, which is.
+/// A commit without a sync, and then a durable drop of a tree that the commit has written to.
 #[test]
 fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
     for (how, unpin) in UNPINS {
@@ -195,13 +195,13 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
         prepare(&engine, "record", &[], &batch(&gone, &["k"])).unwrap();
         prepare(&engine, "runs", &[part(&gone, &["l"])], &batch(&kept, &["k"])).unwrap();
         unpin(&engine);
-        // Without the flush of the runs, which would make the log durable.
+        // Without a flush, because a flush would make the log durable.
         let txns = &engine.txns;
         for xid in [&b"record"[..], b"runs"] {
             prepared::commit(&txns.prepared, xid, None).unwrap();
         }
         engine.drop_tree("gone").unwrap();
-        // Before the engine goes, which would do the same.
+        // Before the engine is dropped, which would make the log durable too.
         let device = device.crash(CrashMode::LoseUnsynced);
         drop(engine);
         let engine = open(&device);
@@ -213,9 +213,9 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
     }
 }
 
-/// Rule 23: a build is refused while anything that is prepared has written to its table, in the
-/// record or on disk, wherever that is kept and also after a restart; other tables can be built
-/// upon.
+/// Rule 23: an index build is refused while a prepared transaction has written to its table, in its
+/// log record or in private runs, in the log or in the manifest, also after a restart. Builds on
+/// other tables proceed.
 #[test]
 fn a_build_waits_for_no_prepared_transaction() {
     let refused = |engine: &Engine| {
@@ -246,7 +246,7 @@ fn a_build_waits_for_no_prepared_transaction() {
     }
 }
 
-/// The messages of a commit may be in the record of its prepare alone.
+/// The record of the prepare may be the only place of a commit's messages.
 #[test]
 fn what_is_committed_keeps_the_record_of_its_prepare() {
     let keeps: [fn(&Background); 2] = [
@@ -266,7 +266,7 @@ fn what_is_committed_keeps_the_record_of_its_prepare() {
     }
 }
 
-/// A record that recovery must skip is in the log as long as something else pins it.
+/// A record that recovery must skip stays in the log while another transaction pins the log.
 #[test]
 fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
     for rotate in [false, true] {
@@ -290,7 +290,8 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
     }
 }
 
-/// A try that found no space may have had more parts, and the edit that gave them up may be lost.
+/// A prepare that failed for want of space may have had more parts, and the edit that dropped them
+/// may be lost.
 #[test]
 fn what_an_earlier_try_had_pending_is_nothing() {
     type Then = fn(&Engine, Commit<'_>);

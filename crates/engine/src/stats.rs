@@ -4,8 +4,8 @@ pub(crate) mod collect;
 
 macro_rules! engine_stats {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Statistics of an open database. Counters start at 0 when it is opened. Reading them costs
-        /// next to nothing.
+        /// Statistics of an open database. Counters start at 0 when it is opened. Reading them
+        /// costs next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct EngineStats {

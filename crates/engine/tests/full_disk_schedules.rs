@@ -1,6 +1,5 @@
-//! Running out of space and finding some under many schedules (rule 25): one job fails for want of
-//! space while another finds some. Whichever is noted last, nothing is held back for ever: once the
-//! disk has space, a flush goes through.
+//! A full disk under many schedules (rule 25): one job fails for want of space while another finds
+//! space. Whichever result is noted last, once the disk has space a flush succeeds.
 //!
 //! ```text
 //!   large   flush what does not fit     the disk is full: hold back

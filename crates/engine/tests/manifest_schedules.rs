@@ -1,7 +1,7 @@
-//! Replacing the manifest under many schedules (rule 6: the edit that makes a flush count is durable
-//! before its log goes): while memtables are flushed and merged and trees come and go, checkpoints
-//! write the manifest anew. Whatever edit falls in between is in the new file, as part of the
-//! snapshot or behind it, and never in neither: the database opens again with all of it.
+//! Replacing the manifest under many schedules (rule 6: the edit that makes a flush count is
+//! durable before its log goes): while memtables are flushed and merged and trees come and go,
+//! checkpoints rewrite the manifest. An edit during a rewrite must be in the new file, either in
+//! its snapshot or after it: a reopened database has all edits.
 //!
 //! ```text
 //!   writer      put, flush, merge, make and drop a tree    edits of the old file

@@ -1,5 +1,6 @@
-//! Versions are taken from cursors under many schedules (rule 12): while what they pin is frozen, flushed,
-//! merged, taken away, and the tree dropped at last, cursors show their snapshots, each key once.
+//! Versions are taken from cursors under many schedules (rule 12): while the sources that cursors
+//! pin are frozen, flushed, merged and taken away, and the tree is dropped at last, each cursor
+//! shows its snapshot with each key once.
 //!
 //! ```text
 //!   maintenance  writes every key again, flushes, merges; drops the tree
@@ -20,7 +21,7 @@ use frondb_engine::{
 };
 use frondb_testkit::{StillClock, schedules};
 
-/// So many that a source has several chunks, the first of which have 16 or 32 entries.
+/// Enough for several chunks per source; the first chunks have 16 or 32 entries.
 const KEYS: u8 = 60;
 const ROUNDS: u8 = 4;
 

@@ -1,7 +1,8 @@
 //! Reading at a snapshot under many schedules: rules 8 and 12. A SeqNo becomes visible when all of
-//! its batch is in the memtables, a cursor's snapshot is registered before its version is taken, and
-//! a point read takes its version before its SeqNo. So whatever is flushed and folded meanwhile, a
-//! snapshot shows the same by cursor and by get, in both trees of a batch, now and later.
+//! its batch is in the memtables, a cursor's snapshot is registered before its version is taken,
+//! and a point read takes its version before its SeqNo. So whatever is flushed and folded
+//! meanwhile, a snapshot shows the same by cursor and by get, in both trees of a batch, now and
+//! later.
 //!
 //! ```text
 //!   writer   one batch: +1 in both trees, then freeze, flush, merge

@@ -1,5 +1,5 @@
-//! Publishing a version under many schedules (rule 2): while memtables are frozen, flushed and merged,
-//! a reader finds every message that was acknowledged, and none of them twice.
+//! Publishing a version under many schedules (rule 2): while memtables are frozen, flushed and
+//! merged, a reader finds every message that was acknowledged, and none of them twice.
 //!
 //! ```text
 //!   writer       +1                       each message is in one source of the published version:

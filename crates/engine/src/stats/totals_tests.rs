@@ -1,4 +1,5 @@
-//! The sums over trees are what a look at every tree gives, whatever happens to the trees.
+//! The maintained totals equal the sums over all trees after random writes, flushes, merges and
+//! drops.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -29,7 +30,7 @@ fn open(device: &MemoryDevice) -> Arc<Engine> {
     Arc::new(Engine::open(device, None, options, clock, &ThreadExecutor::shared()).unwrap())
 }
 
-/// Asserts that the sums are right, and returns how many trees and messages there are.
+/// Asserts that the totals are right, and returns the numbers of trees and messages.
 fn check(engine: &Engine, what: &str) -> (u64, u64) {
     let txns = &engine.txns;
     let totals = TreeTotals::default();
@@ -79,7 +80,7 @@ fn sums_are_those_of_the_trees() {
                 "a new tree"
             }
             (3, Some(name)) => {
-                // With memtables, and once in a while with a flush that is due.
+                // Sometimes a flush is due when the tree is dropped.
                 engine.drop_tree(&name).unwrap();
                 drops += 1;
                 "a drop"
@@ -111,7 +112,7 @@ fn sums_are_those_of_the_trees() {
                 "a bulk load"
             }
             (8, Some(name)) => {
-                // So large that it is written to runs before it commits.
+                // Large enough to spill to private runs before the commit.
                 let tree = engine.open_tree(&name).unwrap();
                 let txn = engine.begin(TransactionOptions::default()).unwrap();
                 for key in 0..8000_u64 {

@@ -1,7 +1,8 @@
-//! Power is lost at every call that writes or syncs, while commits with private runs in two trees and
-//! prepared transactions come and go. Whatever the disk has then: each commit is there in all of its trees
-//! or in none, none is missing that was durable or older than one that is there, and a transaction is
-//! prepared with all it wrote or not at all. `FRONDB_CRASH_POINT` and the seed replay one.
+//! Power loss at every call that writes or syncs, in a history of prepared transactions and of
+//! commits with private runs in two trees. After each recovery, every commit is in all of its trees
+//! or in none; no durable commit is missing, and no commit that is older than a recovered one; a
+//! prepared transaction has all of its writes or does not exist. `FRONDB_CRASH_POINT` and the seed
+//! replay one crash.
 
 use frondb_core::Result;
 use frondb_core::prng::Prng;
@@ -14,15 +15,15 @@ use super::step::Step;
 use super::world::World;
 use crate::Durability;
 
-/// What may be found: the states since the last one that is durable, oldest first.
+/// The states that recovery may find: those since the last durable one, oldest first.
 struct Known {
     states: Vec<Expected>,
-    /// The trees are there.
-    made: bool,
+    /// Whether the trees were created.
+    has_trees: bool,
 }
 
 impl Known {
-    /// The last step was acknowledged; if it was durable, so is all before it.
+    /// Notes that the last step was acknowledged. A durable step makes all steps before it durable.
     fn done(&mut self, durable: bool) {
         if durable {
             self.states.drain(..self.states.len() - 1);
@@ -37,7 +38,7 @@ impl Known {
 fn steps(device: SharedDevice, seed: u64, known: &mut Known) -> Result<()> {
     let mut author = Author::new(seed, 60, 25, 20);
     let mut world = World::open(device, Expected::default())?;
-    known.made = true;
+    known.has_trees = true;
     for number in 0..28 {
         let step = Step::choose(&mut author, &world.expected, number);
         known.next(step.apply(&world.expected));
@@ -51,35 +52,35 @@ fn steps(device: SharedDevice, seed: u64, known: &mut Known) -> Result<()> {
 }
 
 fn history(device: Arc<MemoryDevice>, seed: u64) -> Known {
-    let mut known = Known { states: vec![Expected::default()], made: false };
-    // It ends at its first error: the device has stopped.
+    let mut known = Known { states: vec![Expected::default()], has_trees: false };
+    // The history ends at its first error, because the device has stopped.
     let _ = steps(device, seed, &mut known);
     known
 }
 
-/// The database is one of those that it may be, and goes on as one.
+/// Checks that the recovered database has one of the known states and can be used.
 fn check(crash: &Crash, known: &Known, seed: u64) {
     let device = Arc::clone(&crash.device) as SharedDevice;
     let world = match World::open(device, Expected::default()) {
         Ok(world) => world,
         Err(error) => panic!("{error}"),
     };
-    if !known.made {
+    if !known.has_trees {
         return;
     }
     let found = world.contents();
     let names: Vec<Vec<u8>> = world.engine.prepared().into_iter().map(<[u8]>::into_vec).collect();
-    let may_be =
+    let matches =
         |expected: &&Expected| expected.state == found && expected.prepared.keys().eq(names.iter());
-    let Some(expected) = known.states.iter().rev().find(may_be) else {
+    let Some(expected) = known.states.iter().rev().find(matches) else {
         let all = known.states.iter().map(|e| (e.state.len(), e.prepared.keys().len()));
         panic!("{} keys, prepared {names:?}: none of {:?}", found.len(), all.collect::<Vec<_>>());
     };
-    goes_on(world, expected.clone(), seed ^ crash.point, &crash.device);
+    check_usable(world, expected.clone(), seed ^ crash.point, &crash.device);
 }
 
-/// Everything reads well, what is prepared can be decided, and nothing has leaked.
-fn goes_on(mut world: World, expected: Expected, seed: u64, device: &Arc<MemoryDevice>) {
+/// Checks all reads, decides the prepared transactions, and checks that no extent has leaked.
+fn check_usable(mut world: World, expected: Expected, seed: u64, device: &Arc<MemoryDevice>) {
     let mut prng = Prng::new(seed);
     world.expected = expected;
     world.check(&mut prng);
@@ -104,7 +105,7 @@ fn goes_on(mut world: World, expected: Expected, seed: u64, device: &Arc<MemoryD
 }
 
 #[test]
-fn all_or_nothing_wherever_power_is_lost() {
+fn commits_are_atomic_wherever_power_is_lost() {
     let first = frondb_testkit::seed::from_env("FRONDB_SEED", 1);
     for seed in first..first + frondb_testkit::seed::from_env("FRONDB_ROUNDS", 4) {
         println!("FRONDB_SEED={seed} FRONDB_ROUNDS=1");

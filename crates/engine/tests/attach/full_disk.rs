@@ -1,7 +1,9 @@
-//! The disk is full at one write, allocation or sync after the other, for once or until space is freed,
-//! while commits with private runs and prepared transactions come and go. The call that meets it says
-//! `NoSpace` and has changed nothing; once there is space the same call succeeds; nothing is lost and
-//! nothing leaks. `FRONDB_SEED` picks the history, `FRONDB_FAULT_STEP` every how manyeth point is tried.
+//! A full disk at each write, allocation and sync in turn, once or until space is freed, in a
+//! history of prepared transactions and of commits with private runs.
+//!
+//! A call that finds the disk full fails with `NoSpace` and changes nothing; once there is space
+//! the same call succeeds; no row is lost and no extent leaks. `FRONDB_SEED` sets the history, and
+//! `FRONDB_FAULT_STEP` the distance of the points that are tried.
 
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -16,7 +18,7 @@ use super::world::World;
 
 const STEPS: u64 = 24;
 
-/// How often a call is tried again once there is space.
+/// How often a call is retried once there is space.
 const TRIES: u32 = 3;
 
 struct Disk {
@@ -50,15 +52,15 @@ impl Disk {
     }
 }
 
-/// Where the disk is full.
+/// When the disk is full.
 enum Full {
-    /// By a rule of the fault device.
+    /// When a rule of the fault device says so.
     Rule(String),
-    /// From so many bytes on.
+    /// When this many bytes are used.
     Capacity(u64),
 }
 
-/// Carries the history out. Returns whether the disk was ever full, and how many calls were refused.
+/// Runs the history. Returns whether the disk was ever full, and how many calls failed.
 fn run(seed: u64, full: &Full) -> (bool, u64) {
     let memory = MemoryDevice::new();
     let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
@@ -91,7 +93,7 @@ fn run(seed: u64, full: &Full) -> (bool, u64) {
     (met, disk.refused)
 }
 
-/// Says where the disk was full if there is a panic.
+/// Prints the point of the full disk if the test panics.
 struct At(u64, String);
 
 impl Drop for At {
@@ -102,7 +104,7 @@ impl Drop for At {
     }
 }
 
-/// Tries one point after the other until there are no more.
+/// Tries one point after the other until the history no longer reaches the next.
 fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) {
     let first = seed::from_env("FRONDB_SEED", 1);
     let step = seed::from_env("FRONDB_FAULT_STEP", step) as usize;
@@ -123,9 +125,9 @@ fn sweep(what: &str, step: u64, full: impl Fn(u64) -> Full) {
     }
 }
 
-/// Each page more moves the first call that finds no space a little.
+/// With each further page, a slightly later call is the first to find no space.
 #[test]
-fn the_disk_may_be_full_from_any_page_on() {
+fn the_disk_may_fill_up_at_any_page() {
     sweep("a disk of limited size", 3, |nth| Full::Capacity((nth - 1) * 4096));
 }
 
@@ -137,7 +139,7 @@ fn every_allocation_may_find_the_disk_full() {
     }
 }
 
-/// Also a file system that promises space and breaks the promise.
+/// Includes file systems that allocate space and then fail the write.
 #[test]
 fn every_write_may_find_the_disk_full() {
     for file in ["data", "wal"] {

@@ -1,6 +1,7 @@
-//! Random histories of batches, commits with private runs and prepared transactions against a model,
-//! with sources kept above the trunk, snapshots, flushes, checkpoints, clean and other reopenings.
-//! `FRONDB_SEED` and `FRONDB_ROUNDS` choose others.
+//! Random histories of batches, commits with private runs and prepared transactions, checked
+//! against a model. The histories have blocked flushes, snapshots, flushes, checkpoints, and
+//! reopenings after a close or a kill. `FRONDB_SEED` and `FRONDB_ROUNDS` set the first seed and the
+//! number of histories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use crate::Durability;
 
 const STEPS: u64 = 120;
 
-/// How often something happened over all histories: a test that never meets a case proves nothing.
+/// How often each case happened over all histories. A case that never happens is not tested.
 type Counts = BTreeMap<&'static str, u64>;
 
 const MET: [&str; 8] = [
@@ -115,7 +116,7 @@ fn history(seed: u64, counts: &mut Counts) {
             let expected = if author.prng.chance(1, 2) {
                 world.close().unwrap()
             } else {
-                // As kill -9: what the kernel has is there.
+                // As after `kill -9`: the kernel keeps all written data.
                 let expected = world.expected.clone();
                 drop(world);
                 device = Arc::new(device.crash(CrashMode::KeepAll));

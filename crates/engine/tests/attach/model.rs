@@ -1,4 +1,4 @@
-//! What readers must see, and transactions made up by a seed.
+//! The model: what readers must see, and random transactions.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ pub(super) struct Change {
     pub(super) message: PrivateMessage,
 }
 
-/// What a database may hold.
+/// The contents that a database must have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     pub(super) state: State,
-    /// Transactions that are prepared, with all that they have written.
+    /// Prepared transactions by name, with all their writes.
     pub(super) prepared: BTreeMap<Vec<u8>, Vec<Change>>,
 }
 
@@ -49,32 +49,32 @@ pub(super) fn apply(state: &mut State, changes: &[Change]) {
     }
 }
 
-/// A transaction: what it has on disk, and what goes through its record.
+/// A transaction: its private runs, and the messages of its log record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Txn {
-    /// Of each part the tree, the messages, how many runs, whether they are written as a base.
+    /// For each part: the tree, the messages, the number of runs, and whether they are base runs.
     pub(super) parts: Vec<(usize, Vec<Change>, usize, bool)>,
     pub(super) record: Vec<Change>,
 }
 
 impl Txn {
-    /// All that it writes, in the order in which it counts.
+    /// All writes, in the order in which they apply.
     pub(super) fn changes(&self) -> Vec<Change> {
         let parts = self.parts.iter().flat_map(|part| part.1.iter().cloned());
         parts.chain(self.record.iter().cloned()).collect()
     }
 }
 
-/// Makes up keys and transactions.
+/// Generates keys and transactions from a seed.
 pub(super) struct Author {
     pub(super) prng: Prng,
-    /// Keys that are written at random.
+    /// The number of keys that random writes use.
     pub(super) keys: u64,
-    /// Messages of a part, at most.
+    /// The largest number of messages of a part.
     pub(super) part_messages: u64,
-    /// One put of so many has a large value.
+    /// One put in this many has a large value.
     pub(super) large_in: u64,
-    /// Keys right of all others.
+    /// The number of keys appended after all random keys.
     appended: u64,
 }
 
@@ -98,7 +98,7 @@ impl Author {
         value
     }
 
-    /// A message for a tree; the second has an update function.
+    /// A random message for a tree; only tree 1 has an update function.
     pub(super) fn change(&mut self, tree: usize) -> Change {
         let key_of = key(self.prng.below(self.keys));
         let roll = self.prng.below(100);
@@ -123,7 +123,7 @@ impl Author {
         (0..n).map(|_| self.change(tree)).collect()
     }
 
-    /// Puts right of all that was ever written, in order.
+    /// Puts in key order, after all keys that were written before.
     fn appends(&mut self, tree: usize) -> Vec<Change> {
         let n = 1 + self.prng.below(self.part_messages);
         let puts = (0..n).map(|_| {
@@ -144,7 +144,8 @@ impl Author {
         (tree, self.changes(tree, self.part_messages), runs, false)
     }
 
-    /// One with parts on disk in one tree or both, and messages in its record or none.
+    /// A random transaction with private runs in up to two trees and perhaps messages in its
+    /// record.
     pub(super) fn txn(&mut self) -> Txn {
         let mut txn = Txn::default();
         for tree in 0..2 {

@@ -1,5 +1,5 @@
-//! Rules 18 and 19 step by step: what a reader, a restart and a dropped tree make of a large commit
-//! that is not part of the trunk yet.
+//! Rules 18 and 19 step by step: readers, restarts and dropped trees meet a large commit whose runs
+//! are not part of the trunk yet.
 
 use frondb_background::Background;
 use frondb_commit::{Batch, Durability};
@@ -62,8 +62,8 @@ fn count(engine: &Engine, tree: &Tree) -> u64 {
     n
 }
 
-/// A reader that has taken its version before a commit sees nothing of what came after it, and so
-/// no later message without the commit's runs.
+/// A reader that has taken its version before a commit sees no later message: it could not see the
+/// commit's runs, which such a message may depend on.
 #[test]
 fn later_messages_go_above_the_runs() {
     let engine = open(&MemoryDevice::new());
@@ -90,7 +90,7 @@ fn later_messages_go_above_the_runs() {
 }
 
 /// Rules 10 and 19: the log keeps a commit's record until the edit that attaches its runs is
-/// durable, whoever looks how far it is needed.
+/// durable, whichever call computes the start of the needed log.
 #[test]
 fn the_record_stays_while_the_runs_wait() {
     let keeps: [fn(&Background); 2] = [
@@ -121,8 +121,8 @@ fn the_record_stays_while_the_runs_wait() {
     }
 }
 
-/// Rule 6: runs of a commit that power loss may take are made part of no tree before its record is
-/// durable, or it would be there in one tree and not in the other.
+/// Rule 6: the runs of a commit become part of a tree only after the commit's record is durable.
+/// Otherwise a power loss could leave the commit in one tree and not in the other.
 #[test]
 fn the_record_is_durable_before_the_runs_are_attached() {
     let device = MemoryDevice::new();
@@ -137,8 +137,8 @@ fn the_record_is_durable_before_the_runs_are_attached() {
     assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 60));
 }
 
-/// Rule 22: under snapshot isolation what a large commit wrote since the snapshot is a conflict,
-/// where its runs wait above the trunk and where they are part of it.
+/// Rule 22: under snapshot isolation a write conflicts with a large commit after the snapshot,
+/// whether the commit's runs wait above the trunk or are part of it.
 #[test]
 fn rows_of_attached_runs_were_changed_since_the_snapshot() {
     let engine = Arc::new(open(&MemoryDevice::new()));
@@ -166,7 +166,7 @@ fn rows_of_attached_runs_were_changed_since_the_snapshot() {
 }
 
 #[test]
-fn a_dropped_tree_takes_its_runs_along() {
+fn dropping_a_tree_drops_its_waiting_runs() {
     let device = MemoryDevice::new();
     let engine = open(&device);
     let (stays, goes) = (create(&engine, "stays"), create(&engine, "goes"));
@@ -174,7 +174,7 @@ fn a_dropped_tree_takes_its_runs_along() {
     engine.block_flushes(&stays, true);
     engine.block_flushes(&goes, true);
     commit(&engine, &[part(&goes, 3, &large), part(&stays, 3, &large)], Durability::Sync);
-    // One that is not committed yet.
+    // A part that is not committed yet.
     let txns = &engine.txns;
     let pending = part(&goes, 5, b"pending").write(txns).unwrap();
     txns.parts.add(99, std::slice::from_ref(&pending)).unwrap();
@@ -196,9 +196,10 @@ fn a_dropped_tree_takes_its_runs_along() {
     assert_eq!(engine.leaked_bytes(), 0);
 }
 
-/// What is pending and was never committed is free after a restart, and stays free after another.
+/// Extents of parts that were pending and never committed are free after a restart, and after the
+/// next.
 #[test]
-fn what_was_never_committed_is_free_after_a_restart() {
+fn uncommitted_parts_are_free_after_a_restart() {
     let mut device = MemoryDevice::new();
     let engine = open(&device);
     let tree = create(&engine, "t");
@@ -229,7 +230,7 @@ fn an_estimate_counts_runs_above_the_trunk() {
     let engine = open(&MemoryDevice::new());
     let tree = create(&engine, "t");
     engine.block_flushes(&tree, true);
-    // All is deleted first, as a load that replaces a table does.
+    // First delete everything, as a load that replaces a table does.
     let mut load = part(&tree, 3000, &[1; 100]);
     load.messages.insert(0, PrivateMessage::DeleteRange(Vec::new(), None));
     commit(&engine, &[load], Durability::NoSync);

@@ -1,4 +1,4 @@
-//! One call of a history that knows what it is expected to do.
+//! [`Step`]: one call of a history, with its effect on the model.
 
 use frondb_core::Result;
 
@@ -6,7 +6,7 @@ use super::model::{Author, Change, Expected, Txn, apply};
 use super::world::World;
 use crate::Durability;
 
-/// What a step does to what is expected, and how.
+/// One call of a history.
 pub(super) enum Step {
     Write(Vec<Change>, Durability),
     Commit(Txn, Durability),
@@ -37,7 +37,7 @@ impl Step {
         }
     }
 
-    /// What is expected behind it.
+    /// The expected contents after the step.
     pub(super) fn apply(&self, expected: &Expected) -> Expected {
         let mut next = expected.clone();
         match self {
@@ -54,7 +54,7 @@ impl Step {
         next
     }
 
-    /// Whether all is durable when it returns.
+    /// Whether everything committed so far is durable when the step returns.
     pub(super) fn is_durable(&self) -> bool {
         match self {
             Self::Write(_, durability)

@@ -1,4 +1,4 @@
-//! The engine beside its model.
+//! [`World`]: an engine and its model.
 
 use frondb_block::Codec;
 use frondb_core::clock::{ManualClock, SharedClock};
@@ -17,7 +17,7 @@ use crate::{
 
 const NAMES: [&str; 2] = ["plain", "sums"];
 
-/// An engine, its trees, and what they must hold.
+/// An engine, its trees, and their expected contents.
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) trees: Vec<Tree>,
@@ -50,7 +50,7 @@ fn tree_options(tree: usize) -> TreeOptions {
 }
 
 impl World {
-    /// Opens or makes the database; it must hold `expected`.
+    /// Opens or creates the database, which must have the contents `expected`.
     pub(super) fn open(device: SharedDevice, expected: Expected) -> Result<Self> {
         let engine = open(device)?;
         engine.forget_prepared_locks();
@@ -94,7 +94,7 @@ impl World {
         parts.collect()
     }
 
-    // --- What changes it. After an error the model is as it was. ---
+    // --- Writes. A call that fails does not change the model. ---
 
     pub(super) fn write(&mut self, changes: &[Change], durability: Durability) -> Result<()> {
         self.engine.write(&self.batch(changes), durability)?;
@@ -133,7 +133,7 @@ impl World {
         self.snapshots.push((snapshot, self.expected.state.clone()));
     }
 
-    /// Sources stay frozen above the trunk, or are let go.
+    /// Blocks or allows the flushes of a tree: while they are blocked, its sources stay frozen.
     pub(super) fn block(&mut self, tree: usize, blocked: bool) {
         if self.blocked[tree] != blocked {
             self.engine.block_flushes(&self.trees[tree], blocked);
@@ -155,7 +155,7 @@ impl World {
         (0..2).for_each(|tree| self.block(tree, false));
     }
 
-    /// Closes; what comes back is what the next open must hold.
+    /// Closes the database. Returns the contents that the next open must find.
     pub(super) fn close(mut self) -> Result<Expected> {
         self.unblock();
         self.snapshots.clear();
@@ -163,9 +163,9 @@ impl World {
         Ok(self.expected)
     }
 
-    // --- What it must hold ---
+    // --- Checks ---
 
-    /// All that it holds.
+    /// All rows of the trees.
     pub(super) fn contents(&self) -> State {
         let mut state = State::new();
         for (i, tree) in self.trees.iter().enumerate() {
@@ -177,7 +177,7 @@ impl World {
         state
     }
 
-    /// Everything that readers see now and at the snapshots, by all ways of reading.
+    /// Checks the current contents and those at the snapshots through every kind of read.
     pub(super) fn check(&self, prng: &mut Prng) {
         self.check_at(&self.expected.state, None, prng);
         for (snapshot, state) in &self.snapshots {

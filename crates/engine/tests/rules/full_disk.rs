@@ -1,4 +1,4 @@
-//! Rule 25: what a full disk lets through, and who uses its reserve.
+//! Rule 25: which work goes on while the disk is full, and which work uses the reserve.
 
 use frondb_background::jobs::Running;
 use frondb_background::jobs::flush::FlushJob;
@@ -16,7 +16,7 @@ use super::{create, delete_row, open, open_reserving, put, put_rows};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 
-/// A tree with rows that do not compress, on a disk that has no space but the reserve.
+/// A tree with incompressible rows, on a disk whose only free space is the reserve.
 fn full_disk(device: &MemoryDevice, rows: u64) -> (Engine, Tree) {
     let engine = open_reserving(device, 4 << 20).unwrap();
     let tree = create(&engine, "t");
@@ -27,7 +27,7 @@ fn full_disk(device: &MemoryDevice, rows: u64) -> (Engine, Tree) {
     (engine, tree)
 }
 
-/// Takes all space but the reserve. Returns what who wants more is told.
+/// Takes all space except the reserve. Returns the error of the first request that gets none.
 fn fill_disk(engine: &Engine, device: &MemoryDevice) -> Error {
     device.set_capacity(device.used_bytes());
     let space = &engine.txns.reads.runs.space;
@@ -40,9 +40,9 @@ fn fill_disk(engine: &Engine, device: &MemoryDevice) -> Error {
     error
 }
 
-/// Rule 25: flushes and merges that free space use the reserve of a full disk, and no others do.
+/// Rule 25: on a full disk only flushes and merges that free space use the reserve.
 #[test]
-fn what_frees_space_uses_the_reserve_of_a_full_disk() {
+fn only_jobs_that_free_space_use_the_reserve() {
     let device = MemoryDevice::new();
     let rows = 2000;
     let (engine, tree) = full_disk(&device, rows);
@@ -57,8 +57,8 @@ fn what_frees_space_uses_the_reserve_of_a_full_disk() {
     assert_eq!(engine.flush().unwrap_err().kind(), ErrorKind::NoSpace);
 }
 
-/// Rule 25: rows that found no space may fill the memory to its limit. Deletes, the way out, find
-/// room beyond it.
+/// Rule 25: rows that cannot be flushed may fill the memory to its limit. Deletes free space, so
+/// the engine admits them above the limit.
 #[test]
 fn rows_are_deleted_from_a_full_disk_with_full_memory() {
     let (device, rows) = (MemoryDevice::new(), 1600);
@@ -67,7 +67,7 @@ fn rows_are_deleted_from_a_full_disk_with_full_memory() {
     put(&engine, &tree, "takes the reserve", Durability::Sync);
     engine.flush().unwrap();
     engine.set_memory_bytes(16 << 20).unwrap();
-    // Not ascending: that would be flushed early.
+    // Descending: ascending keys would be flushed early.
     put_rows(&engine, &tree, (0..rows).rev());
     fill_disk(&engine, &device);
     engine.set_memory_bytes(EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS).unwrap();
@@ -78,8 +78,8 @@ fn rows_are_deleted_from_a_full_disk_with_full_memory() {
     put(&engine, &tree, "there is space", Durability::Sync);
 }
 
-/// Rule 25: deletes are flushed early on a full disk, but not each in a flush of its own: what
-/// describes so many runs takes more space than they free.
+/// Rule 25: deletes are flushed early on a full disk, but not each in a flush of its own: the
+/// metadata of so many runs would take more space than the deletes free.
 #[test]
 fn deletes_are_flushed_early_one_memtable_at_a_time() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -92,10 +92,10 @@ fn deletes_are_flushed_early_one_memtable_at_a_time() {
     assert_eq!((frozen(&one), frozen(&two)), (0, 1), "the larger, once");
 }
 
-/// Rule 25: a job that waits does not go on while the disk is full. It is begun anew then, or it
-/// would keep what it has written, and its node from what frees space.
+/// Rule 25: a parked job is cancelled when the disk is full, and is planned again. Otherwise it
+/// would hold the space that it has written, and its node, which a job that frees space may need.
 #[test]
-fn what_waits_when_the_disk_is_full_is_taken_back() {
+fn a_full_disk_cancels_parked_jobs() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let tree = create(&engine, "t");
     let (txns, background) = (&engine.txns, engine.background());
@@ -124,7 +124,7 @@ fn what_waits_when_the_disk_is_full_is_taken_back() {
     assert!(next_plan(work).is_some_and(|planned| planned.frees_space));
 }
 
-/// The next merge that may run; what else is due is forgotten.
+/// Takes tasks until one is a merge.
 fn next_plan(work: &Queue) -> Option<Planned> {
     loop {
         if let Task::Plan(_, planned) = work.try_next()? {
@@ -133,7 +133,7 @@ fn next_plan(work: &Queue) -> Option<Planned> {
     }
 }
 
-/// Calls something until the disk is full, and once more when the engine has looked for space.
+/// Repeats a call until the disk is full, lets the engine lend space, and calls once more.
 fn until_space_is_lent(engine: &Engine, call: &mut dyn FnMut() -> Result<()>) {
     let error = loop {
         if let Err(error) = call() {
@@ -154,9 +154,9 @@ fn until_space_is_lent(engine: &Engine, call: &mut dyn FnMut() -> Result<()>) {
     assert_eq!(has_reserve(), (true, true));
 }
 
-/// Rule 25: log and manifest get a part of the reserve when they have used up their own.
+/// Rule 25: the log and the manifest get a part of the reserve when their own reserves are used up.
 #[test]
-fn the_reserve_is_lent_to_the_log_and_the_manifest() {
+fn the_log_and_the_manifest_borrow_from_the_reserve() {
     let (engine, tree) = full_disk(&MemoryDevice::new(), 100);
     let mut batch = Batch::new();
     batch.put(&tree, b"key", &[7; 1000]);
@@ -170,10 +170,10 @@ fn the_reserve_is_lent_to_the_log_and_the_manifest() {
     });
 }
 
-/// Rule 25: a job that is set aside just when the disk is found full is not parked, or it would
-/// keep what it has written.
+/// Rule 25: a job that a worker sets aside after the disk became full is not parked. A parked job
+/// would hold the space that it has written.
 #[test]
-fn no_job_is_parked_behind_a_full_disk() {
+fn no_job_is_parked_while_the_disk_is_full() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let (tree, work) = (create(&engine, "t"), &engine.background().queue);
     put(&engine, &tree, "key", Durability::Sync);

@@ -14,7 +14,7 @@ use frondb_trunk::install::{Change, Place, PlacedRun};
 use super::{create, open, put};
 use crate::engine::Engine;
 
-/// Extents of the runs and large values that recovery of `device` would find in the manifest.
+/// Extents of the runs and large values that a recovery of `device` finds in the manifest.
 fn named(device: &MemoryDevice) -> Vec<Extent> {
     let engine = open(device).unwrap();
     let mut named = Vec::new();
@@ -27,8 +27,8 @@ fn named(device: &MemoryDevice) -> Vec<Extent> {
     named
 }
 
-/// Flushes, merges, and drops of rows, large values and a tree.
-fn let_much_go(engine: &Engine) {
+/// Writes, flushes, merges and deletes rows and large values, and drops a tree.
+fn free_many_extents(engine: &Engine) {
     let trees = ["stays", "goes"].map(|name| create(engine, name));
     for round in 0..4u8 {
         for tree in &trees {
@@ -36,7 +36,7 @@ fn let_much_go(engine: &Engine) {
             for row in 0..50u8 {
                 batch.put(tree, &[row], &[round; 1000]);
             }
-            // The first is gone before it ever reaches a run.
+            // The second put replaces the first before a flush.
             for value in [round + 100, round] {
                 batch.put(tree, b"large", &[value; 100_000]);
             }
@@ -58,17 +58,17 @@ fn let_much_go(engine: &Engine) {
     engine.checkpoint().unwrap();
 }
 
-/// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock
-/// reaches one that names it. Before every call of a history, what power loss at that moment
-/// would leave must name no extent that the running engine holds for free: another thread could
-/// write it now.
+/// Rule 7: an extent is free only when the edit that dropped it is durable and no superblock leads
+/// to an edit that names it. The test stops before every device call of a history. It checks that
+/// the manifest as a power loss would leave it names no extent that the engine considers free:
+/// another thread could overwrite that extent now.
 #[test]
-fn nothing_is_free_that_recovery_would_read() {
+fn no_extent_that_recovery_would_read_is_free() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
     let space = Arc::clone(&engine.txns.reads.runs.space);
-    let looks = Arc::new(AtomicU64::new(0));
-    let (looked, counted) = (device.clone(), Arc::clone(&looks));
+    let checks = Arc::new(AtomicU64::new(0));
+    let (looked, counted) = (device.clone(), Arc::clone(&checks));
     device.set_observer(Some(Arc::new(move |point| {
         let free = space.free_extents();
         for mode in [CrashMode::LoseUnsynced, CrashMode::KeepAll] {
@@ -82,15 +82,15 @@ fn nothing_is_free_that_recovery_would_read() {
             }
         }
     })));
-    let_much_go(&engine);
+    free_many_extents(&engine);
     device.set_observer(None);
-    assert!(looks.load(Ordering::Relaxed) > 500, "{looks:?} extents: the test tests nothing");
+    assert!(checks.load(Ordering::Relaxed) > 500, "{checks:?} extents: the test tests nothing");
     let used = engine.txns.reads.runs.space.stats().used_bytes;
     assert!(used < 100_000, "{used} bytes are in use and nothing is left");
 }
 
-/// Rule 1: a run that several nodes hold views of is dead with the last of them, and not before;
-/// one that no node took is dead at once.
+/// Rule 1: a run with views in several nodes is dead when the last view is dropped, and not before.
+/// A new run without views is dead at once.
 #[test]
 fn a_run_is_dead_with_its_last_view() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -118,8 +118,8 @@ fn a_run_is_dead_with_its_last_view() {
     assert_eq!(dead(0, &[placed]), (vec![id], None), "no node references it");
 }
 
-/// Rules 12 and 17: a point read has a version and no snapshot. The large values that its version
-/// refers to stay as they are until it is gone, although no later reader can see them.
+/// Rules 12 and 17: a point read holds a version and no snapshot. The large values that the version
+/// refers to stay on disk until the version is dropped, although no later reader can see them.
 #[test]
 fn a_large_value_outlives_the_versions_that_refer_to_it() {
     let engine = open(&MemoryDevice::new()).unwrap();

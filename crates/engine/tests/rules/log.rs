@@ -1,5 +1,5 @@
-//! Rules 6 to 9 and 25: where the log begins and ends, its spare segments, and the ids and SeqNos that a
-//! recovery goes on with.
+//! Rules 6 to 9 and 25: where the log begins and ends, its spare segments, and the ids and SeqNos
+//! after a recovery.
 
 use frondb_commit::{Batch, Durability, LargestIds};
 use frondb_core::{ErrorKind, SeqNo};
@@ -9,11 +9,11 @@ use super::{KEEPS, Keep, create, has, open, put};
 use crate::engine::Engine;
 use crate::layout::LOG_DIR;
 
-/// Rules 6 and 8: nothing needs the unsynced end of the log, and power loss takes it. Wherever the
-/// manifest says that the log begins, what is committed next is read by the next recovery, and has
-/// SeqNos of its own.
+/// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which nothing needs any more.
+/// Wherever the log begins according to the manifest, the next recovery reads later commits, and
+/// these get SeqNos that were not used before.
 #[test]
-fn the_log_goes_on_where_power_loss_has_cut_it() {
+fn commits_after_a_cut_log_are_recovered() {
     for (how, keep) in KEEPS {
         let device = MemoryDevice::new();
         let engine = open(&device).unwrap();
@@ -44,7 +44,7 @@ fn last_segment(device: &MemoryDevice) -> String {
     format!("{LOG_DIR}/{}", segments.pop().unwrap())
 }
 
-/// Flips a bit of the key where the log has it.
+/// Flips a bit of the key in the log.
 fn damage(device: &MemoryDevice, key: &str) {
     let file = device.open(&last_segment(device), OpenOptions::WRITE).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
@@ -54,16 +54,17 @@ fn damage(device: &MemoryDevice, key: &str) {
     file.sync().unwrap();
 }
 
-/// Rule 9: a bad record below an Lsn that the manifest knows to be durable is damage, also where no
-/// later record of the log says so; without that knowledge it is a torn tail, which is reported.
+/// Rule 9: a bad record below the Lsn that the manifest or the mark names as durable is corruption,
+/// even if it is the last record of the log. If neither names such an Lsn, the record is a torn
+/// tail, which the recovery reports.
 #[test]
-fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
+fn a_bad_record_below_the_durable_lsn_is_corruption() {
     let nothing: Keep = |_| {};
-    // The mark beside the log knows it too, where it is.
+    // The mark beside the log names the durable Lsn too.
     for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing), ("the mark", nothing)]) {
         let device = MemoryDevice::new();
         let engine = open(&device).unwrap();
-        // What power loss may leave of the mark: the one that the log began with.
+        // The mark of the new log: a power loss may leave that one.
         let mut blank = vec![0; 4160];
         let mark = device.open("wal/LOG.mark", OpenOptions::READ).unwrap();
         mark.read_exact_at(0, &mut blank).unwrap();
@@ -82,24 +83,24 @@ fn a_bad_record_below_what_the_manifest_knows_is_corruption() {
                 assert!(!has(&engine, "t", "the last key"));
             }
             ("nothing", Err(error)) => panic!("{error}"),
-            (_, Ok(_)) => panic!("{how}: a record that was durable is lost without a word"),
+            (_, Ok(_)) => panic!("{how}: a record that was durable is lost without an error"),
             (_, Err(error)) => assert_eq!(error.kind(), ErrorKind::Corruption, "{how}: {error}"),
         }
     }
 }
 
-/// The largest ids and SeqNo given out.
-fn given_out(engine: &Engine) -> (u32, u64, u64, SeqNo) {
+/// The largest ids and SeqNo that were assigned.
+fn largest_assigned(engine: &Engine) -> (u32, u64, u64, SeqNo) {
     let txns = &engine.txns;
     let LargestIds { tree, run, node, .. } = txns.ids.largest();
     (tree, run, node, txns.reads.oracle.last_reserved())
 }
 
-/// Rules 7 and 8: ids and SeqNos are never given out again, although what had the largest is gone
-/// and the manifest that named it too. The log may still have records of a dropped tree: they must
-/// not become rows of another.
+/// Rules 7 and 8: ids and SeqNos are never assigned twice, even if the object with the largest id
+/// and the manifest that named it are gone. The log may still have records of a dropped tree: these
+/// must not become rows of a new tree.
 #[test]
-fn ids_go_on_where_they_ended() {
+fn ids_are_never_assigned_twice() {
     for log_is_needed in [true, false] {
         let device = MemoryDevice::new();
         let engine = open(&device).unwrap();
@@ -119,14 +120,14 @@ fn ids_go_on_where_they_ended() {
             engine.flush().unwrap();
             engine.background().trim_log().unwrap();
         }
-        let before = given_out(&engine);
+        let before = largest_assigned(&engine);
         assert!(before.1 >= 3, "runs were made");
         assert!(engine.background().rotate_manifest(true).unwrap());
         drop((stays, engine));
 
         let engine = open(&device).unwrap();
         assert_eq!(engine.recovery().records > 0, log_is_needed);
-        let after = given_out(&engine);
+        let after = largest_assigned(&engine);
         assert!(after.0 >= before.0, "trees: {after:?} after {before:?}");
         assert!(after.1 >= before.1, "runs: {after:?} after {before:?}");
         assert!(after.2 >= before.2, "nodes: {after:?} after {before:?}");
@@ -139,10 +140,10 @@ fn ids_go_on_where_they_ended() {
     }
 }
 
-/// Rule 8: a flush of which nothing is left makes no run, and its SeqNos are used up all the same:
-/// what came later at one of them would be taken for flushed, and not be replayed.
+/// Rule 8: a flush whose messages cancel out makes no run, but its SeqNos stay used. A recovery
+/// would take a later message with such a SeqNo for flushed and would not replay it.
 #[test]
-fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
+fn an_empty_flush_uses_up_its_seqnos() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
     let tree = create(&engine, "t");
@@ -155,22 +156,22 @@ fn a_flush_that_leaves_nothing_uses_its_seqnos_up() {
     engine.flush().unwrap();
     assert_eq!(engine.txns.ids.largest().run, 0, "no run was made");
     engine.background().trim_log().unwrap();
-    let before = given_out(&engine);
+    let before = largest_assigned(&engine);
     drop((tree, engine));
 
     let engine = open(&device).unwrap();
-    assert!(given_out(&engine).3 >= before.3);
+    assert!(largest_assigned(&engine).3 >= before.3);
     let tree = engine.open_tree("t").unwrap();
     put(&engine, &tree, "later", Durability::Sync);
     drop((tree, engine));
     assert!(has(&open(&device).unwrap(), "t", "later"), "a synced row is lost");
 }
 
-/// Rule 8: the SeqNo up to which a tree is flushed is exact, and stays so when the manifest is
-/// written anew after a reopening: a message is in runs or replayed, and never both. (An update
-/// that is folded into a value of a run would otherwise count twice.)
+/// Rule 8: the flushed SeqNo of a tree is exact, also in a manifest that is rewritten after a
+/// reopening: a message is either in a run or replayed, never both. (Otherwise an update that was
+/// folded into a value of a run would count twice.)
 #[test]
-fn the_flushed_seqno_outlives_reopening() {
+fn the_flushed_seqno_survives_reopening() {
     let device = MemoryDevice::new();
     let mut engine = open(&device).unwrap();
     let (pin, tree) = (create(&engine, "pins the log"), create(&engine, "t"));
@@ -188,7 +189,7 @@ fn the_flushed_seqno_outlives_reopening() {
     assert!(has(&engine, "t", "k") && has(&engine, "pins the log", "first"));
 }
 
-/// Rule 25: at most two spare segments of the log are kept under load, and none when idle.
+/// Rule 25: the log keeps at most two spare segments under load, and none when the engine is idle.
 #[test]
 fn an_idle_engine_keeps_no_spare_segments() {
     let device = MemoryDevice::new();

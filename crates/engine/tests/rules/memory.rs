@@ -1,4 +1,4 @@
-//! Rule 24: what is charged on the memory budget.
+//! Rule 24: charges on the memory budget.
 
 use frondb_background::jobs::flush::FlushJob;
 use frondb_commit::Durability;
@@ -26,14 +26,14 @@ fn memory_of_the_program_outside_of_the_engine_is_charged_up_to_a_share() {
     assert_eq!(budget.used_by(Part::Other), alone + 1000);
     engine.set_outside_memory_bytes(u64::MAX).unwrap();
     assert_eq!(budget.used_by(Part::Other), alone + budget.total() / 8);
-    // What it said still counts when the memory is another.
+    // The reported bytes stay charged after a change of the memory limit.
     engine.set_memory_bytes(2 * budget.total()).unwrap();
     let most = budget.used_by(Part::Other);
     engine.set_outside_memory_bytes(0).unwrap();
     assert_eq!(most - budget.used_by(Part::Other), budget.total() / 8);
 }
 
-/// Rule 24: memtables and jobs charge their memory for as long as they take it.
+/// Rule 24: memtables and jobs charge their memory for as long as they hold it.
 #[test]
 fn a_memtable_and_its_flush_charge_their_memory() {
     let engine = open(&MemoryDevice::new()).unwrap();

@@ -1,6 +1,7 @@
-//! Rules of docs/design/rules.md that a random history meets by chance only. Each test makes the one
-//! step that its rule is about: an edit that frees log, a snapshot of the manifest, an install, a choice
-//! of the scheduler. They are unit tests of the crate, because they call parts of an [`Engine`].
+//! Rules of docs/design/rules.md that a random history meets by chance only. Each test makes the
+//! one step that its rule is about: an edit that frees log, a snapshot of the manifest, an install,
+//! a choice of the scheduler. They are unit tests of the crate, because they call parts of an
+//! [`Engine`].
 //!
 //! | file | rules |
 //! |---|---|
@@ -35,7 +36,7 @@ use frondb_tree::Tree;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 
-/// What makes durable how far the log is needed.
+/// A call that makes the start of the needed log durable.
 type Keep = fn(&Background);
 
 const KEEPS: [(&str, Keep); 2] = [
@@ -51,7 +52,7 @@ fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Engine> {
     open_with(device, EngineOptions { reserve_bytes, ..EngineOptions::default() })
 }
 
-/// With a function "append" for updates.
+/// Opens a database with the update function `append`.
 fn open_updating(device: &MemoryDevice) -> Result<Engine> {
     let mut options = EngineOptions { reserve_bytes: 0, ..EngineOptions::default() };
     options.update_fns.register(Arc::new(AppendEach));

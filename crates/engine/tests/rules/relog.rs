@@ -8,10 +8,11 @@ use frondb_records::TreeOptions;
 use super::{create, has, open, open_updating, open_with, put};
 use crate::options::EngineOptions;
 
-/// Rule 10: a memtable that is logged again takes the place of what was logged of it before, and of
-/// nothing else: a flush before it, which readers see already, may not be durable yet.
+/// Rule 10: the record of a memtable that is logged again replaces the earlier records of this
+/// memtable only. An earlier flush of the tree is visible already but may not be durable yet, so
+/// recovery still needs the records of its messages.
 #[test]
-fn what_is_logged_again_replaces_no_older_memtable() {
+fn a_relog_replaces_no_older_memtable() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
     let (tree, txns) = (create(&engine, "t"), &engine.txns);
@@ -32,10 +33,10 @@ fn what_is_logged_again_replaces_no_older_memtable() {
     assert!(has(&engine, "t", "flushed") && has(&engine, "t", "logged again"));
 }
 
-/// Rule 10: what is logged again is all that the memtable holds, range deletes too, and it stands
-/// in the place of what was logged before, whether the log still has that or not.
+/// Rule 10: a relog has all messages of the memtable, range deletes included, and recovery reads it
+/// in place of the earlier records, whether the log still has these or not.
 #[test]
-fn what_is_logged_again_is_there_whole_and_once() {
+fn a_relog_has_each_message_once() {
     for trims in [false, true] {
         let device = MemoryDevice::new();
         let engine = open_updating(&device).unwrap();
@@ -69,16 +70,15 @@ fn what_is_logged_again_is_there_whole_and_once() {
     }
 }
 
-/// Rule 10: a memtable that was logged again may have lost the beginning of what was logged of it
-/// first, so a recovery with a smaller write buffer must not flush the rest before it comes to
-/// the new record.
+/// Rule 10: once a memtable was logged again, its first records may be gone from the log. So a
+/// recovery with a smaller write buffer must not flush the tree before it has read the relog.
 #[test]
-fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
+fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     let device = MemoryDevice::new();
     let engine = open(&device).unwrap();
     let (tree, other) = (create(&engine, "t"), create(&engine, "other"));
     put(&engine, &tree, "first", Durability::Sync);
-    // The log is needed from here on, when the tree has been logged again.
+    // The needed log begins with this record once the tree is logged again.
     put(&engine, &other, "other", Durability::Sync);
     for number in 0..40 {
         let mut batch = Batch::new();
@@ -95,5 +95,5 @@ fn what_is_logged_again_is_not_flushed_in_part_by_a_recovery() {
     let options = EngineOptions { write_buffer_bytes: 64 << 10, ..EngineOptions::default() };
     let engine = open_with(&device, options).unwrap();
     assert!(has(&engine, "other", "other") && has(&engine, "t", "later 0"));
-    assert!(has(&engine, "t", "first"), "what only the new record has");
+    assert!(has(&engine, "t", "first"), "only the relog has the key");
 }

@@ -1,4 +1,5 @@
-//! Rules 3, 10 and 15: which background work is chosen next, and what is left to it.
+//! Rules 3, 10 and 15: which background task a worker chooses next, and which work commits leave to
+//! workers.
 
 use frondb_background::priority::FLUSH;
 use frondb_background::{Queue, Task};
@@ -15,20 +16,20 @@ use super::{create, open, put_rows};
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 
-fn planned(node: NodeId, rank: u8) -> Planned {
-    let plan = Plan::Rewrite(if rank == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
-    Planned { node, plan, work_bytes: 1, priority: rank, frees_space: false }
+fn planned(node: NodeId, priority: u8) -> Planned {
+    let plan = Plan::Rewrite(if priority == 4 { Reason::ScanDebt } else { Reason::Runs }, 1);
+    Planned { node, plan, work_bytes: 1, priority, frees_space: false }
 }
 
-/// Rule 3: what scans have paid for gets a quarter of the steps, however much else there is to do.
+/// Rule 3: rewrites that scans have paid for get a quarter of the steps, however long the queue is.
 #[test]
-fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
+fn rewrites_for_scans_get_a_quarter_of_the_steps() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     let (steps, mut of_scans) = (4000, 0);
     for _ in 0..steps {
-        for (node, rank) in [(NodeId(1), 2), (NodeId(2), 4)] {
-            work.set_plan(&tree, node, Some(planned(node, rank)));
+        for (node, priority) in [(NodeId(1), 2), (NodeId(2), 4)] {
+            work.set_plan(&tree, node, Some(planned(node, priority)));
         }
         let Some(Task::Plan(_, planned)) = work.try_next() else { panic!("nothing is due") };
         work.stepped(planned.priority);
@@ -38,25 +39,25 @@ fn what_scans_paid_for_gets_a_quarter_of_the_steps() {
     assert!((steps / 4..steps / 3).contains(&of_scans), "{of_scans} of {steps} steps");
 }
 
-/// Rule 3: the scheduler chooses anew at each step, so a long job makes way for a flush.
+/// Rule 3: the scheduler chooses again after each step, so a long job yields to a flush.
 #[test]
-fn a_long_job_makes_way_for_what_is_more_urgent() {
+fn a_long_job_yields_to_a_more_urgent_task() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     let rewrite = 3;
     assert!(!work.stepped(rewrite), "nothing waits");
     work.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), rewrite)));
     work.set_plan(&tree, NodeId(2), Some(planned(NodeId(2), 4)));
-    assert!(!work.stepped(rewrite), "what waits is no more urgent");
+    assert!(!work.stepped(rewrite), "the other plan is less urgent");
     work.add_flush(&tree);
     assert!(work.stepped(rewrite), "a flush waits");
     assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
-/// Rule 10: between the end of a flush and the chores that let go of the log there is always
-/// something due, or the commits that wait for a shorter log would go on.
+/// Rule 10: a flush and the maintenance that frees its log leave no moment without a due task.
+/// Commits that wait for a shorter log would otherwise continue too early.
 #[test]
-fn the_chores_are_due_with_the_end_of_a_flush() {
+fn maintenance_is_due_when_a_flush_ends() {
     let engine = open(&MemoryDevice::new()).unwrap();
     let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
     work.add_flush(&tree);
@@ -66,8 +67,7 @@ fn the_chores_are_due_with_the_end_of_a_flush() {
     assert_eq!((work.due().running, work.due().maintenance), (0, true));
 }
 
-/// Rule 15: a reader that finds a tombstone run must not wait for the end of a long job before the run is
-/// planned.
+/// Rule 15: the hint of a reader about a tombstone run is planned before a long job ends.
 #[test]
 fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -82,8 +82,8 @@ fn a_hint_of_a_reader_is_planned_between_two_steps_of_a_job() {
     assert_eq!(long.core().version().frozen.len(), 0);
 }
 
-/// A thread that waits until all is settled must not return while a worker plans what a reader
-/// reported: a job may follow from it.
+/// A call that waits until the database is settled must not return while a worker plans the hint of
+/// a reader, because the plan may be a new job.
 #[test]
 fn nothing_is_settled_while_a_hint_is_planned() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -106,8 +106,8 @@ impl Executor for BusyThreads {
     }
 }
 
-/// Rule 15: the commit that makes a tombstone run leaves the probe to a worker. So it reads no
-/// block, and a probe that is slow stalls no commit.
+/// Rule 15: a commit that makes a tombstone run leaves the probe to a worker. So the commit reads
+/// no block, and a slow probe stalls no commit.
 #[test]
 fn a_commit_of_deletes_reads_no_block() {
     let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };

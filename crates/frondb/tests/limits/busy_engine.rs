@@ -54,7 +54,6 @@ fn the_log_stays_within_twice_the_write_buffer() {
 
 /// Rule 10: small memtables that pin the log are logged again, so that the log stays short and
 /// thousands of idle trees need no flush.
-/// trees cost no flush.
 #[test]
 fn idle_trees_neither_keep_the_log_nor_cost_a_flush() {
     let dir = TempDir::new("busy-idle-trees");

@@ -1,5 +1,5 @@
-//! [`LoadShared`]: what a bulk load and its writers share, with the entries that the writers have handed
-//! in.
+//! [`LoadShared`]: what a bulk load and its writers share, with the entries that the writers have
+//! handed in.
 
 use frondb_catalog::Catalog;
 use frondb_commit::NewTree;
