@@ -1787,7 +1787,7 @@ frondb_error *frondb_batch_set_frees_space(frondb_batch *batch);
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_batch_set_unpaced(frondb_batch *batch);
+frondb_error *frondb_batch_exempt_from_pacing(frondb_batch *batch);
 
 /**
  * Removes all writes and keeps the allocated memory.

@@ -139,9 +139,9 @@ pub extern "C" fn frondb_batch_set_frees_space(batch: *mut frondb_batch) -> *mut
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
-pub extern "C" fn frondb_batch_set_unpaced(batch: *mut frondb_batch) -> *mut frondb_error {
+pub extern "C" fn frondb_batch_exempt_from_pacing(batch: *mut frondb_batch) -> *mut frondb_error {
     call(|| {
-        handle::exclusive::<Batch>(batch)?.set_unpaced();
+        handle::exclusive::<Batch>(batch)?.exempt_from_pacing();
         Ok(())
     })
 }

@@ -98,7 +98,7 @@ impl Batch {
 
     /// Exempts the batch from write stalls, which delay commits while background work is behind.
     /// For small, rare writes that other threads wait for, such as a counter.
-    pub fn set_unpaced(&mut self) {
+    pub fn exempt_from_pacing(&mut self) {
         self.inner.set_unpaced();
     }
 

@@ -100,7 +100,7 @@ Error get_counter(const Tree &tree, std::string_view key, uint64_t *value) {
     dictionary writes little. */
 Error make_batch(Batch *batch) {
   if (Error error = batch->make()) return error;
-  return frondb_batch_set_unpaced(batch->get());
+  return frondb_batch_exempt_from_pacing(batch->get());
 }
 
 Error put_bytes(const Tree &tree, std::string_view key, const std::string &bytes, bool frees_space = false) {

@@ -220,7 +220,7 @@ static void batches(frondb_db *db) {
   CHECK(has(rows, "r1", "row") && !has(rows, "r2", "row") && has(rows, "r5", "row"));
   CHECK(!has(rows, "r9", "row") && has(index, "9", "r9"));
   OK(frondb_batch_set_frees_space(batch));
-  OK(frondb_batch_set_unpaced(batch));
+  OK(frondb_batch_exempt_from_pacing(batch));
   OK(frondb_batch_clear(batch));
   OK(frondb_batch_measure(batch, &size));
   CHECK(size.writes == 0);

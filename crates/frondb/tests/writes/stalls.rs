@@ -55,7 +55,7 @@ fn a_commit_that_waits_for_room_can_be_cancelled_and_small_writes_go_through() {
             counter += 1;
             let mut batch = Batch::new();
             batch.put(&counters, b"counter", &counter.to_be_bytes());
-            batch.set_unpaced();
+            batch.exempt_from_pacing();
             db.write(&batch, Durability::NoSync).unwrap();
             match end.try_recv() {
                 Ok(end) => return end,
