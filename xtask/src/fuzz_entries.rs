@@ -1,5 +1,5 @@
-//! The entries of the fuzzers: in each crate with a format, the public functions of `src/fuzz.rs` that
-//! take bytes. The list of fuzz targets is written from them and checked against them.
+//! The entries of the fuzzers: in each crate with a format, the public functions of `src/fuzz.rs`
+//! that take bytes. The list of fuzz targets is written from them and checked against them.
 
 use std::collections::BTreeMap;
 

@@ -84,7 +84,8 @@ impl Background {
     }
 
     /// Does what follows a commit, except for the wait until it is durable: counts it, requests
-    /// flushes of attached runs and probes of tombstone runs, and freezes memtables that are full. `messages` and `bytes` are the size of the commit.
+    /// flushes of attached runs and probes of tombstone runs, and freezes memtables that are full.
+    /// `messages` and `bytes` are the size of the commit.
     pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64) {
         let counters = &self.jobs.counters;
         add(&counters.commits, 1);

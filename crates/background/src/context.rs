@@ -72,8 +72,8 @@ impl JobContext {
         }
     }
 
-    /// Reserves space in the manifest for the edit of an install. If an edit failed because the disk
-    /// is full, it would be unknown what is durable, and the database would be poisoned.
+    /// Reserves space in the manifest for the edit of an install. If an edit failed because the
+    /// disk is full, it would be unknown what is durable, and the database would be poisoned.
     ///
     /// # Errors
     /// `NoSpace` if the manifest cannot grow; errors of the device.

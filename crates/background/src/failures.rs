@@ -1,6 +1,6 @@
 //! What follows when background work fails.
 //!
-//! - The disk is full, also for a flush: work that frees no space waits and is tried again. If the
+//! - The disk is full, even for a flush: work that frees no space waits and is tried again. If the
 //!   work that frees space finds none either, all work that writes waits. Meanwhile commits with
 //!   puts fail with `NoSpace`.
 //! - A merge reads a damaged block: its node stays as it is, and all other work continues.
@@ -49,8 +49,8 @@ impl Background {
         }
     }
 
-    /// Notes the node for another attempt if its job failed because the disk was full. Other errors are
-    /// final: a damaged block stays damaged, and endless attempts would fill the disk.
+    /// Notes the node for another attempt if its job failed because the disk was full. Other errors
+    /// are final: a damaged block stays damaged, and endless attempts would fill the disk.
     pub(crate) fn plan_again(
         &self,
         tree: &Arc<TreeCore>,
@@ -68,7 +68,8 @@ impl Background {
     }
 
     /// Reports the failure of work that cannot be left undone: of a flush, the log or the manifest.
-    /// If it failed because the disk is full, all work that writes is held back; otherwise the database is
+    /// If the disk is full, work that frees no space is held back, and after a second failure all
+    /// work that writes ([`hold`](crate::Queue::hold)). After any other error the database is
     /// poisoned.
     pub fn fail(&self, error: &Error) {
         add(&self.jobs.counters.job_failures, 1);

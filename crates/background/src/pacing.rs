@@ -43,7 +43,8 @@ const RATE_LEAST: u64 = 256 << 10;
 const DRAINING_NANOS: u64 = 100_000_000;
 
 /// If the running flush is this many times slower than the flushes before it, its rate replaces
-/// theirs: its tree has a slower codec, or the disk has slowed down. Smaller differences are normal.
+/// theirs: its tree has a slower codec, or the disk has slowed down. Smaller differences are
+/// normal.
 const DRAINING_SLOWER: u64 = 8;
 
 /// Shortest time over which the rate of all flushes is measured.

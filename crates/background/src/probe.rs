@@ -1,5 +1,5 @@
-//! Probing for known-empty ranges: walks over deletes with a cursor, and tells
-//! [`frondb_tree::tombstones::EmptyRanges`] where the next visible row is.
+//! Probing for known-empty ranges: walks over deletes with a cursor, and reports
+//! to [`frondb_tree::tombstones::EmptyRanges`] where the next visible row is.
 
 use frondb_core::Direction;
 use frondb_core::sync::Arc;
@@ -18,8 +18,8 @@ impl Background {
     }
 
     /// Probes a tombstone run of a tree, and keeps the range that is empty. The work is one cursor
-    /// step per delete. If nobody has read the deleted rows, the walk reads their blocks, in
-    /// sequence; so it is the work of a worker and not of the commit that made it due.
+    /// step per delete. If no reader has read the deleted rows lately, the walk reads their blocks,
+    /// in sequence; so it is the work of a worker and not of the commit that made it due.
     pub(crate) fn probe_tombstone_run(&self, tree: &Arc<TreeCore>, run: KeyRange) {
         let (first, last) = run;
         // If no row lies between this range and the known-empty range before or after it, the two
@@ -82,8 +82,8 @@ fn walk_forward(
     Some((lo.to_vec(), found.then(|| cursor.key().to_vec())))
 }
 
-/// The same downwards from `upto`, or from just above `last`. Without a lower bound the range reaches
-/// to the beginning of the tree.
+/// The same downwards from `upto`, or from just above `last`. Without a lower bound the range
+/// reaches to the beginning of the tree.
 fn walk_backward(
     cursor: &mut Cursor,
     upto: &[u8],

@@ -20,7 +20,8 @@ use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::written::{Written, make_durable};
 use crate::jobs::{Running, attach};
 
-/// Flushes memtables during recovery, so that they stay within the write buffer. Used by the recovering thread alone.
+/// Flushes memtables during recovery, so that they stay within the write buffer. Used by the
+/// recovering thread alone.
 pub struct RecoveryFlusher<'a> {
     context: &'a JobContext,
     account: &'a MemtableAccount,

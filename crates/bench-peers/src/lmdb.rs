@@ -164,7 +164,8 @@ impl LmdbReader<'_> {
         // SAFETY: the transaction is parked, as it is between reads.
         check(unsafe { mdb_txn_renew(self.txn.0) })?;
         let result = read(self.txn.0);
-        // SAFETY: the transaction is live; what `read` returns holds nothing of it.
+        // SAFETY: the transaction is live; the value that `read` returns borrows
+        // nothing from it.
         unsafe { mdb_txn_reset(self.txn.0) };
         result
     }

@@ -109,8 +109,8 @@ impl Kernel {
         Ok(Self { options, runs })
     }
 
-    /// Merges the runs once and writes the blocks of the base to `out`. Reuse `out`, so that its memory
-    /// is already allocated.
+    /// Merges the runs once and writes the blocks of the base to `out`. Reuse `out`, so that its
+    /// memory is already allocated.
     ///
     /// # Errors
     /// Those of decoding or encoding; there should be none.

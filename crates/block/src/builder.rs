@@ -115,7 +115,7 @@ pub struct BlockBuilder {
     suffixes: Vec<u8>,
     seq_rows: Vec<u8>,
     transposed: Transposer,
-    /// Columns that are not compressed; appended behind the values.
+    /// Columns that are not compressed; appended after the values.
     tail: Vec<u8>,
     value_layout: ValueLayout,
     /// The codec of the current block and the following ones.

@@ -64,7 +64,7 @@ pub fn encode_frame_with(
     Ok(len)
 }
 
-/// Seals a frame whose payload is stored uncompressed: `frame` has the raw bytes behind
+/// Seals a frame whose payload is stored uncompressed: `frame` has the raw bytes after
 /// [`FRAME_HEADER_BYTES`] bytes, which this function fills in.
 ///
 /// # Errors

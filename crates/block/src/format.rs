@@ -3,7 +3,7 @@
 //! Frame: what lies on disk, 28 bytes and the compressed payload.
 //!
 //! ```text
-//!  0  u64  checksum      XXH3-64 of everything behind it, up to the end of the frame
+//!  0  u64  checksum      XXH3-64 of everything after it, up to the end of the frame
 //!  8  u8   version       1; a block of a higher version with a right checksum is Unsupported
 //!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta
 //! 10  u8   codec         0 stored, 1 lz4, 2 zstd, 3 zlib, 4 xz (LZMA2)

@@ -7,7 +7,7 @@
 //! ```text
 //!  offset size field
 //!       0    8 checksum   XXH3-64 of bytes 8 .. 16 + stored, seeded by the place
-//!       8    4 stored     bytes behind the header, at most 2^30 - 1
+//!       8    4 stored     bytes after the header, at most 2^30 - 1
 //!      12    1 flags      1 = lz4, 2 = synced; all other bits are zero
 //!      13    1 kind       for the owner to choose
 //!      14    2 check      16 bits of XXH3 of bytes 8 .. 14, seeded by the place
@@ -26,7 +26,7 @@
 //! only the checksum makes a record valid.
 //!
 //! The `synced` distance distinguishes a torn tail from damage (rule 9). After power loss an
-//! unsynced page can be missing while a later one is present, so a valid record behind a bad one
+//! unsynced page can be missing while a later one is present, so a valid record after a bad one
 //! proves nothing by itself. A valid record that says "everything below X was durable when I was
 //! written" proves that a bad record below X is damage.
 //!

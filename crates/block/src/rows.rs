@@ -176,7 +176,7 @@ impl Rows<'_> {
         (end, equal)
     }
 
-    /// The first row behind those that equal `key`, of which `row` is the first.
+    /// The first row after those that equal `key`, of which `row` is the first.
     pub(crate) fn end_of_equal(&self, restarts: &[Restart], row: usize, key: &[u8]) -> usize {
         let mut end = row + 1;
         while end < self.count {

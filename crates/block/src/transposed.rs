@@ -6,7 +6,7 @@
 use crate::format::{MODE_CONSTANT, MODE_DELTA, MODE_PLAIN, MODE_TAIL};
 use crate::transpose::{transpose, transpose_from};
 
-/// Bytes that row buffers must have behind the last key, so that whole tiles can be loaded and
+/// Bytes that row buffers must have after the last key, so that whole tiles can be loaded and
 /// stored.
 pub(crate) const ROW_SLACK: usize = 8;
 
@@ -37,7 +37,7 @@ pub(crate) struct Columns {
 
 impl Transposer {
     /// Transposes `count` rows (at least one) of `width` bytes (at least one); `rows` has
-    /// [`ROW_SLACK`] arbitrary bytes behind the last row. Appends the modes, the constants and the
+    /// [`ROW_SLACK`] arbitrary bytes after the last row. Appends the modes, the constants and the
     /// columns to be compressed to `out`, and the columns to be stored to `tail`.
     ///
     /// Without `compress` all columns are stored as they are, none of them in the tail.
@@ -198,7 +198,7 @@ pub(crate) const CONSTANT: u32 = u32::MAX;
 
 impl TransposedMap {
     /// Reads the matrix of `count` rows (at least one) of `width` bytes that begins at `*at` and
-    /// whose tail columns begin at `*tail_at`; moves both behind it. Differences are decoded in
+    /// whose tail columns begin at `*tail_at`; moves both after it. Differences are decoded in
     /// place. `None` if the matrix reaches beyond the payload.
     pub(crate) fn read(
         payload: &mut [u8],

@@ -4,7 +4,7 @@
 //! sorted by it. That alone would touch a few cache lines in every column, one after the other. So
 //! the first eight varying columns form a *head* of each row, a number in key order, and the heads
 //! of every 16th row are stored as *marks*. A search is then one search among the marks and one
-//! pass over the 16 heads behind a mark, whose loads are all independent, and rarely more.
+//! pass over the 16 heads after a mark, whose loads are all independent, and rarely more.
 //!
 //! ```text
 //!   key       00 00 07 1a | 00 00 00 00 00 2b 9c 40 | 00 01 11 70 | 00 00 00 00 00 a1 b2 c3
@@ -31,7 +31,7 @@ const MARK_INTERVAL: usize = 16;
 #[derive(Debug)]
 pub(crate) struct TransposedKeys {
     pub(crate) map: TransposedMap,
-    /// Offsets of the head's columns; [`CONSTANT`] behind the last.
+    /// Offsets of the head's columns; [`CONSTANT`] after the last.
     head: [u32; 8],
     /// Heads of the rows 0, 16, 32 and so on.
     marks: Box<[u64]>,
@@ -141,7 +141,8 @@ impl TransposedView<'_> {
         (u64::from_be_bytes(head), target, used)
     }
 
-    /// The first row whose head does not satisfy `before`; all rows in front of it do.
+    /// The first row whose head (its first eight varying key bytes as a number) does not satisfy
+    /// `before`. Heads ascend, so the heads of all earlier rows satisfy it.
     #[inline(always)]
     fn partition_point(&self, before: impl Fn(u64) -> bool) -> usize {
         let Some(mark) = self.keys.marks.partition_point(|&mark| before(mark)).checked_sub(1)
@@ -205,7 +206,7 @@ impl TransposedView<'_> {
     }
 
     /// Writes keys `start..end` as rows into `keys` and their 8-byte prefixes into `prefixes`
-    /// (both are replaced; `keys` gets [`ROW_SLACK`] bytes of slack behind the last row).
+    /// (both are replaced; `keys` gets [`ROW_SLACK`] bytes of slack after the last row).
     pub(crate) fn rows(
         &self,
         start: usize,

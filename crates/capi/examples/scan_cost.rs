@@ -1,5 +1,5 @@
-//! Measures the cost of a row of a scan in Rust, for comparison with `scan_cost.c`. Scans a database
-//! of a million rows, which it creates if the directory has none.
+//! Measures the cost of a row of a scan in Rust, for comparison with `scan_cost.c`. Scans a
+//! database of a million rows, which it creates if the directory has none.
 //!
 //! `cargo run --release -p frondb-capi --example scan_cost DIRECTORY`
 

@@ -357,7 +357,7 @@ pub(crate) fn remove<T: Object>(handle: *mut T::Handle) -> Result<Box<T>> {
     remove_if::<T>(handle, |_| Ok(()))
 }
 
-/// Like [`remove`], if `allows` permits it. No other thread uses the object meanwhile.
+/// Like [`remove`], if `allows` permits it. Holds the object exclusively while `allows` runs.
 ///
 /// # Errors
 /// As [`exclusive`], and the error of `allows`; the handle then stays valid.
@@ -452,7 +452,7 @@ mod tests {
     }
 
     /// Threads that make, use and free objects, and try each other's handles: each handle is freed
-    /// exactly once, and no use meets an object of another handle.
+    /// exactly once, and no use reaches an object of another handle.
     #[test]
     fn threads_free_each_handle_once() {
         const ROUNDS: u64 = 20_000;

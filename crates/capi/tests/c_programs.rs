@@ -1,9 +1,9 @@
-//! Compiles the C programs in `tests/c` and the example of docs/operating/c-api.md with the committed
-//! header, and runs them with the shared library, and with the static one under the C compiler's
-//! address sanitizer, which also finds leaks.
+//! Compiles the C programs in `tests/c` and the example of docs/operating/c-api.md with the
+//! committed header, and runs them with the shared library, and with the static one under the C
+//! compiler's address sanitizer, which also finds leaks.
 //!
-//! `make sanitize` also runs them with Rust code under address sanitizer (FRONDB_C_FLAGS are the flags
-//! for the C compiler) and under FRONDB_C_RUNNER, a command such as valgrind.
+//! `make sanitize` also runs them with Rust code under address sanitizer (FRONDB_C_FLAGS are the
+//! flags for the C compiler) and under FRONDB_C_RUNNER, a command such as valgrind.
 
 #![allow(clippy::expect_used, reason = "a test")]
 

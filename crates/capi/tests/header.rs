@@ -1,5 +1,5 @@
-//! `include/frondb.h` is what cbindgen generates from the source. `cargo xtask header` writes it (this
-//! test with REWRITE=1); the test fails if the committed header differs.
+//! `include/frondb.h` is what cbindgen generates from the source. `cargo xtask header` writes it
+//! (this test with REWRITE=1); the test fails if the committed header differs.
 
 #![allow(clippy::expect_used, reason = "a test")]
 

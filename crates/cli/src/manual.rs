@@ -1,6 +1,6 @@
 //! docs/operating/command-line.md: generated from the definitions of the command line and the table
-//! of exit codes, so that the page and the program cannot differ. `REWRITE=1 cargo test -p frondb-cli
-//! manual` writes it.
+//! of exit codes, so that the page and the program cannot differ. `REWRITE=1 cargo test -p
+//! frondb-cli manual` writes it.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -140,8 +140,8 @@ impl Batch {
         large + self.sections.iter().map(|section| section.bytes.len()).sum::<usize>()
     }
 
-    /// About how many bytes the batch takes in memtables: keys, operands, values that are not large,
-    /// and an overhead for each message. Limited by `Engine::batch_bytes_max`.
+    /// About how many bytes the batch takes in memtables: keys, operands, values that are not
+    /// large, and an overhead for each message. Limited by `Engine::batch_bytes_max`.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let overhead = self.len() * ENTRY_OVERHEAD_BYTES;

@@ -1,6 +1,6 @@
-//! Hooks. The commit hook tells an application that keeps a log of its own, such as the binary log
-//! of a server, of the commits in their order. The wait hook belongs to the lock manager; here it
-//! is kept from panicking.
+//! Hooks. The commit hook reports the commits in their order to an application that keeps a log
+//! of its own, such as the binary log of a server. The wait hook belongs to the lock manager; here
+//! it is kept from panicking.
 
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, RwLock};

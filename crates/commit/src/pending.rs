@@ -72,8 +72,8 @@ impl PendingState {
         self.prepared.insert(txn, prepared);
     }
 
-    /// Removes a prepared transaction, which was rolled back. `logged` is the position of its
-    /// prepare.
+    /// Records that a prepared transaction was rolled back. `logged` is the Lsn of its prepare
+    /// record.
     pub fn end_prepared(&mut self, txn: u64, logged: Lsn) {
         self.parts.retain(|key, _| key.0 != txn);
         self.prepared.remove(&txn);

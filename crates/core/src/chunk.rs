@@ -52,7 +52,7 @@ pub struct Chunk {
     pub prefixes: Array<u64>,
     /// End of each key in `keys`; a key begins where its predecessor ends.
     pub key_ends: Array<u32>,
-    /// The keys one after the other. May have slack bytes behind the last key.
+    /// The keys one after the other. May have slack bytes after the last key.
     pub keys: Array<u8>,
     /// Kind of each message.
     pub kinds: Array<MessageKind>,

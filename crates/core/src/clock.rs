@@ -117,7 +117,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until a test moves it.
+/// A clock that only moves when a test advances it.
 ///
 /// A sleeping thread waits until another thread has advanced the clock past its wake-up time, so a
 /// test sees exactly the waits that the code requests; [`ManualClock::sleepers`] counts the

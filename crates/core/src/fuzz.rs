@@ -3,7 +3,7 @@
 use crate::codec::{Reader, put_bytes, put_bytes_opt, put_varint};
 use crate::tuple;
 
-/// Decodes a tuple: accepted bytes encode to the same bytes, and the end of a prefix lies behind
+/// Decodes a tuple: accepted bytes encode to the same bytes, and the end of a prefix lies after
 /// it.
 pub fn tuple(bytes: &[u8]) {
     if let Ok(parts) = tuple::decode(bytes) {

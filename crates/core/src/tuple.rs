@@ -11,7 +11,7 @@
 //! byte shows the direction.
 //!
 //! ```text
-//! tag        part       bytes behind the tag
+//! tag        part       bytes after the tag
 //! 01         null
 //! 02  03     false true
 //! 10 .. 1f   negative   n = 0x20 - tag bytes: the magnitude, big-endian, inverted

@@ -1,4 +1,4 @@
-//! Checkpoints by time, on a clock that stands still until it is moved.
+//! Checkpoints by time, on a clock that only the test advances.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -290,7 +290,7 @@ fn a_rollback_in_the_manifest_counts_while_the_log_has_the_prepare() {
     }
 }
 
-/// A prepare that failed for want of space may have had more parts, and the edit that dropped them
+/// A prepare that failed on a full disk may have had more parts, and the edit that dropped them
 /// may be lost.
 #[test]
 fn what_an_earlier_try_had_pending_is_nothing() {

@@ -111,7 +111,7 @@ engine_stats! {
     running_jobs,
     /// Background jobs that failed.
     job_failures,
-    /// Nanoseconds that commits were delayed because background work was behind.
+    /// Nanoseconds that commits were delayed because background work was after.
     write_stall_nanos,
     /// Nanoseconds that background jobs waited for their limit of bytes a second.
     rate_limit_nanos,

@@ -1,5 +1,5 @@
-//! A full disk under many schedules (rule 25): one job fails for want of space while another finds
-//! space. Whichever result is noted last, once the disk has space a flush succeeds.
+//! A full disk under many schedules (rule 25): one job fails because the disk is full while another
+//! finds space. Whichever result is noted last, once the disk has space a flush succeeds.
 //!
 //! ```text
 //!   large   flush what does not fit     the disk is full: hold back

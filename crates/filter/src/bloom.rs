@@ -19,7 +19,7 @@ fn line_of(hash: u64, lines: u32) -> usize {
     ((hash >> 32).wrapping_mul(u64::from(lines)) >> 32) as usize
 }
 
-/// The filter of `hashes` behind `head` bytes; duplicates do no harm.
+/// The filter of `hashes` after `head` bytes; duplicates do no harm.
 pub(crate) fn build(hashes: &[u64], head: usize) -> Buf {
     let lines = (hashes.len() * BITS_PER_HASH).div_ceil(LINE_BYTES * 8).max(1) as u32;
     let mut buf = Buf::zeroed(head + HEADER_BYTES + lines as usize * LINE_BYTES);

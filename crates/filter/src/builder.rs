@@ -86,7 +86,7 @@ impl FilterBuilder {
         self.finish_behind(0)
     }
 
-    /// The filter's bytes behind `head` bytes that the caller fills in.
+    /// The filter's bytes after `head` bytes that the caller fills in.
     #[must_use]
     pub fn finish_behind(self, head: usize) -> Buf {
         let mut hashes = Array::with_capacity(self.len());

@@ -26,7 +26,7 @@
 //!            u64  seed
 //!            u32  segment length        a power of two; 0 if the partition holds nothing
 //!            u32  segments' length      of all segments a hash can begin in
-//!            u64  offset                of its fingerprints behind the table
+//!            u64  offset                of its fingerprints after the table
 //!          fingerprints of all partitions: segments' length + 2 x segment length bytes each
 //! ```
 

@@ -29,7 +29,7 @@ fn partition_of(hash: u64, bits: u8) -> usize {
 }
 
 /// The filter of `hashes`, which may be reordered and deduplicated, in partitions of at most about
-/// the given number of hashes, behind `head` bytes. `None` if no filter was found, which takes an
+/// the given number of hashes, after `head` bytes. `None` if no filter was found, which takes an
 /// improbable series of failures.
 pub(crate) fn build(hashes: &mut Array<u64>, partition_hashes: usize, head: usize) -> Option<Buf> {
     let partitions = hashes.len().div_ceil(partition_hashes).next_power_of_two();

@@ -25,10 +25,10 @@ use crate::table::{RANGE_BYTES, ROW_BYTES};
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 
-/// Bytes that a locker may have uncharged, and the least it charges at once.
+/// Bytes that a locker may have uncharged, and the least it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// One transaction may use this fraction of the memory for all locks.
+/// One transaction may use the memory for all locks divided by this.
 const SHARE: u64 = 4;
 
 impl HeldLocks {

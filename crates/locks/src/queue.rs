@@ -1,4 +1,4 @@
-//! Requests for locks, and the waiters that stand in the queue of a table.
+//! Requests for locks, and the waiters in the queue of a table.
 
 use smallvec::SmallVec;
 

@@ -129,7 +129,7 @@ fn a_scan_is_one_range_in_both_directions() {
     assert!(!granted(two.lock_row(&table, &key(77_777), Exclusive, NoWait)));
 }
 
-/// A scan meets another transaction's lock on the row and in the gap before it.
+/// A scan waits for another transaction's lock on the row and in the gap before it.
 #[test]
 fn a_scan_stops_at_what_another_has_written() {
     let (manager, table) = manager();

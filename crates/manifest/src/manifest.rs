@@ -221,7 +221,7 @@ impl Manifest {
         self.shared.state.lock().sizes.log_bytes
     }
 
-    /// Bytes of the snapshot in the current file.
+    /// Bytes of the snapshot of the state with which the current manifest file begins.
     #[must_use]
     pub fn snapshot_bytes(&self) -> u64 {
         self.shared.state.lock().sizes.snapshot_bytes

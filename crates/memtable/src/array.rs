@@ -84,7 +84,7 @@ impl ArrayBuilder {
         Self { array, obsolete: 0, older_obsolete: false, thinned: None }
     }
 
-    /// Appends slots that sort behind all present slots.
+    /// Appends slots that sort after all present slots.
     ///
     /// # Panics
     /// If there is no room for them.
@@ -256,7 +256,7 @@ impl SortedArray {
     }
 
     /// The slots whose bits may equal `bits`: slots before the range have smaller bits, slots
-    /// behind it larger ones.
+    /// after it larger ones.
     #[inline]
     fn near(&self, bits: u64) -> Range<usize> {
         let smaller = self.samples.partition_point(|&sample| sample < bits);
@@ -347,7 +347,7 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// A place before or behind all slots of a key.
+/// A place before or after all slots of a key.
 struct Edge<'a> {
     probe: Probe<'a>,
     through: bool,

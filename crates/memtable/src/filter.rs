@@ -1,6 +1,6 @@
 //! The Bloom filter of one sorted array: whether a key may be in it.
 //!
-//! A point read meets about twenty arrays and its key lies in one or none, so the filter saves
+//! A point read finds about twenty arrays and its key lies in one or none, so the filter saves
 //! nearly all binary searches. All bits of a key lie in one 64-bit word: a probe is one load. With
 //! 8 bits a key and 4 of them set, about 1 probe in 15 is a false positive.
 

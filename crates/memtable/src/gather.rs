@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::arena::{Chunks, Slot};
 
-/// The rest of each array, newest array first. A reader meets about a dozen arrays.
+/// The rest of each array, newest array first. A reader merges about a dozen arrays.
 pub(crate) type Rests<'a> = SmallVec<[&'a [Slot]; 24]>;
 
 /// Pieces up to this size are selected slot by slot.

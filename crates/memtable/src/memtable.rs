@@ -76,7 +76,7 @@ pub struct MemtableStats {
     pub data_bytes: u64,
     /// Bytes of memory.
     pub bytes: u64,
-    /// Sorted arrays that a reader meets.
+    /// Sorted arrays that a reader has to search or merge.
     pub arrays: u64,
 }
 

@@ -9,7 +9,7 @@
 //! ```text
 //!  nothing in common          first 64 bits of the key
 //!  keys begin with p    00    first 62 bits, of a key below p
-//!                       01    the 62 bits behind p
+//!                       01    the 62 bits after p
 //!                       10    first 62 bits, of a key above all that begin with p
 //! ```
 //!
@@ -18,7 +18,7 @@
 //! without reading the keys themselves.
 //!
 //! ```text
-//!  tag    0 | length     the bits hold the key: all 8 bytes, or 7 behind p
+//!  tag    0 | length     the bits hold the key: all 8 bytes, or 7 after p
 //!         1 | hash       of the bytes that the bits do not hold
 //! ```
 //!
@@ -37,7 +37,7 @@ pub(crate) const TAG_BITS: u32 = 23;
 const TAG_HASHED: u64 = 1 << (TAG_BITS - 1);
 /// Bytes of a key that the bits hold under the plain order.
 const BYTES_PLAIN: usize = 8;
-/// Bytes behind the shared prefix that the bits hold.
+/// Bytes after the shared prefix that the bits hold.
 const BYTES_SHARED: usize = 7;
 
 /// The shared prefix is cut to a multiple of this, so that it still fits keys that count up.

@@ -1,9 +1,9 @@
 //! The list of arrays and the policy of merging them: the writer's list, newest array first.
 //!
-//! Each array has a level, at first by its size. When [`FAN_IN`] arrays of one level stand
+//! Each array has a level, at first by its size. When [`FAN_IN`] arrays of one level lie
 //! together, they are merged into one array of the next level. So a slot is moved once per level,
-//! and a reader meets a few arrays of each level. Merges are amortised: instead of doing a merge at
-//! once, each inserted slot pays for [`STEPS_PER_SLOT`] slots of every merge under way, so no
+//! and a reader merges a few arrays of each level. Merges are amortised: instead of doing a merge
+//! at once, each inserted slot pays for [`STEPS_PER_SLOT`] slots of every merge under way, so no
 //! commit waits for a large merge. A merge of n slots is done when a fraction of n more slots have
 //! been inserted, long before its level is full again.
 //!
@@ -20,7 +20,7 @@
 //!                          a merge in steps: readers still see its inputs
 //! ```
 //!
-//! Invariants: SeqNos of an array are all larger than those of the arrays behind it; only
+//! Invariants: SeqNos of an array are all larger than those of the arrays after it; only
 //! neighbours are merged; an array is an input of at most one merge.
 
 use std::ops::Range;

@@ -164,7 +164,7 @@ fn a_long_tombstone_run_is_counted() {
     assert_eq!(table.deletes(), 70_000);
 }
 
-/// A reader meets a bounded number of arrays, whatever the sizes of the commits.
+/// A reader merges a bounded number of arrays, whatever the sizes of the commits.
 #[test]
 fn the_number_of_arrays_stays_bounded() {
     for batch in [1, 10, 300, 1000, 5000] {
@@ -178,7 +178,7 @@ fn the_number_of_arrays_stays_bounded() {
     }
 }
 
-/// Cursors pay for merges: the more cursors between commits, the fewer arrays the next ones meet.
+/// Cursors pay for merges: the more cursors between commits, the fewer arrays the next ones merge.
 #[test]
 fn frequent_readers_meet_few_arrays() {
     let most_arrays = |readers| {

@@ -211,7 +211,7 @@ fn a_memtable_that_is_read_much_matches_the_model() {
     }
 }
 
-/// A scan of rows that are overwritten many times meets each of them about once, in both directions
+/// A scan of rows that are overwritten many times reads each of them about once, in both directions
 /// and at an old snapshot.
 #[test]
 fn a_reader_skips_messages_that_it_cannot_see() {

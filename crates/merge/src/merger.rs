@@ -27,7 +27,7 @@ pub struct Merger<S: Source = Box<dyn Source>> {
     state: MergeState,
     /// SeqNo of the last entry returned.
     last_seq: SeqNo,
-    /// The source that failed to read on behind the last entry that was returned.
+    /// The source that failed to read on after the last entry that was returned.
     failed: Option<usize>,
     /// Number of entries until the next check whether one source is far ahead.
     pause: u32,
@@ -84,7 +84,7 @@ impl<S: Source> Merger<S> {
         }
     }
 
-    /// The first entry of the merge, or the first behind a skip.
+    /// The first entry of the merge, or the first after a skip.
     #[cold]
     fn begin(&mut self) -> Result<bool> {
         match self.state {
@@ -126,7 +126,7 @@ impl<S: Source> Merger<S> {
         Ok(())
     }
 
-    /// Length of the run of entries behind the current one that satisfy `is_wanted`, precede the
+    /// Length of the run of entries after the current one that satisfy `is_wanted`, precede the
     /// entries of all other sources, lie in this source's chunk, and have a key each. At most `max`
     /// entries of at most `bytes`; 0 in a backward merge.
     fn count_from_one_source(

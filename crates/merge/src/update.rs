@@ -116,7 +116,7 @@ pub(crate) fn resolve<'a>(
     };
     let value = apply_all(update, key, existing, operands).map_err(|message| {
         let name = format!("update function {} v{}", update.name(), update.version());
-        // The caller of a scan needs the whole key to continue behind it; the message shows its
+        // The caller of a scan needs the whole key to continue after it; the message shows its
         // beginning.
         let key = key[..key.len().min(KEY_SHOWN_BYTES)].escape_ascii();
         Error::new(ErrorKind::Invalid, format!("{name} failed for key \"{key}\": {message}"))

@@ -179,7 +179,7 @@ impl<S: Source> VisibleMerge<S> {
     }
 
     /// Skips the entries before `key`: forward those with keys below it, backward those with keys
-    /// from it on. `key` must lie behind the current entry's key (backward it may equal it). The
+    /// from it on. `key` must lie after the current entry's key (backward it may equal it). The
     /// next entry is the first of the rest that the snapshot sees.
     ///
     /// # Errors

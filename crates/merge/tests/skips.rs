@@ -1,4 +1,4 @@
-//! A merge that skips returns exactly the entries behind the key, wherever its sources are (in the
+//! A merge that skips returns exactly the entries after the key, wherever its sources are (in the
 //! chunk, beyond it, at their ends), at every snapshot, under range deletes and updates. So does a
 //! merge that returns many entries at once.
 

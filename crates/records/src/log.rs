@@ -16,7 +16,7 @@
 //! A relog record holds all messages that its tree has in memory, and replaces all earlier records
 //! of these messages (rule 10).
 //!
-//! The messages of a batch have SeqNos in the order in which they stand. The SeqNos of a
+//! The messages of a batch have SeqNos in the order in which they are encoded. The SeqNos of a
 //! transaction begin with those of its parts, in the order of the parts: local number `n` of a part
 //! becomes the `n`-th SeqNo of the part.
 //!

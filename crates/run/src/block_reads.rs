@@ -52,7 +52,7 @@ impl BlockReads {
         let most = budget.total() / MEMORY_DIVISOR;
         let mut state = self.state.lock();
         let is_room = |state: &ReadState| state.bytes == 0 || state.bytes + bytes <= most;
-        // Queue behind the threads that wait: otherwise a large block might never get its turn.
+        // Queue after the threads that wait: otherwise a large block might never get its turn.
         let has_waited = !is_room(&state) || state.waiting > 0 && state.bytes > 0;
         if has_waited {
             state.waiting += 1;

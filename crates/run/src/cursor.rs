@@ -131,7 +131,7 @@ impl RunCursor {
 
     /// Forward [`Source::skip`].
     fn skip_below(&mut self, key: &[u8]) -> Result<()> {
-        // The block behind the current one begins above the key.
+        // The block after the current one begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > key;
         let target = if is_here { self.next } else { self.index.find(key) };
         // The versions of a key that fills several blocks begin in the first of these blocks.

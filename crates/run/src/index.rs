@@ -174,7 +174,7 @@ impl BlockIndex {
     }
 
     /// The first block that can hold `key`; if none can, the block where the key would be. Entries
-    /// of larger keys begin in this block or behind it; no entry of a smaller key lies behind it.
+    /// of larger keys begin in this block or after it; no entry of a smaller key follows it.
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         let prefix = key_prefix(key);

@@ -401,7 +401,7 @@ impl std::fmt::Debug for Run {
 }
 
 /// Estimates how many of `entries` are below `key`. Assumes that their keys lie evenly between
-/// `begin` and `end`, and compares the eight bytes behind the common prefix of both ends.
+/// `begin` and `end`, and compares the eight bytes after the common prefix of both ends.
 fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
     if key <= begin || key >= end {
         return if key <= begin { 0 } else { entries };

@@ -8,9 +8,9 @@
 //!
 //! 1. *The index alone is damaged.* All blocks can be read, and have exactly the messages that the
 //!    manifest counts, of each kind and in bytes, from its first key to its last.
-//! 2. *Pages of the index are missing*: they are zeros, as a salvage reads them behind the end of a
+//! 2. *Pages of the index are missing*: they are zeros, as a salvage reads them after the end of a
 //!    file, or the device cannot read them. Then pages of the blocks may be missing, too, anywhere,
-//!    because extents lie in any order. The pass continues at the first frame behind missing pages,
+//!    because extents lie in any order. The pass continues at the first frame after missing pages,
 //!    and ends at other damage. The bytes between are a *gap*; the index lists it as blocks that
 //!    cannot be decoded:
 //!
@@ -19,12 +19,12 @@
 //!  separator     ""         "f"    "m"        "p"
 //! ```
 //!
-//! A gap may hold any key from the last one before it to the first one behind it, both included,
-//! because versions of one key may lie in two blocks. The blocks before and behind a gap count as
+//! A gap may hold any key from the last one before it to the first one after it, both included,
+//! because versions of one key may lie in two blocks. The blocks before and after a gap count as
 //! part of it: if one of them were in the wrong place, no neighbour would show it.
 //!
 //! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts
-//! do not belong to the run, and frames behind missing pages that lead neither to more missing
+//! do not belong to the run, and frames after missing pages that lead neither to more missing
 //! pages nor to the end of the blocks.
 
 use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
@@ -54,7 +54,7 @@ struct IndexRebuilder<'a> {
     last_key: Vec<u8>,
     /// Bytes of a gap at the end, which is not in the index yet.
     gap_bytes: u64,
-    /// Whether the gap includes the block behind it.
+    /// Whether the gap includes the block after it.
     is_gap_closed: bool,
     chunk: Chunk,
 }
@@ -139,7 +139,7 @@ impl Run {
         read.map_or(true, |page| page.bytes().iter().all(|byte| *byte == 0))
     }
 
-    /// Offset of the first frame behind the missing pages that begin with `page`.
+    /// Offset of the first frame after the missing pages that begin with `page`.
     fn frame_behind(&self, page: u64) -> Option<u64> {
         let end = self.meta().blocks_bytes;
         let mut pages = (page..end).step_by(PAGE_BYTES);

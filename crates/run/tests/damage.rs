@@ -152,7 +152,7 @@ fn verify_compares_the_counts_with_the_manifest() {
 }
 
 impl Damaged {
-    /// Writes zeros where the file has these pages of the run, as a salvage reads them behind the
+    /// Writes zeros where the file has these pages of the run, as a salvage reads them after the
     /// end of a file.
     fn lose_pages(&self, from: u64, to: u64) {
         let page = PAGE_BYTES as u64;
@@ -242,7 +242,7 @@ fn a_damaged_index_is_rebuilt_from_sound_blocks() {
     assert!((0..index.len()).all(|block| rebuilt.extent(block) == index.extent(block)));
 }
 
-/// When pages of the index are missing, the blocks before the first damaged one and those behind
+/// When pages of the index are missing, the blocks before the first damaged one and those after
 /// missing pages can be read.
 #[test]
 fn blocks_that_are_certain_can_be_read_without_the_index() {

@@ -5,7 +5,7 @@ use frondb::UpdateFn;
 pub use frondb_testkit::functions::Append;
 
 /// Hashes the operand into the value's eight bytes, so that the order matters. Operands cannot be
-/// combined and pile up until they meet a value.
+/// combined and accumulate until a value resolves them.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix;
 

@@ -1,7 +1,7 @@
 //! The expected content of a database: one sorted map for each tree, shared with the snapshots that
 //! see it.
 //!
-//! Maps are behind `Arc` and copied when they change while another holder exists, so a snapshot, a
+//! Maps are in an `Arc` and copied when they change while another holder exists, so a snapshot, a
 //! cursor or an allowed state costs nothing until then.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! One flipped bit anywhere in a database: the reader that meets it reports it with file and
+//! One flipped bit anywhere in a database: the reader that reads it reports it with file and
 //! offset; or the bit is unused; or it cuts off the log's tail, which is reported. There is never a
 //! wrong answer, never a panic, and never more lost than the damaged block.
 //!

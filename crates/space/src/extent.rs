@@ -28,7 +28,7 @@ impl Extent {
         self.page as u64 * PAGE_BYTES as u64
     }
 
-    /// The page behind the last one.
+    /// The page after the last one.
     #[inline]
     #[must_use]
     pub const fn end(self) -> u32 {

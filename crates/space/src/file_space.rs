@@ -4,7 +4,7 @@
 //! ```text
 //!   page      0          40     60        100      120        160 = pages (the file's length)
 //!             | in use   | free | in use  | free   | in use   |
-//!   unbacked               xx                xxxx                  a write may meet a full disk
+//!   unbacked               xx                xxxx                  a write may find the disk full
 //!   holes                                    xxxx                  takes no disk space
 //! ```
 //!
@@ -17,7 +17,7 @@ use std::ops::Range;
 use crate::free::FreeMap;
 use crate::ranges::RangeSet;
 
-/// The disk space behind pages that become free.
+/// The disk space of pages that become free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backing {
     /// The file system has reserved space.
@@ -99,7 +99,7 @@ impl FileSpace {
     /// Frees a range.
     ///
     /// # Panics
-    /// If a page of it is free already or lies behind the end of the file: the range was released
+    /// If a page of it is free already or lies after the end of the file: the range was released
     /// twice, or was never acquired.
     pub(crate) fn free_range(&mut self, range: Range<u32>, backing: Backing) {
         assert!(

@@ -7,7 +7,7 @@
 //!
 //! A punched hole frees disk space, but the file keeps its length, and a file with many holes
 //! burdens the file system. When a file consists mostly of holes, [`Space::tail_move_wanted`] names
-//! the page behind which the engine should move runs lower, so that the end can be truncated.
+//! the page above which the engine should move runs lower, so that the end can be truncated.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub enum Reclaim {
 }
 
 /// The extents that the engine must move so that a file can be truncated: every extent of `file`
-/// that ends behind page `limit`.
+/// that ends above page `limit`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TailMove {
     /// Number of the data file.

@@ -7,7 +7,7 @@ use crate::files::name_of;
 use crate::{Class, Extent};
 use frondb_core::{Error, Result};
 
-/// The free space of every data file, behind the lock of [`Space`](crate::Space).
+/// The free space of every data file, under the lock of [`Space`](crate::Space).
 #[derive(Default)]
 pub(crate) struct SpaceState {
     /// By number of the file.

@@ -2,7 +2,7 @@
 //!
 //! | module | what for |
 //! |---|---|
-//! | [`clock`] | a clock that stands still |
+//! | [`clock`] | a clock that never advances |
 //! | [`crash`] | run a history, lose power at every call, check what is found |
 //! | [`dir`](mod@dir) | a directory that is removed after the test |
 //! | [`functions`] | update functions |

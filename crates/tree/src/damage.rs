@@ -19,7 +19,7 @@ use crate::verify::{references_in_memory, runs_of};
 pub struct DamagedRange {
     /// The first key of the range.
     pub lo: Vec<u8>,
-    /// The first key behind the range; `None` for a range that ends with the tree.
+    /// The first key after the range; `None` for a range that ends with the tree.
     pub hi: Option<Vec<u8>>,
     /// Why the range is lost, with the place of the damage.
     pub error: Error,

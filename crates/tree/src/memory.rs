@@ -30,10 +30,10 @@ pub struct MemoryRules {
 }
 
 impl MemoryRules {
-    /// Smallest accepted total in bytes: the smallest in which the whole process stays.
+    /// Smallest accepted total, bytes: with less, a process that does nothing else would exceed it.
     pub const BYTES_MIN: u64 = 16 << 20;
-    /// The same without background threads, for tests: only the parts that charge memory stay in
-    /// it.
+    /// The same without background threads, for tests: only the parts that charge the memory
+    /// budget keep to it.
     pub const BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
 
     /// A total of `total` bytes by these rules.

@@ -104,7 +104,7 @@ pub struct TreeCore {
     flush_raw_bytes: AtomicU64,
     /// Average bytes on disk of a large value, as of the last install.
     mean_value_bytes: AtomicU64,
-    /// Whether the last flush appended more than nine tenths of its bytes behind all older data.
+    /// Whether the last flush appended more than nine tenths of its bytes after all older data.
     sequential: AtomicBool,
     /// Row and range locks of transactions.
     pub locks: Arc<LockTable>,

@@ -539,7 +539,8 @@ fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64 {
     if entries == 0 {
         return 0;
     }
-    // A delete removes itself and what it meets; an overwrite removes what it meets.
+    // A delete removes itself and the message that it hides; an overwrite removes the one that it
+    // hides.
     let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
     let base_deletes = if held { 0 } else { node.base.deletes };
     let garbage = run_deletes * 2 + base_deletes + overwritten + truncated;

@@ -16,8 +16,8 @@ pub struct Segment {
     pub leaf: Arc<Node>,
     /// Sources over runs, newest first, bounded to the range of the leaf and of the scan.
     pub sources: Vec<Box<dyn Source>>,
-    /// Range deletes of the nodes on the path and those `above` the trunk that the scan may meet.
-    /// They may reach beyond the range.
+    /// Range deletes of the nodes on the path and those `above` the trunk that may hide entries of
+    /// the scan. They may reach beyond the range.
     pub range_deletes: Vec<RangeDeletes>,
     /// First key of the range scanned.
     pub lo: Key,

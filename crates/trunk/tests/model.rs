@@ -24,7 +24,8 @@ use support::messages::sort;
 use support::model::{Model, State, apply, apply_range};
 use support::{Entry, InFlight, Lab, Tags};
 
-/// How often each case occurred over all histories: a test that never meets a case proves nothing.
+/// How often each case occurred over all histories: a test that never exercises a case proves
+/// nothing.
 type Counts = BTreeMap<&'static str, u64>;
 
 /// A frozen memtable, and what readers see once it is flushed.

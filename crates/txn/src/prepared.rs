@@ -10,13 +10,14 @@
 //! ```
 //!
 //! # Order of durability
-//! - A record 5 is durable before the parts are freed: otherwise recovery would find the prepare without
-//!   its parts.
-//! - The edit that ends a prepared transaction in the manifest names the position of its record, so that
-//!   recovery skips the record as long as it is in the log.
-//! - The SeqNos of a commit come with record 4, so sources of the commit need the log from the prepare on.
-//! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever the
-//!   durability of the commit: otherwise recovery would find the transaction without its tree.
+//! - A record 5 is durable before the parts are freed: otherwise recovery would find the prepare
+//!   without its parts.
+//! - The edit that ends a prepared transaction in the manifest names the position of its record, so
+//!   that recovery skips the record as long as it is in the log.
+//! - The SeqNos of a commit come with record 4, so sources of the commit need the log from the
+//!   prepare on.
+//! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever
+//!   the durability of the commit: otherwise recovery would find the transaction without its tree.
 //!
 //! # Locks
 //! LOCK order: the lock of a transaction's writes comes before the commit lock and is held

@@ -8,7 +8,8 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
-//!  overlay.rs     corrections that plain reads see in place of the snapshot's rows
+//!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
+//!                 rows that this transaction has overwritten (decision 0036)
 //!  end.rs         commit, prepare and rollback
 //! ```
 //!

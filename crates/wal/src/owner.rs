@@ -74,8 +74,8 @@ pub fn take(device: &SharedDevice, db_id: u128) -> Result<DeviceLock> {
     Ok(lock)
 }
 
-/// Takes only the lock of a log's directory, for a log that may be damaged; [`complete_claim`] follows once
-/// it is repaired.
+/// Takes only the lock of a log's directory, for a log that may be damaged; [`complete_claim`]
+/// follows once it is repaired.
 ///
 /// # Errors
 /// `Busy`; `Io`.

@@ -11,6 +11,7 @@
 //! | the last segment, below an Lsn known to be durable | Corruption (1) |
 //! | `LOG` or a segment says that `LOG.mark` exists, and no slot of it is valid | Corruption (2) |
 //! | a segment that `LOG.mark` names is missing | Corruption, naming the segment |
+//! | a record with a valid checksum and contents that make no sense | Corruption: it was not torn |
 //! | the last segment, elsewhere | a torn tail: durably cut off, and reported |
 //!
 //! 1. The Lsn is known from the manifest, from `LOG.mark`, or from a later valid record of the

@@ -24,7 +24,8 @@ fn options(compression: bool) -> WalOptions {
 struct Log {
     memory: MemoryDevice,
     records: Vec<Vec<u8>>,
-    /// The durable Lsn that a manifest might know.
+    /// The end of the log. A test passes it to recovery as the Lsn up to which the manifest says
+    /// that the log is durable, or passes 0.
     end: Lsn,
     /// The offset in the first segment's file at which its records end; bytes after it are not part
     /// of the log.

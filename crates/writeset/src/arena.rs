@@ -69,7 +69,7 @@ impl Arena {
         &self.pieces[piece as usize][offset..offset + len]
     }
 
-    /// The byte `further` bytes after `place`, if the piece has it.
+    /// The byte at `place + further`; `None` beyond the end of the piece.
     #[inline]
     pub(crate) fn byte(&self, place: u32, further: usize) -> Option<u8> {
         let (piece, offset) = (place >> PIECE_BITS, place as usize & (PIECE_BYTES - 1));

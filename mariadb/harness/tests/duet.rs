@@ -1,7 +1,7 @@
 //! 3,000 random steps of two transactions on FronDB and InnoDB: what each sees by any key of the
-//! rows that the other has committed behind its snapshot, before and after it writes there itself.
-//! `SEED=` and `STATEMENTS=` set other values; `MINUTES=` continues with the next seeds for that
-//! long.
+//! rows that the other has committed since its snapshot was taken, before and after it writes there
+//! itself. `SEED=` and `STATEMENTS=` set other values; `MINUTES=` continues with the next seeds for
+//! that long.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -83,7 +83,7 @@ class Dictionary {
   Error rename(const std::string &from, const std::string &to, bool *found);
   /** Removes the record, then retires the trees. */
   Error drop(const std::string &key, bool *found);
-  /** The keys of all tables that begin with a prefix: "db/" for a database. */
+  /** All table keys that begin with `prefix`, for example "db/" for the tables of a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
   /** Calls `visit` with the key and the record of each table, until it returns an error. Skips tables that are dropped
       meanwhile. The record of a newer FronDB has no indexes. */

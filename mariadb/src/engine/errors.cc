@@ -37,7 +37,7 @@ int with_sentence(const char *sentence) {
   return HA_ERR_FRONDB;
 }
 
-/** Writes a sentence to the server's log, but not the same one twice in a row from a thread: a scan that meets damage
+/** Writes a sentence to the server's log, but not the same one twice in a row from a thread: a scan that finds damage
     in each of its rows must not fill the log. */
 void log(const char *sentence) {
   thread_local char last[SENTENCE_MAX];

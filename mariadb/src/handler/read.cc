@@ -18,7 +18,7 @@ using namespace fron;
 // --- The table ---
 
 int ha_frondb::rnd_init(bool scan) {
-  position_.face(true);
+  position_.set_direction(true);
   position_.forget_prefix();
   has_shown_ = false;
   if (is_sequence()) return 0;
@@ -132,7 +132,7 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
       default: return HA_ERR_WRONG_COMMAND;
     }
     if (error) return error;
-    position_.face(forward);
+    position_.set_direction(forward);
     error = step(forward, record);
     if (error != HA_ERR_END_OF_FILE) return error;
     // HANDLER goes on from where the key would be.
@@ -171,7 +171,7 @@ int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
 int ha_frondb::index_first(uchar *record) {
   return guarded([&] {
     const std::string *end = std::exchange(range_.has_end, false) ? &range_.end : nullptr;
-    position_.face(true);
+    position_.set_direction(true);
     position_.forget_prefix();
     if (int error = open_cursor(tree_of(active_index), "", end)) return error;
     return step(true, record);
@@ -180,7 +180,7 @@ int ha_frondb::index_first(uchar *record) {
 
 int ha_frondb::index_last(uchar *record) {
   return guarded([&] {
-    position_.face(false);
+    position_.set_direction(false);
     position_.forget_prefix();
     if (int error = open_cursor(tree_of(active_index), "", nullptr)) return error;
     return step(false, record);

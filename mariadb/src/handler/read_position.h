@@ -39,7 +39,7 @@ class ReadPosition {
   /** The next step goes on from a key. */
   void go_on_from(const std::string &key);
   /** The direction of the next step. */
-  void face(bool forward) { forward_ = forward; }
+  void set_direction(bool forward) { forward_ = forward; }
   /** Frees the cursor. */
   void close();
   /** Frees the cursor and forgets the position, but not that HANDLER has read past an end. */

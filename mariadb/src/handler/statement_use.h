@@ -27,11 +27,11 @@ struct StatementUse {
   /** How rows are locked, and how long a lock is waited for. */
   frondb_lock row_lock = FRONDB_LOCK_NONE;
   frondb_wait row_wait = FRONDB_WAIT;
-  /** The server asks for fields of the index alone. */
+  /** The server reads only fields that the index contains (HA_EXTRA_KEYREAD). */
   bool key_read = false;
   /** The statement is HANDLER .. READ, which reads over many statements. */
   bool is_sql_handler = false;
-  /** The statement has asked for a CHECK: the rows that it scans afterwards it does not copy. */
+  /** The statement has called check(): its later scans belong to the check and do not copy the table. */
   bool is_checked = false;
   /** The statement has written to the table. */
   bool has_written = false;

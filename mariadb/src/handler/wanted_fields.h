@@ -26,10 +26,10 @@ class WantedFields {
   /** The next statement may want other fields. */
   void forget() { tree_ = ~0u; }
 
-  /** Decodes the wanted fields of a row. False if it is damaged. */
+  /** Decodes the wanted fields of a row. Returns false if the row is damaged. */
   bool decode_row(std::string_view row, uchar *record) const;
   /** Decodes the wanted fields that an entry of the index has: those of its key, of the primary key, and those that
-      it holds because they do not come back from keys. False if it is damaged. */
+      it holds because keys cannot be decoded into them. Returns false if the entry is damaged. */
   bool decode_entry(const Index &index, frondb_slice key, frondb_slice primary, std::string_view covered,
                     uchar *record) const;
 

@@ -60,8 +60,8 @@ class Connection {
   unsigned duplicate_key = ~0u;
   /** tree_contents() of the partitioned table that an ALTER TABLE has locked last. */
   std::string partitioned;
-  /** Plain reads may see an overlay (handler/overlay.h) on the snapshot. Stays true if all of the overlay was rolled
-      back, or was for an earlier statement. */
+  /** The transaction may have an overlay (handler/overlay.h), so plain reads must check it. The flag is reset only when
+      the transaction ends: it can be true although the overlay was rolled back or belonged to an earlier statement. */
   bool has_overlay = false;
   /** The server's number of a statement that copies a table with all its values unchanged; 0 for none. */
   int64_t copies_dates = 0;

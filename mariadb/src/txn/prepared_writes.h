@@ -23,7 +23,7 @@ int refuse_for_prepared();
 /** Returns 0, or the above error if a prepared transaction has written to this tree of rows. */
 int check_prepared(frondb_tree *rows);
 
-/** The same for a table by its key in the dictionary. A partition stands for all partitions of its table, which are
+/** The same for a table by its key in the dictionary. A partition represents all partitions of its table, which are
     dropped together. */
 int check_prepared(const std::string &key);
 

@@ -6,7 +6,7 @@
 /// A name, `::`, or one punctuation character.
 pub(super) type Token<'a> = &'a str;
 
-/// The tokens of a file, items behind `#[cfg(test)]` or `#[cfg(shuttle)]` left out.
+/// The tokens of a file, items under `#[cfg(test)]` or `#[cfg(shuttle)]` left out.
 pub(super) fn shipped_tokens(text: &str) -> Vec<Token<'_>> {
     without_tests(&tokens(text))
 }

@@ -130,7 +130,7 @@ impl File {
                 }
             }
         }
-        // Names may stand above the `use` that brings them in.
+        // A name may appear above the `use` that imports it.
         for (here, path) in bare {
             let path = file.absolute(&here, &path, known);
             file.paths.extend(path);

@@ -2,7 +2,7 @@
 //!
 //! The longest job starts first, so that no long job runs alone at the end while the other
 //! processors idle. Jobs that would disturb each other, in a folder or at a port, name the same
-//! resource and never run at once. A job that waits for a resource does not delay the jobs behind
+//! resource and never run at once. A job that waits for a resource does not delay the jobs after
 //! it.
 
 /// What the schedule knows of a job.

@@ -1,7 +1,7 @@
 //! One noun for each concept: names of functions and types use the glossary's noun, not a synonym.
 //!
-//! The synonyms come from the last column of the tables in docs/glossary.md, so the page that people
-//! read is the list that is enforced. The column before it, "also called", forbids nothing.
+//! The synonyms come from the last column of the tables in docs/glossary.md, so the page that
+//! people read is the list that is enforced. The column before it, "also called", forbids nothing.
 
 use crate::Result;
 use crate::workspace::{SourceFile, read, root};

@@ -9,8 +9,8 @@
 //!                      one edit makes the runs views of the trunk and ends `pending`
 //! ```
 //!
-//! A flush of attached runs writes no data and ends immediately, so the record of the commit pins the
-//! log no longer than a memtable does. Merges that the planner asks for make bases of the runs.
+//! A flush of attached runs writes no data and ends immediately, so the record of the commit pins
+//! the log no longer than a memtable does. Merges that the planner asks for make bases of the runs.
 //!
 //! SeqNos: local number `n` of a part becomes `base + n`. The parts of a commit follow each other
 //! in the order in which they are given, and the messages in its record come last.

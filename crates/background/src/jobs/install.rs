@@ -101,8 +101,8 @@ pub struct InstallEnd<'a> {
 /// dropped or `build` found nothing to change; the caller discards its runs then.
 ///
 /// # Errors
-/// Errors of `end`: the version and the manifest are unchanged. Errors of the manifest: the database
-/// is poisoned.
+/// Errors of `end`: the version and the manifest are unchanged. Errors of the manifest: the
+/// database is poisoned.
 pub fn install<'a>(
     context: &JobContext,
     tree: &TreeCore,

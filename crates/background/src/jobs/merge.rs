@@ -214,7 +214,7 @@ fn entries_below(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
 
 /// The compaction hints of a leaf after prefix truncation. What readers and flushes noted about it
 /// still holds, but whether it needs tombstone compaction depends on the deletes that are left.
-/// `held` tells whether a snapshot was live.
+/// `held` says whether a snapshot was live.
 fn hints_after_truncation(
     version: &Version,
     node: NodeId,

@@ -51,7 +51,8 @@ pub(super) struct QueueState {
     pub(super) hints: BTreeMap<TreeId, (Arc<TreeCore>, BTreeSet<NodeId>)>,
     /// Trees whose hints a worker is planning, once for each worker.
     pub(super) replanning: Vec<TreeId>,
-    /// Nodes whose plans failed because the disk was full; they are planned again at the next attempt.
+    /// Nodes whose plans failed because the disk was full; they are planned again at the next
+    /// attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
     /// Limit on merges under way, parked ones included; 0 means no limit.
     pub(super) merges_max: usize,

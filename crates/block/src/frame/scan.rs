@@ -3,7 +3,7 @@
 //!
 //! The reader keeps a window of the file, as large as the largest record so far and at least
 //! [`WINDOW_BYTES`]. When no further valid record follows, it searches the rest of the file for
-//! records behind the bad place, because only these can distinguish damage from a torn tail
+//! records after the bad place, because only these can distinguish damage from a torn tail
 //! ([`Stop::proves_damage`]).
 
 use frondb_core::Result;
@@ -85,13 +85,13 @@ pub enum Step {
 /// Where the records end, and why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stop {
-    /// File offset behind the last valid record.
+    /// File offset after the last valid record.
     pub offset: u64,
-    /// Position behind the last valid record.
+    /// Position after the last valid record.
     pub position: u64,
     /// What is there instead of a record.
     pub fault: Fault,
-    /// Valid records of the same generation behind the bad place.
+    /// Valid records of the same generation after the bad place.
     pub valid_after: u64,
     /// The highest position that one of them proves to have been durable.
     pub synced: Option<u64>,
@@ -107,8 +107,8 @@ impl Stop {
         self.fault == Fault::Content || self.synced.is_some_and(|synced| synced > self.position)
     }
 
-    /// Whether the log simply ends here. `used_before` says that the file had another life, whose
-    /// bytes may follow.
+    /// Whether the log simply ends here. `used_before` says that the file is reused: bytes of its
+    /// former contents may follow.
     #[must_use]
     pub fn is_clean(&self, used_before: bool) -> bool {
         self.fault == Fault::End
@@ -245,7 +245,7 @@ impl Window {
     }
 }
 
-/// Searches behind a bad place and combines the results into a verdict.
+/// Searches after a bad place and combines the results into a verdict.
 fn stop(read: &mut impl ReadAt, range: ScanRange, offset: u64, fault: Fault) -> Result<Stop> {
     let mut stop = Stop {
         offset,

@@ -85,7 +85,7 @@ impl<T: Copy> Array<T> {
         if self.is_full() {
             self.grow(1);
         }
-        // SAFETY: the block has room for one more behind the first `len`.
+        // SAFETY: the block has room for one more after the first `len`.
         unsafe { self.start().add(self.len).write(element) };
         self.len += 1;
     }
@@ -94,7 +94,7 @@ impl<T: Copy> Array<T> {
     #[inline]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         self.reserve(elements.len());
-        // SAFETY: the block has room for the elements behind the first `len`, and no slice of
+        // SAFETY: the block has room for the elements after the first `len`, and no slice of
         // another owner can lie in it.
         unsafe {
             let end = self.start().add(self.len);
@@ -113,7 +113,7 @@ impl<T: Copy> Array<T> {
         let count = range.end - range.start;
         self.reserve(count);
         // SAFETY: the range lies within the first `len` elements, and there is room for as many
-        // behind them.
+        // after them.
         unsafe {
             let from = self.start().add(range.start);
             self.start().add(self.len).copy_from_nonoverlapping(from, count);

@@ -1,6 +1,6 @@
 //! [`Buf`] and [`Bytes`]: owners of a block, unique and shared.
 //!
-//! Invariant: the bytes behind `start..start + len` are initialised and live as long as their
+//! Invariant: the bytes after `start..start + len` are initialised and live as long as their
 //! block. Only a `Buf` can write them; a `Bytes` only reads.
 
 use std::fmt;

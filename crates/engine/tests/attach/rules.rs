@@ -1,5 +1,5 @@
-//! Rules 18 and 19 step by step: readers, restarts and dropped trees meet a large commit whose runs
-//! are not part of the trunk yet.
+//! Rules 18 and 19 step by step: readers, restarts and dropped trees during a large commit whose
+//! runs are not part of the trunk yet.
 
 use frondb_background::Background;
 use frondb_commit::{Batch, Durability};

@@ -1,7 +1,7 @@
-//! Rules of docs/design/rules.md that a random history meets by chance only. Each test makes the
-//! one step that its rule is about: an edit that frees log, a snapshot of the manifest, an install,
-//! a choice of the scheduler. They are unit tests of the crate, because they call parts of an
-//! [`Engine`].
+//! Rules of docs/design/rules.md that a random history exercises only by chance. Each test makes
+//! the one step that its rule is about: an edit that frees log, a snapshot of the manifest, an
+//! install, a choice of the scheduler. They are unit tests of the crate, because they call parts of
+//! an [`Engine`].
 //!
 //! | file | rules |
 //! |---|---|

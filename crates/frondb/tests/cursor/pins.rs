@@ -23,7 +23,7 @@ fn open() -> Db {
         .background_threads(0)
         .reserve_bytes(0)
         .update_fn(functions::Append);
-    // The clock stands still, so no version expires by age.
+    // The clock does not advance, so no version expires by age.
     let device = Arc::new(MemoryDevice::new());
     support::open_still(device, options)
 }

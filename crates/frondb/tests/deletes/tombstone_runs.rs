@@ -63,7 +63,7 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
             db.write(&batch, Durability::NoSync).unwrap();
             batch.clear();
         }
-        // Seldom, since a reader that meets a long tombstone run asks for its compaction too.
+        // Seldom, since a reader that finds a long tombstone run requests its compaction too.
         if (id + 1) % LOOK_EVERY == 0 {
             worst = worst.max(stepped(&db, &rows, id + 1, ROWS - 1));
         }

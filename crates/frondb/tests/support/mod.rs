@@ -21,13 +21,13 @@ pub(crate) fn open(device: SharedDevice, options: Options) -> Result<Db> {
     open_at(device, options, Arc::new(ManualClock::stepping()))
 }
 
-/// Opens a database under a clock that stands still: nothing happens because time has passed.
+/// Opens a database under a clock that does not advance: nothing happens because time has passed.
 pub(crate) fn open_still(device: SharedDevice, options: Options) -> Db {
     open_at(device, options, Arc::new(ManualClock::new())).unwrap()
 }
 
 /// Opens a database with the least memory and the update function `append`, under a clock that
-/// stands still. The calls of the test do all work, because there are no background threads.
+/// does not advance. The calls of the test do all work, because there are no background threads.
 pub(crate) fn open_small(device: SharedDevice) -> Db {
     let options = Options::new().memory_bytes(4 << 20).background_threads(0).reserve_bytes(0);
     open_still(device, options.update_fn(Append))

@@ -17,10 +17,11 @@ use crate::read::Span;
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
 /// Windows up to this size leave their blocks in the cache.
 const CACHED_WINDOW_BYTES_MAX: usize = 128 * 1024;
-/// The windows of all readers together take at most about the memory divided by this.
+/// The read-ahead windows of all readers together take at most about the memory budget divided by
+/// this.
 const WINDOWS_DIVISOR: u64 = 16;
 /// With low memory, the blocks that all readers' cursors hold between two chunks take at most
-/// the memory divided by this.
+/// the memory budget divided by this.
 const HELD_DIVISOR: u64 = 8;
 
 /// Consecutive encoded blocks.

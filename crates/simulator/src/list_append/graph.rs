@@ -91,7 +91,7 @@ impl Graph {
         Self { edges: self.edges.iter().map(kept).collect(), transactions: self.transactions }
     }
 
-    /// A graph that has a cycle exactly if this one has a cycle in which no two rw edges are
+    /// A graph that has a cycle if and only if this one has a cycle in which no two rw edges are
     /// adjacent. It has each node twice, depending on whether the node was reached by rw, and no rw
     /// edge from a node that was.
     pub(crate) fn without_neighbouring_rw(&self) -> Self {

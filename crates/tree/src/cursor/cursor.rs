@@ -32,7 +32,7 @@ use crate::value::read_value;
 pub struct CursorOptions {
     /// First key that the cursor shows; `None` for no bound.
     pub lower: Option<Vec<u8>>,
-    /// First key behind those that the cursor shows; `None` for no bound.
+    /// First key after those that the cursor shows; `None` for no bound.
     pub upper: Option<Vec<u8>>,
     /// The snapshot to read at; `None` for a new one.
     pub snapshot: Option<Snapshot>,

@@ -27,7 +27,7 @@ impl Cursor {
         if self.step()? { Ok(true) } else { self.previous_leaf() }
     }
 
-    /// Goes to the first entry behind the walk.
+    /// Goes to the first entry after the walk.
     pub(super) fn next_leaf(&mut self) -> Result<bool> {
         self.valid = false;
         loop {

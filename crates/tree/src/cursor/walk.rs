@@ -31,7 +31,7 @@ pub(super) struct Scope {
     pub(super) snapshot: Snapshot,
     /// First key of the part; empty without a bound.
     pub(super) lower: Vec<u8>,
-    /// First key behind the part.
+    /// First key after the part.
     pub(super) upper: Option<Vec<u8>>,
     /// The uncommitted writes of the transaction that reads.
     pub(super) own: Option<OwnWrites>,

@@ -45,10 +45,10 @@ impl Counts {
     /// The number of entries, if the counts leave little room for it.
     pub(super) fn live(&self) -> Option<u64> {
         let puts = self.messages.saturating_sub(self.deletes);
-        // Fewest entries: every possible delete meets a put of a base, or is itself a message of a
-        // base.
+        // Fewest entries: every possible delete removes a put of a base, or is itself a message of
+        // a base.
         let least = self.base.saturating_sub(self.deletes_most);
-        // Most entries: no put is obsolete, and no delete meets one.
+        // Most entries: no put is obsolete, and no delete removes one.
         let most = self.messages.saturating_sub(self.deletes_least).max(least);
         // Then the estimate is off by half at most, and samples are not much better.
         let is_near = !self.has_range_deletes && most / 2 <= least;

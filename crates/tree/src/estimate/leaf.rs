@@ -18,7 +18,7 @@ pub(super) struct LeafMessages {
     pub(super) above: RangeDeletes,
     /// Range deletes of the nodes on the path to the leaf.
     pub(super) in_nodes: Vec<RangeDeletes>,
-    /// First key behind the leaf, or behind the range.
+    /// First key after the leaf, or after the range.
     pub(super) end: Option<Vec<u8>>,
 }
 

@@ -4,11 +4,11 @@
 //! Counts are cheap (`counts.rs`): the totals of nodes, the block indexes at the ends of the range
 //! and the ranks in memtables give the puts `P` and the deletes `D` of the range. Updates count as
 //! puts. Counts cannot tell how many puts a newer message of the same key makes obsolete, nor how
-//! many deletes meet a put: a delete of an absent key looks like any other. So the estimate is
+//! many deletes remove a put: a delete of an absent key looks like any other. So the estimate is
 //!
 //! ```text
 //!   entries = P * (1 - o) - D * h        o: share of puts that a newer put overwrites
-//!                                        h: share of deletes that meet a put
+//!                                        h: share of deletes that remove a put
 //! ```
 //!
 //! `o` and `h` come from samples at the ends of the range and in strata of its messages
@@ -25,7 +25,7 @@
 //!
 //! # Error
 //! The estimate is within a factor of two where keys are written alike across the range, or in one
-//! way up to some key and in another way behind it. There is no bound if a small part in the middle
+//! way up to some key and in another way after it. There is no bound if a small part in the middle
 //! is overwritten or deleted in quite another way than the rest.
 
 use frondb_core::{Result, SeqNo};

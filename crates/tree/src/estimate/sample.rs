@@ -19,7 +19,7 @@ pub(super) struct Sample {
     /// Puts that a newer put or a range delete of a node makes obsolete.
     overwritten: u64,
     deletes: u64,
-    /// Deletes that meet a put.
+    /// Deletes that remove a put.
     met: u64,
     /// Messages that a range delete above the trunk hides.
     hidden: u64,
@@ -134,7 +134,7 @@ impl Sample {
     /// How many entries so many puts and deletes make, in proportion.
     pub(super) fn live(&self, puts: u64, deletes: u64) -> u64 {
         let overwritten = share(puts, self.overwritten, self.puts);
-        // Without a delete in the sample, assume that each delete meets a put, as most do.
+        // Without a delete in the sample, assume that each delete removes a put, as most do.
         let met = if self.deletes == 0 { deletes } else { share(deletes, self.met, self.deletes) };
         puts.saturating_sub(overwritten).saturating_sub(met)
     }

@@ -37,7 +37,7 @@ impl TreeCore {
     }
 
     /// Notes the size of a flush for the planner: `raw_bytes` in all, of which `appended` went
-    /// behind all older data. Only the difference came to nodes that had data.
+    /// after all older data. Only the difference came to nodes that had data.
     pub fn note_flush(&self, raw_bytes: u64, appended: u64) {
         if appended < raw_bytes {
             // Appended data makes no slices.
@@ -49,7 +49,7 @@ impl TreeCore {
         self.sequential.store(appended * 10 > raw_bytes * 9, Ordering::Relaxed);
     }
 
-    /// Whether the last flush appended more than nine tenths of its bytes behind all older data.
+    /// Whether the last flush appended more than nine tenths of its bytes after all older data.
     #[must_use]
     pub fn is_sequential(&self) -> bool {
         self.sequential.load(Ordering::Relaxed)

@@ -67,7 +67,7 @@ impl LoadShared {
             }
             let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
             match error.kind() {
-                // Count the slice: in tests the clock may stand still during a wait.
+                // Count the slice: in tests the clock may not advance during a wait.
                 ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
                 // The other transactions proceed once these locks are released.
                 ErrorKind::Deadlock if !is_last => {}

@@ -225,9 +225,10 @@ impl<'a> Merging<'a> {
         self.shared.gathered.lock().note_duplicate(tree, key);
     }
 
-    /// Counts the duplicates of a merge and frees their large values.
-    fn account(&mut self, tree: TreeId, dropped: &[Box<[u8]>], twice: u64) -> Result<()> {
-        self.count_duplicates(twice)?;
+    /// Counts the duplicate keys of a merge, and frees the large values of the entries that it
+    /// dropped. Fails with `Exists` if the load allows no duplicates.
+    fn account(&mut self, tree: TreeId, dropped: &[Box<[u8]>], duplicates: u64) -> Result<()> {
+        self.count_duplicates(duplicates)?;
         let space = &self.shared.txns.reads.runs.space;
         match self.trees.iter_mut().find(|place| place.tree.id == tree) {
             Some(place) => free_values(space, &mut place.values, dropped),

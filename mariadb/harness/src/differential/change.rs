@@ -144,7 +144,7 @@ fn sets(random: &mut Prng, table: &Table, may: impl Fn(&Column) -> bool) -> Vec<
         .map(|column| {
             let name = &column.name;
             // The server counts a row as changed when NULL becomes NULL and InnoDB has the
-            // default's bytes behind it.
+            // default's bytes after it.
             let nullable = column.nullable && !column.has_default();
             match column.ty.family {
                 Family::Integer { .. } if nullable == column.nullable && random.chance(1, 2) => {

@@ -1,6 +1,6 @@
 //! Two connections with transactions of their own, statement by statement in one order, on FronDB
 //! and on InnoDB: what each reads by any key after it has written rows that the other has changed
-//! behind its snapshot.
+//! after its snapshot was taken.
 //!
 //! No statement waits: a statement that would have to wait fails. The engines differ in which locks
 //! conflict, so a statement that either engine refuses for a lock is undone on the other one, as if

@@ -86,7 +86,7 @@ pub(super) struct Table {
     pub(super) temporary: bool,
     pub(super) partitioned: bool,
     /// Whether an ALTER TABLE may have given its unique keys another order in the server than in
-    /// InnoDB, which puts a new key behind the others until it copies the table.
+    /// InnoDB, which puts a new key after the others until it copies the table.
     pub(super) reordered: bool,
     pub(super) columns: Vec<Column>,
     pub(super) keys: Vec<Key>,
