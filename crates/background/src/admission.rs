@@ -1,8 +1,8 @@
 //! Admission of commits: write stalls, and refusal on a full disk.
 //!
 //! Three limits delay a commit: the pace of background work ([`crate::pacing`]), memtables of twice
-//! the write buffer, and a log of twice the write buffer. A full disk is a fourth: a commit that
-//! frees no space fails, and one that does waits for its own flushes.
+//! the write buffer, and a log of twice the write buffer. A full disk is a fourth limit: a commit
+//! that frees no space fails, and a commit that frees space waits for flushes of deletes.
 //!
 //! A database without background threads does the work here instead of waiting for it.
 
@@ -58,11 +58,11 @@ impl Background {
         }
     }
 
-    /// Admits a commit at the pace that background work can follow. `is_cancelled` is asked while
-    /// the commit waits.
+    /// Admits a commit at the pace that background work can follow. Calls `is_cancelled` from time
+    /// to time while the commit waits.
     ///
     /// # Errors
-    /// `NoSpace` if the disk is full and the commit frees no space, or gets no room for its
+    /// `NoSpace` if the disk is full and the commit frees no space, or memory has no room for its
     /// deletes. `Cancelled` soon after `is_cancelled` returns `true`. `Poisoned`, `Closed`.
     pub fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         if self.health().full().is_some() {
@@ -103,10 +103,10 @@ impl Background {
         self.is_below(self.jobs.shares.now().write_buffer_bytes() * 2)
     }
 
-    /// The same for deletes on a full disk, below three times the write buffer. Rows that found no
-    /// space may have filled the memtables to their limit, and only deletes can free space. The
-    /// extra room lets the deletes in a memtable outnumber its rows, and such a memtable is flushed
-    /// even on a full disk.
+    /// Whether the memtables and the log are below three times the write buffer, the limit for
+    /// deletes on a full disk. Rows that could not be flushed may have filled the memtables to
+    /// their usual limit, and only deletes can free space. The extra room lets the deletes in a
+    /// memtable outnumber its rows, and such a memtable is flushed even on a full disk.
     fn has_room_to_delete(&self) -> bool {
         self.is_below(self.jobs.shares.now().write_buffer_bytes() * 3)
     }
@@ -116,8 +116,8 @@ impl Background {
         self.account.unflushed_bytes() < limit && self.jobs.log.replay_bytes() < limit
     }
 
-    /// Admits deletes on a full disk while memory has room for them; then they wait for their own
-    /// flushes, for which the reserve has space. Other commits fail.
+    /// On a full disk, admits deletes while memory has room for them. Without room, deletes wait
+    /// for flushes of deletes, for which the reserve has space. Other commits fail.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let mut tries = 0;
         while let Some(full) = self.health().full() {

@@ -22,9 +22,9 @@ pub struct Background {
     pub queue: Arc<Queue>,
     /// The commit lock; memtables are frozen and logged again under it.
     pub(crate) committer: Arc<Committer>,
-    /// The memory of all memtables.
+    /// Accounts for the memory of all memtables.
     pub(crate) account: Arc<MemtableAccount>,
-    /// What needs old records of the log, beside the memtables.
+    /// What needs old records of the log, besides the memtables.
     pub(crate) pins: Arc<dyn LogPins>,
     pub(crate) pacing: Pacing,
     pub(crate) period: Period,
@@ -34,7 +34,8 @@ pub struct Background {
     pub(crate) last_commit: AtomicU64,
     /// Whether idle maintenance was done since the last write.
     pub(crate) idle_work_done: AtomicBool,
-    /// Whether a worker will sync the log when the sync mode says so. If not, a commit wakes one.
+    /// Whether a worker will sync the log when the sync mode requires it. If not, a commit wakes
+    /// one.
     pub(crate) ticking: AtomicBool,
 }
 
@@ -119,11 +120,11 @@ impl Background {
         self.queue.wake();
     }
 
-    /// Sets the checkpoint period: for about how long a log record may be the only place of its
-    /// messages. Zero means no checkpoints by time.
+    /// Sets the checkpoint period: about how long recovery may need a log record. Zero means no
+    /// checkpoints by time.
     pub fn set_period(&self, length: std::time::Duration) {
         self.period.set_length(length);
-        // Commits made while there was no period count from now on.
+        // Commits made while there was no period count as made now.
         self.mark_recovered();
         self.queue.wake();
     }

@@ -1,8 +1,8 @@
-//! Trimming the log: how far back it is needed, and moving what needs its beginning.
+//! Trims the log: finds the oldest record that is needed, and ends the need for old records.
 //!
 //! The log is needed from the first record whose messages are in a memtable only, or that a
 //! prepared transaction needs. A small memtable that needs an old record is logged again (rule 10).
-//! So the log stays within twice the write buffer, and thousands of idle trees cost no flush.
+//! So the log stays within twice the write buffer without flushing thousands of idle trees.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result};
@@ -51,7 +51,7 @@ impl Background {
         self.trim_log()
     }
 
-    /// Makes durable how far back the log is needed, and recycles the segments before.
+    /// Makes durable how far back the log is needed, and recycles the older segments.
     ///
     /// # Errors
     /// Errors of the manifest and of the log.
@@ -64,21 +64,21 @@ impl Background {
             return Ok(());
         }
         let ticket = self.jobs.edits.begin().append(&[Edit::Log { start, durable }])?;
-        // If the manifest lost this edit, recovery would look for log that is gone.
+        // If the manifest lost this edit, recovery would look for segments that were recycled.
         self.jobs.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
         log.wal.recycle(start)
     }
 
-    /// Whether the log is longer than one and a half times the write buffer, so that what needs its
-    /// beginning must move. That is early enough to finish before the log reaches twice the write
-    /// buffer (rule 10), at which commits wait.
+    /// Whether the log is longer than one and a half times the write buffer, so that it must be
+    /// shortened. That is early enough to finish before the log reaches twice the write buffer
+    /// (rule 10), at which commits wait.
     #[must_use]
     pub fn log_is_long(&self) -> bool {
         self.jobs.log.replay_bytes() > self.jobs.shares.now().write_buffer_bytes() * 3 / 2
     }
 
-    /// Moves what needs the log except for its last part, which has the size of the write buffer.
+    /// Ends the need for log records, except for the newest ones, which fill one write buffer.
     ///
     /// # Errors
     /// As [`LogPins::unpin`](crate::LogPins::unpin), and errors of the log.
@@ -88,8 +88,9 @@ impl Background {
         self.move_log(Lsn(limit), RELOG_BYTES_MAX)
     }
 
-    /// Moves what needs the log below `limit`: logs memtables of less than `relog_below` bytes
-    /// again, and freezes and flushes the others.
+    /// Ends the need for the log below `limit`: writes prepared transactions to disk, logs
+    /// memtables of less than `relog_below` bytes again, and freezes and flushes the other
+    /// memtables.
     pub(crate) fn move_log(&self, limit: Lsn, relog_below: u64) -> Result<()> {
         let relogs = self.committer.relogs();
         self.pins.unpin(limit)?;
@@ -111,8 +112,8 @@ impl Background {
     }
 
     /// Logs small memtables that need the log below `limit` again. Freezes the first large one and
-    /// returns its tree, for flushing. `None` if no memtable is left to move, or flushes that are
-    /// under way suffice.
+    /// returns its tree, for flushing. `None` if no active memtable needs that part of the log any
+    /// more.
     fn unpin_log(&self, limit: Lsn, relog_below: u64) -> Result<Option<Arc<TreeCore>>> {
         for tree in self.jobs.trees.all() {
             let version = tree.version();
@@ -149,9 +150,9 @@ impl Background {
         }
     }
 
-    /// Makes a checkpoint by time: moves what needs records older than the period, or trims the log
-    /// if nothing needs them any more. The flushes that this begins request maintenance again when
-    /// they end.
+    /// Begins or continues a checkpoint by time: ends the need for the log below the position that
+    /// the checkpoint chose, and trims the log once nothing needs that part. Flushes that this call
+    /// begins request maintenance again when they end.
     pub(crate) fn checkpoint_if_due(&self) -> Result<()> {
         let log_end = || self.jobs.log.wal.end_lsn();
         let Some(end) = self.period.begin(self.jobs.now(), log_end) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! [`JobContext`]: the handles that flushes, merges and the other jobs get beside their tree.
+//! [`JobContext`]: the handles that flushes, merges and the other jobs get besides their tree.
 
 use frondb_commit::{Edits, Ids, Log};
 use frondb_core::clock::Nanos;
@@ -11,7 +11,7 @@ use crate::counters::{JobCounters, JobFigures};
 use crate::jobs::install::EDIT_BYTES;
 use crate::throttle::Throttle;
 
-/// The handles that jobs get beside their tree. One for each open database; any thread may use it.
+/// The handles that jobs get besides their tree. One for each open database; any thread may use it.
 pub struct JobContext {
     /// The handles that reads get: space, cache, snapshots, clock, health.
     pub reads: Arc<ReadContext>,
@@ -62,7 +62,7 @@ impl JobContext {
         }
     }
 
-    /// The limits that the planner needs beside the tree.
+    /// The limits that the planner needs besides the tree.
     #[must_use]
     pub fn plan_limits(&self) -> PlanLimits {
         PlanLimits {

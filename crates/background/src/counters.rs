@@ -45,7 +45,7 @@ job_counters! {
     merges,
     /// Bases rewritten.
     rewrites,
-    /// Bases rewritten because scans had paid for it.
+    /// Bases rewritten because many scans had read the runs above them.
     scan_rewrites,
     /// Inner nodes flushed.
     node_flushes,

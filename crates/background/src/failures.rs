@@ -60,8 +60,8 @@ impl Background {
         if error.kind() == ErrorKind::NoSpace {
             self.queue.add_failed(tree, node);
             if self.health().full().is_none() {
-                // Another job found space before this node was noted, so its attempt missed this
-                // one.
+                // Another job found space before this node was noted, so it did not plan this node
+                // again.
                 self.plan_failed();
             }
         }

@@ -18,13 +18,14 @@ const RANGE_DELETES_MAX: u64 = 1000;
 const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 impl Background {
-    /// Freezes memtables by rule 4. Of the `touched` trees: a memtable that is large for a
+    /// Freezes memtables by rule 4. Freezes the memtable of a `touched` tree if it is large for a
     /// sequential tree, has a tombstone run (rule 15), many range deletes, or many bytes of large
-    /// values. Of all trees: the largest memtables while the active ones fill the write buffer.
+    /// values. Then freezes the largest memtables of all trees while the active ones fill the write
+    /// buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.jobs.shares.now().write_buffer_bytes();
-        // At most what a flush drains in half a second, so that a slow codec does not make commits
-        // wait longer.
+        // A memtable of a sequential tree is large at this size. It is at most what a flush drains
+        // in half a second, so that a slow codec does not make commits wait longer.
         let part = self.pacing.half_second_bytes().unwrap_or(u64::MAX);
         let part = part.clamp((1 << 20).min(buffer / 8), buffer / 8);
         for tree in touched {
@@ -68,7 +69,8 @@ impl Background {
     }
 
     /// Freezes the largest memtable that mostly deletes, so that it is flushed although it is
-    /// small. One at a time: many flushes of a few deletes each would fill the disk with metadata.
+    /// small. Freezes only one at a time: many flushes of a few deletes each would fill the disk
+    /// with metadata.
     pub fn freeze_deletes(&self) {
         let trees = self.jobs.trees.all();
         if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {

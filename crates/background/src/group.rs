@@ -24,8 +24,8 @@ use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::jobs::written::{Written, make_durable};
 use crate::priority::FLUSH;
 
-/// Trees after which a group checks for work of a smaller priority number; their small runs are
-/// about the output of one step (rule 3).
+/// Number of trees after which a group checks for work of a smaller priority number. The small runs
+/// of so many trees are about the output of one step (rule 3).
 const CHECK_TREES: usize = 64;
 
 impl Background {
@@ -126,7 +126,8 @@ impl Background {
                 abandon(&tree);
             }
             if edit_bytes > EDIT_BYTES / 2 {
-                // The manifest has room for this many bytes of edits.
+                // The space reserved in the manifest has no room for more edits than one further
+                // install.
                 self.settle_group(&mut installed);
                 edit_bytes = 0;
             }

@@ -1,4 +1,4 @@
-//! Idle maintenance: what is done when no commit came for the idle timeout.
+//! Idle maintenance: the work done after no commit has come for the idle timeout.
 //!
 //! Plans of the idle priority may run then. When nothing is left to do, the worker returns free
 //! space of the files, spare segments of the log, and freed memory of the process.
@@ -16,7 +16,7 @@ use crate::background::Background;
 use crate::jobs::relocate::move_one;
 use crate::planning::plan_all;
 
-/// The idle timeout: the database is idle when it had no commit for this long.
+/// The idle timeout: the database is idle when it has had no commit for this long.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_millis(1000);
 
 /// Bytes on disk below which idle maintenance does not flush the deletes of a tree. Otherwise tens
@@ -32,8 +32,8 @@ impl Background {
         }
         for tree in self.jobs.trees.all() {
             if hides_much(&tree) {
-                // A flush lets merges free the hidden data, although no further write would cause
-                // one.
+                // Merges can free the hidden data only after a flush, and no further write would
+                // cause one.
                 self.freeze(&tree);
             }
             // Find plans that became possible when a snapshot ended.
@@ -91,8 +91,8 @@ impl Background {
     }
 }
 
-/// Whether the active memtable hides at least a sixteenth of the entries on disk, or as many large
-/// values that a flush is worth it.
+/// Whether the active memtable is worth a flush in an idle database: it hides at least a sixteenth
+/// of the entries on disk, or may hide many bytes of large values, and the tree is not small.
 fn hides_much(tree: &TreeCore) -> bool {
     let version = tree.version();
     let memtable = &version.active.memtable;

@@ -1,5 +1,5 @@
-//! Writing a snapshot of the manifest. It says all that the edits said, and is written from
-//! immutable versions while new edits are made.
+//! Writing a snapshot of the manifest. A snapshot contains everything that the edits recorded. It
+//! is written from immutable versions, while new edits are made.
 
 use frondb_commit::PendingState;
 use frondb_core::sync::Arc;
@@ -61,7 +61,7 @@ struct SnapshotState {
     ids: Edit,
 }
 
-/// What a snapshot says of one tree.
+/// The state of one tree in a snapshot.
 struct TreeState {
     tree: Arc<TreeCore>,
     name: String,

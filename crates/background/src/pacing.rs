@@ -92,7 +92,8 @@ impl Debt {
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.
     flush_rate: AtomicU64,
-    /// The same for the flush under way; 0 if there is none or it has just begun.
+    /// Bytes of its memtable that the flush under way drains per second; 0 if there is no flush or
+    /// it has just begun.
     draining_rate: AtomicU64,
     /// Bytes of memtables drained per second, pauses included, smoothed; 0 if unknown.
     rate: AtomicU64,
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(pacing.half_second_bytes(), Some(5 << 20));
         pacing.drained(100 << 20, start, second);
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
-        // A flush that is a little slower is ignored; one of another kind is not.
+        // A slightly slower flush changes nothing; a far slower one replaces the rate.
         pacing.draining(2 << 20, start, tenth);
         assert_eq!(pacing.half_second_bytes(), Some(50 << 20));
         pacing.draining(1 << 20, start, tenth);
@@ -264,7 +265,7 @@ mod tests {
             merge_bytes: 0,
             merge_allowance: 1,
         };
-        // 1 KiB at 100 MiB/s and half the debt: about 10 us each.
+        // 1 KiB at 100 MiB/s and a debt of one half: each wait is about 10 us.
         let waits: Vec<_> = (0..25).filter_map(|_| pacing.wait(1024, debt)).collect();
         assert_eq!(waits.len(), 1, "{waits:?}");
         assert!(waits[0] >= WAIT_MIN);

@@ -1,6 +1,6 @@
-//! [`Period`]: when checkpoints by time are due. No log record stays the only place of its messages
-//! for much longer than the period. So after a crash there is little to replay even if the database
-//! writes little.
+//! [`Period`]: when checkpoints by time are due. Recovery does not need any log record for much
+//! longer than the period. So there is little to replay after a crash, even if the database writes
+//! little.
 //!
 //! ```text
 //!   commit --> notes the time, if it is the first since the last checkpoint began
@@ -64,7 +64,7 @@ impl Period {
     /// Notes a commit, which is in the log and in its memtables.
     #[inline]
     pub(crate) fn committed(&self, now: Nanos) {
-        // Most commits find the time of an earlier one.
+        // Usually an earlier commit has set the time, and a load is cheaper than `fetch_min`.
         if self.first.load(Ordering::Acquire) == NONE {
             self.first.fetch_min(now.0, Ordering::AcqRel);
         }

@@ -10,7 +10,8 @@ use frondb_trunk::plan::{Summary, plan_node};
 use crate::context::JobContext;
 use crate::queue::Queue;
 
-/// Plans `nodes` of a tree again, and their parents. Removes the plans of nodes that are gone.
+/// Plans `nodes` of a tree again, and their parents. Removes the plans of nodes that no longer
+/// exist.
 pub fn replan(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>, nodes: &[NodeId]) {
     if tree.is_dropped() {
         return;

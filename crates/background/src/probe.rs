@@ -17,9 +17,9 @@ impl Background {
         }
     }
 
-    /// Probes a tombstone run of a tree, and keeps the range that is empty. The work is one cursor
-    /// step per delete. If no reader has read the deleted rows lately, the walk reads their blocks,
-    /// in sequence; so it is the work of a worker and not of the commit that made it due.
+    /// Probes a tombstone run of a tree, and records the empty range around it. The work is one
+    /// cursor step per delete. If no reader has read the deleted rows lately, the walk reads their
+    /// blocks, in sequence. Therefore a worker does this work and not the commit that made it due.
     pub(crate) fn probe_tombstone_run(&self, tree: &Arc<TreeCore>, run: KeyRange) {
         let (first, last) = run;
         // If no row lies between this range and the known-empty range before or after it, the two
@@ -34,7 +34,8 @@ impl Background {
         if !ends_inside {
             return;
         }
-        // Rows were deleted at both ends, or from one end to the other with a row left in between.
+        // A visible row lies inside the run, so the forward walk covered only the beginning of the
+        // run: also walk backward from the end of the run.
         let upto = tree.empty_ranges.begin_after(&last).unwrap_or_else(|| after(&last));
         self.probe(tree, Direction::Backward, &[], Some(&upto), |cursor| {
             let (lo, hi) = walk_backward(cursor, &upto, &last)?;
@@ -42,7 +43,8 @@ impl Background {
         });
     }
 
-    /// One probe of `[lo, hi)`. `walk` finds the empty range at the end where `direction` begins.
+    /// Probes `[lo, hi)`. `walk` finds the empty range at the end of `[lo, hi)` where `direction`
+    /// begins.
     fn probe(
         &self,
         tree: &Arc<TreeCore>,
@@ -82,8 +84,8 @@ fn walk_forward(
     Some((lo.to_vec(), found.then(|| cursor.key().to_vec())))
 }
 
-/// The same downwards from `upto`, or from just above `last`. Without a lower bound the range
-/// reaches to the beginning of the tree.
+/// As [`walk_forward`], but downwards from `upto`, or from just above `last`. Without a lower bound
+/// the range reaches to the beginning of the tree.
 fn walk_backward(
     cursor: &mut Cursor,
     upto: &[u8],

@@ -38,7 +38,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Limits how many merges may be under way at once, parked ones included.
+    /// Limits how many merges may be under way at the same time, parked ones included.
     pub fn set_merges_max(&self, most: usize) {
         self.state.lock().merges_max = most;
         self.changed.notify_all();
@@ -117,8 +117,8 @@ impl Queue {
         state.next()
     }
 
-    /// Waits for the next task, at most for the time that `idle_timeout` returns; `None` is without
-    /// limit. It is called again after every change, with the queue locked. A caller of
+    /// Waits for the next task, at most for the time that `idle_timeout` returns; `None` means no
+    /// limit. `idle_timeout` is called again after every change, with the queue locked. A caller of
     /// [`wake`](Self::wake) must change what `idle_timeout` reads before the call.
     pub fn next(&self, idle_timeout: &mut dyn FnMut() -> Option<Duration>) -> Next {
         let mut state = self.state.lock();
@@ -152,8 +152,8 @@ impl Queue {
         changed
     }
 
-    /// Lets jobs that free large values run although the database is not idle, until the result is
-    /// dropped. A thread calls it that waits for them.
+    /// Lets jobs that free large values run although the database is not idle, until the returned
+    /// guard is dropped. A thread that waits for such jobs calls this function.
     pub fn let_value_jobs_run(&self) -> ValueJobs<'_> {
         self.state.lock().value_waits += 1;
         self.changed.notify_all();

@@ -1,7 +1,7 @@
 //! [`RecoveryFlusher`]: keeps the memtables within the write buffer during recovery. The recovering
 //! thread flushes, and does the merges that are overdue because of that.
 //!
-//! A long log makes many flushes. Without merges a tree would get dozens of runs in one node, and
+//! A long log causes many flushes. Without merges a tree would get dozens of runs in one node, and
 //! reading it would take more memory than the log did. A merge that fails (a damaged block, a full
 //! disk) is left to the workers, which handle it; recovery continues.
 
@@ -29,9 +29,9 @@ pub struct RecoveryFlusher<'a> {
     full: bool,
     /// Whether a merge has failed, so that nothing more is merged.
     unmerged: bool,
-    /// Trees with a record ahead that logs their whole memtable again, and the position of the
-    /// record. Until then the memtable may lack its oldest messages, and a flush would claim to be
-    /// complete (rule 10).
+    /// Trees for which the log still to be read has a record that logs their whole memtable again,
+    /// and the position of that record. Until recovery reaches the record, the memtable may lack
+    /// its oldest messages, and a flush would claim to be complete (rule 10).
     relogs: BTreeMap<TreeId, Lsn>,
 }
 
@@ -177,7 +177,7 @@ fn settle(context: &JobContext, installed: Installed) -> Result<()> {
     installed.settle(context).map(drop).inspect_err(|error| context.reads.health.poison(error))
 }
 
-/// Does the overdue plans of a tree, smallest priority number first.
+/// Carries out the overdue plans of a tree, smallest priority number first.
 fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
     let mut last = None;
     while let Some(planned) = due(context, tree) {

@@ -2,9 +2,10 @@
 //! wrote, into debt if need be, and wait between their steps until the debt is paid. They hold no
 //! lock while they wait.
 //!
-//! Invariant: within any period, jobs write at most the limit times its length, plus the contents
-//! of one bucket, plus what the steps under way write. A waiting job checks the limit again after a
-//! moment, so it notices soon that the limit was lifted or the database is closing.
+//! Invariant: within any period, jobs write at most the limit times the length of the period, plus
+//! the contents of one bucket, plus what the steps under way write. A waiting job checks the limit
+//! again every few milliseconds, so it soon notices that the limit was lifted or the database is
+//! closing.
 
 use std::time::Duration;
 
@@ -128,7 +129,7 @@ mod tests {
     use frondb_core::clock::ManualClock;
     use frondb_core::prng::Prng;
 
-    /// Jobs that write as much as they may: the limit holds over every period, and is used up.
+    /// Jobs that write as much as they may: the limit holds over every period and is fully used.
     #[test]
     fn what_is_written_follows_the_limit() {
         let seed = 5;

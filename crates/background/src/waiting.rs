@@ -22,8 +22,8 @@ impl Background {
                 self.run_pending();
                 self.health().check_unpoisoned()?;
             }
-            // Check a tree only until it was once seen without frozen memtables. With ten thousand
-            // trees, checking all of them after each change would be most of the work.
+            // Do not check a tree again after it was seen without frozen memtables. With ten
+            // thousand trees, checking all of them after each change would be most of the work.
             if all_flushed(&mut left) {
                 return Ok(());
             }
@@ -50,10 +50,10 @@ impl Background {
         self.queue.due().is_settled()
     }
 
-    /// Waits until [`is_settled`](Self::is_settled), and until the space of deleted large values is
-    /// freed where it is worth rewriting the leaves that refer to them. `begin_call` is called
-    /// before each step of the wait and fails once the database is closed; its result is dropped
-    /// after the step.
+    /// Waits until [`is_settled`](Self::is_settled) returns `true` and until the space of deleted
+    /// large values is freed, where it is worth rewriting the leaves that refer to them.
+    /// `begin_call` is called before each step of the wait and fails once the database is closed;
+    /// its result is dropped after the step.
     ///
     /// # Errors
     /// `NoSpace` while the disk stays full; errors of `begin_call`.

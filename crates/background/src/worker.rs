@@ -48,7 +48,7 @@ impl Background {
         })
     }
 
-    /// Makes sure that the record just written is synced when the sync mode says so.
+    /// Ensures that the record just written is synced when the sync mode requires it.
     pub fn keep_ticking(&self) {
         if !matches!(self.jobs.log.wal.sync_mode(), SyncMode::EveryMillis(_)) {
             return;

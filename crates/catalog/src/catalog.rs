@@ -2,8 +2,8 @@
 //! is one durable manifest edit.
 //!
 //! A change becomes durable first and visible afterwards, so a failed change has no effect. The
-//! catalog holds the edit latch over both steps: a snapshot of the manifest is captured before both
-//! or after both, and neither loses an edit nor keeps one that failed.
+//! catalog holds the edit latch during both steps. A snapshot of the manifest is therefore captured
+//! before both steps or after both, and it neither loses an edit nor keeps one that failed.
 
 use std::collections::BTreeMap;
 
@@ -112,8 +112,8 @@ impl Catalog {
         Ok(new)
     }
 
-    /// Runs `commit`, which creates the trees `new`, and keeps other threads from taking their
-    /// names meanwhile.
+    /// Runs `commit`, which creates the trees `new`. No other thread can take their names while
+    /// `commit` runs.
     ///
     /// # Errors
     /// `Exists` if a name is taken; those of `commit`.
@@ -145,8 +145,9 @@ impl Catalog {
     /// A tree with the trunk that recovery built, or with a placeholder trunk if `restored` is
     /// `None`.
     ///
-    /// A new tree fails without its update function. A recovered tree opens without it, so that the
-    /// database opens too: statistics, most rows and all other trees do not need the function.
+    /// Creating a tree fails if its update function is not registered. A recovered tree opens
+    /// without the function, because the whole database must open: statistics, most rows and all
+    /// other trees do not need the function.
     fn tree_core(
         &self,
         id: TreeId,
@@ -255,7 +256,7 @@ impl Catalog {
     }
 
     /// Drops a tree with all its data; durable on return. `prepare` runs under the commit lock
-    /// before anything changes, and prevents the drop by an error.
+    /// before anything changes, and can prevent the drop by returning an error.
     ///
     /// # Errors
     /// `NotFound`; those of `prepare`; `NoSpace`, `Poisoned`, `Closed`.
@@ -269,8 +270,9 @@ impl Catalog {
         self.reads.health.check()?;
         let id = *names.get(name).ok_or_else(|| not_found(name))?;
         let tree = self.trees.get(id).ok_or_else(|| not_found(name))?;
-        // The commit lock: no commit is between its check of the tree and its insert. The edit
-        // latch and the install lock: no flush or merge records an edit of a dropped tree.
+        // Under the commit lock, no commit is between its check of the tree and its insert. Under
+        // the edit latch and the install lock, no flush or merge can record an edit for the dropped
+        // tree.
         let (version, values) = committer.exclusive(|_| {
             prepare(&tree)?;
             let latch = self.edits.begin();
@@ -278,7 +280,7 @@ impl Catalog {
             latch.record(&[Edit::DropTree { tree: id }])?;
             self.edits.pending().drop_tree(id);
             tree.set_dropped();
-            // Keep open cursors usable, also those that have given up their version.
+            // Keep open cursors usable, even those that have released their version.
             self.reads.cursors.pin_last(&tree, self.reads.now());
             self.trees.remove(id);
             let values = std::mem::take(&mut install.values);

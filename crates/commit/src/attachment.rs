@@ -1,8 +1,9 @@
 //! [`Attachment`]: the part of a large commit that goes to one tree and is on disk already, as
 //! private runs (rules 18 and 19).
 //!
-//! SeqNos: local number `n` of a part becomes `base + n`. The parts of a commit follow each other
-//! in the order in which they are given, and the messages in its record come last.
+//! SeqNos: before the commit, the messages of a part have local numbers from 1. The commit turns
+//! local number `n` into SeqNo `base + n`. Its parts take their SeqNos in the order in which they
+//! are given, and the messages in its log record take the last SeqNos.
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
@@ -12,15 +13,15 @@ use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_tree::{AttachedRuns, MemSource, TreeCore};
 
-/// What a transaction has written to one tree, on disk: one part of its commit.
+/// One part of a commit: what the transaction has written to one tree, on disk.
 #[derive(Clone)]
 pub struct Attachment {
     /// The tree.
     pub tree: Arc<TreeCore>,
-    /// The runs, newest first, with local numbers in the place of SeqNos. If two runs hold the same
-    /// key, the run with the larger largest number has the newer message.
+    /// The runs, newest first, with local numbers in place of SeqNos. If two runs hold the same
+    /// key, the run whose largest local number is larger has the newer message.
     pub runs: Vec<Arc<Run>>,
-    /// The range deletes, with local numbers in the place of SeqNos.
+    /// The range deletes, with local numbers in place of SeqNos.
     pub range_deletes: Vec<RangeDelete>,
     /// Extents of the large values that the runs refer to.
     pub values: Vec<Vec<Extent>>,

@@ -33,7 +33,7 @@ pub enum Durability {
 pub struct Section {
     /// The tree.
     pub tree: TreeId,
-    /// A handle of the tree, which errors name.
+    /// A handle of the tree, from which error messages take the tree's name.
     pub handle: Tree,
     /// The messages, in the encoding of the log.
     pub bytes: Vec<u8>,
@@ -50,7 +50,7 @@ pub struct Batch {
     pub(crate) sections: Vec<Section>,
     /// Values that get extents of their own; a message refers to its value by position (rule 17).
     pub(crate) large: Vec<Vec<u8>>,
-    /// The number of the open database that the trees belong to.
+    /// The number of the open database that the trees belong to; `None` before the first message.
     pub(crate) engine: Option<u64>,
     /// The first invalid key or value, which the commit reports.
     pub(crate) error: Option<Error>,
@@ -60,7 +60,7 @@ pub struct Batch {
     frees: bool,
     /// Whether the caller says that the batch must not wait for background work.
     unpaced: bool,
-    /// The section used last: batches of a table cycle through few trees.
+    /// Index of the section used last: a program often writes to a few trees in turn.
     last: usize,
 }
 
@@ -87,7 +87,8 @@ impl Batch {
         self.add(tree, MessageKind::Delete, key, b"");
     }
 
-    /// Applies the tree's update function to `key` with this operand, without reading it.
+    /// Applies the tree's update function to `key` with this operand, without reading the old
+    /// value.
     pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
         if let Err(error) = tree.check_updates() {
             self.fail(error);
@@ -163,9 +164,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Says that the batch is a step of an operation that frees space, such as dropping a tree
-    /// afterwards. It is admitted while the disk is full, whatever it writes. For small batches
-    /// only: the reserve of a full disk is small.
+    /// Declares that the batch is a step of an operation that frees space, such as dropping a tree
+    /// afterwards. The batch is admitted while the disk is full, whatever it writes. For small
+    /// batches only: the reserve of a full disk is small.
     pub fn set_frees_space(&mut self) {
         self.frees = true;
     }
@@ -187,7 +188,7 @@ impl Batch {
         self.frees || !self.grows
     }
 
-    /// Removes all messages and keeps the memory.
+    /// Removes all messages and keeps the allocated memory.
     pub fn clear(&mut self) {
         for section in &mut self.sections {
             section.bytes.clear();

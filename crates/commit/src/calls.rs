@@ -9,7 +9,8 @@ use frondb_core::Result;
 use frondb_core::sync::{Arc, RwLock, RwLockReadGuard};
 use frondb_tree::Health;
 
-/// The calls under way that may write. Any thread may use it. Calls do not nest.
+/// The calls under way that may write. Any thread may use it. REQUIRES: a thread that holds a
+/// [`CallGuard`] begins no other call.
 pub struct Calls {
     under_way: RwLock<()>,
     health: Arc<Health>,

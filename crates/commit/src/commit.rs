@@ -25,7 +25,8 @@ pub type CommitValues = Vec<(TreeId, Vec<Extent>)>;
 
 /// A commit that is in the memtables and visible, and may not be durable yet.
 pub struct Committed {
-    /// The end of its log record: it is durable when the log is durable up to there.
+    /// The end of the commit's log record. The commit is durable when the log is durable up to
+    /// there.
     pub end: Lsn,
     /// The trees that it has messages for.
     pub trees: Vec<Arc<TreeCore>>,

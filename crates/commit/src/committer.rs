@@ -26,7 +26,7 @@ use crate::messages::{Messages, sections_of};
 
 /// Makes commits, one at a time. Any thread may use it.
 pub struct Committer {
-    /// The number of the open database; a batch belongs to one of them.
+    /// The number of the open database; a batch for another open database is refused.
     engine: u64,
     pub(crate) log: Arc<Log>,
     pub(crate) oracle: Arc<SeqOracle>,
@@ -83,7 +83,7 @@ impl Committer {
     ///
     /// # Errors
     /// `Invalid` if the batch has an invalid message; `NotFound` if a tree was dropped; `NoSpace`.
-    /// Nothing has changed then. `Poisoned`, `Closed`.
+    /// After these errors nothing has changed. `Poisoned`, `Closed`.
     pub fn commit_batch(&self, batch: &Batch) -> Result<Committed> {
         batch.check_for(self.engine)?;
         if batch.large.is_empty() {
@@ -105,9 +105,9 @@ impl Committer {
         self.commit(Commit { txn: 0, attachments: &[], sections }, values)
     }
 
-    /// Commits messages, and parts that are on disk. The caller has the trees of the parts flushed
-    /// soon. Takes `values`, the extents of the large values that the messages refer to. If it
-    /// fails, it leaves `values` to the caller and has changed nothing.
+    /// Commits messages, and parts that are on disk. The caller must request flushes of the trees
+    /// of the parts. Takes `values`, the extents of the large values that the messages refer to.
+    /// After an error, `values` is unchanged and belongs to the caller, and nothing has changed.
     ///
     /// # Errors
     /// As [`commit_batch`](Self::commit_batch).
@@ -115,14 +115,15 @@ impl Committer {
         self.exclusive(|latch| {
             self.health.check()?;
             commit.check_trees()?;
-            // If it is unknown whether the log has the record, nothing of the commit may be freed.
+            // If it is unknown whether the log has the record, poison the database: recovery may
+            // need everything that the record refers to.
             let logged = latch.log(commit);
             let (first, lsns) = logged.inspect_err(|error| self.health.poison_if_unknown(error))?;
             latch.enter(commit, first, lsns, values)
         })
     }
 
-    /// Makes a commit durable up to `end`, its log position, as far as `durability` asks.
+    /// Makes the commit whose log record ends at `end` as durable as `durability` requires.
     ///
     /// # Errors
     /// `NoSpace`; any other error poisons the database.

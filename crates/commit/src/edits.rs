@@ -34,15 +34,15 @@ pub struct Edits {
     health: Arc<Health>,
 }
 
-/// The edit latch, held for reading until the state in memory says what the edit says.
+/// The edit latch, held for reading until the state in memory matches the edit.
 pub struct EditLatch<'a> {
     edits: &'a Edits,
     _latch: RwLockReadGuard<'a, ()>,
 }
 
 impl Edits {
-    /// The manifest that recovery has opened, and what it says of transactions that are not part of
-    /// the trees yet.
+    /// Takes the manifest that recovery has opened, and what it records of transactions that are
+    /// not part of the trees yet.
     #[must_use]
     pub fn new(manifest: Manifest, pending: PendingState, health: Arc<Health>) -> Arc<Self> {
         Arc::new(Self {
@@ -59,7 +59,7 @@ impl Edits {
         EditLatch { edits: self, _latch: self.latch.read() }
     }
 
-    /// What the manifest says of transactions that are not part of the trees yet. It may change
+    /// What the manifest records of transactions that are not part of the trees yet. It may change
     /// only while an [`EditLatch`] is held.
     pub fn pending(&self) -> MutexGuard<'_, PendingState> {
         self.pending.lock()
@@ -70,8 +70,8 @@ impl Edits {
     /// is under way, `write` while edits continue. Returns whether a snapshot was written.
     ///
     /// # Errors
-    /// Errors of `write` and of the manifest, except for `NoSpace` and `Busy`: the old file stays
-    /// in use then.
+    /// Errors of `write` and of the manifest. `NoSpace` and `Busy` are not errors here: the old
+    /// file stays in use, and the result is `false`.
     pub fn snapshot<S>(
         &self,
         is_due: impl FnOnce(&Manifest) -> bool,
@@ -102,7 +102,7 @@ impl EditLatch<'_> {
     ///
     /// # Errors
     /// `NoSpace`: nothing has changed, and the call may be repeated. After any other error it is
-    /// unknown what the manifest has, and the database is poisoned.
+    /// unknown what the manifest contains, and the database is poisoned.
     pub fn record(&self, edits: &[Edit]) -> Result<()> {
         let manifest = &self.edits.manifest;
         let ticket = manifest.append(&encode(edits));
@@ -127,8 +127,8 @@ impl EditLatch<'_> {
     /// the bytes of the edits.
     ///
     /// # Errors
-    /// As [`Manifest::append_final`]. No edit may follow one that failed, so the database is
-    /// poisoned.
+    /// As [`Manifest::append_final`]. An error poisons the database, because no edit may follow one
+    /// that failed.
     pub fn append_final(&self, edits: &[Edit]) -> Result<(Ticket, u64)> {
         let record = encode(edits);
         let ticket = self.edits.manifest.append_final(&record);

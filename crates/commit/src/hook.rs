@@ -1,13 +1,13 @@
-//! Hooks. The commit hook reports the commits in their order to an application that keeps a log
-//! of its own, such as the binary log of a server. The wait hook belongs to the lock manager; here
-//! it is kept from panicking.
+//! Hooks. The commit hook reports the commits in their order to an application that keeps a log of
+//! its own, such as the binary log of a server. The wait hook belongs to the lock manager; this
+//! module only catches its panics.
 
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, RwLock};
 use frondb_core::{Lsn, SeqNo};
 use frondb_locks::{WaitHook, WaitNotice};
 
-/// What a commit hook gets.
+/// The argument of a commit hook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CommitInfo {
@@ -35,7 +35,7 @@ impl Hook {
         self.is_set.store(hook.is_some(), Ordering::Release);
         let old = std::mem::replace(&mut *held, hook);
         drop(held);
-        // Drop it without the lock: what it captured may do anything when it is dropped.
+        // Drop the old hook without the lock: destructors of what it captured may run any code.
         drop(old);
     }
 
@@ -58,8 +58,8 @@ impl Hook {
     }
 }
 
-/// Wraps a wait hook so that its panic is logged and goes no further: the wait has begun and must
-/// come to its end.
+/// Wraps a wait hook so that a panic in it is logged and not propagated: the lock wait has begun
+/// and must end normally.
 pub fn guarded(hook: WaitHook) -> WaitHook {
     Arc::new(move |notice: WaitNotice<'_>| {
         let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(notice)));

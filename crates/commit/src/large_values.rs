@@ -16,8 +16,8 @@ use frondb_records::{Op, decode_op, encode_op, encode_range_delete};
 /// Bytes written to the device at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// The sections of a batch with references in the place of its large values. The values are
-/// durable. Their extents belong to the caller until the commit is logged.
+/// The sections of a batch with references in place of its large values. The values are durable.
+/// Their extents belong to the caller until the commit is logged.
 pub struct Written {
     /// The sections.
     pub sections: Vec<Section>,
@@ -25,7 +25,7 @@ pub struct Written {
     pub values: Vec<(frondb_core::TreeId, Vec<Extent>)>,
 }
 
-/// Returns the extents of large values that nothing refers to.
+/// Frees the extents of large values that nothing refers to.
 pub fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
     for extent in values.into_iter().flat_map(|(_, extents)| extents) {
         space.release(extent);
@@ -35,7 +35,7 @@ pub fn discard(values: Vec<(frondb_core::TreeId, Vec<Extent>)>, space: &Space) {
 /// Writes the large values of `batch` and syncs them.
 ///
 /// # Errors
-/// `NoSpace`, and errors of the device: the extents are returned.
+/// `NoSpace`, and errors of the device. After an error the extents are free again.
 pub fn write_values(space: &Space, batch: &Batch) -> Result<Written> {
     let mut written = Written { sections: Vec::new(), values: Vec::new() };
     let result = write_sections(space, batch, &mut written).and_then(|()| space.sync());
@@ -61,7 +61,7 @@ fn write_sections(space: &Space, batch: &Batch, written: &mut Written) -> Result
                     let large = position(value)
                         .and_then(|position| batch.large.get(position))
                         .ok_or_else(|| Error::internal("a batch has lost a large value"))?;
-                    // Note the value before it is written, so that its extents are returned after a
+                    // Note the value before it is written, so that its extents are freed after a
                     // failure.
                     written.values.push((section.tree, Vec::new()));
                     let Some((_, extents)) = written.values.last_mut() else { continue };

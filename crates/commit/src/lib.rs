@@ -1,5 +1,5 @@
-//! Layer 7: commits. The writes of a batch or a transaction get into the log and the memtables, and
-//! the manifest learns of those that are on disk already.
+//! Layer 7: commits. This crate writes a batch or a transaction to the log and the memtables.
+//! Writes that are on disk already are recorded in the manifest.
 //!
 //! ```text
 //!  Batch, Messages, Attachment --> Committer --> log, memtables, visible
@@ -17,8 +17,8 @@
 //! | `calls.rs` | keeps a database from being closed under a call |
 //! | `log.rs`, `edits.rs`, `ids.rs` | the log, the manifest and the ids of an open database |
 //!
-//! A commit reads no block and starts no background work: its caller learns which trees have
-//! changed.
+//! A commit reads no block and starts no background work: it returns the trees that have changed to
+//! its caller.
 
 mod attachment;
 mod batch;

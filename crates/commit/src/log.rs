@@ -11,9 +11,9 @@ pub struct Log {
     pub wal: Wal,
     /// The messages of all records below this position are in their memtables.
     applied: AtomicU64,
-    /// Where recovery would begin to read, as the durable part of the manifest says.
+    /// Where recovery would begin to read, according to the durable part of the manifest.
     from: AtomicU64,
-    /// Up to where the log was durable when the manifest last recorded it.
+    /// The position up to which the log was durable when the manifest last recorded it.
     known: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl Log {
         self.applied().get().saturating_sub(self.from().get())
     }
 
-    /// Where recovery would begin to read, as the durable part of the manifest says.
+    /// Where recovery would begin to read, according to the durable part of the manifest.
     #[must_use]
     pub fn from(&self) -> Lsn {
         Lsn(self.from.load(Ordering::Acquire))

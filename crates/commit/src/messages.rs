@@ -33,13 +33,13 @@ pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
     messages.collect()
 }
 
-/// Messages that are decoded at a time. The headers of a large batch should not take as much memory
-/// as the batch.
+/// Number of messages decoded at a time, so that the decoded headers of a large batch do not take
+/// as much memory as the batch.
 const INSERT_ENTRIES: usize = 8192;
 
 /// Decodes a section, given as its bytes and the number of its messages, into a memtable. The
-/// messages get the SeqNos from `seq` on, and `seq` advances by one for each. Reports the keys that
-/// get values to `watch`.
+/// messages get the SeqNos from `seq` on, and `seq` advances by one for each. Tells `watch`, the
+/// known-empty ranges of the tree, which keys were put or updated.
 ///
 /// # Errors
 /// `Internal` if a message cannot be decoded.

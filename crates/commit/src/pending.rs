@@ -1,4 +1,4 @@
-//! What the manifest says of transactions that are not part of the trees yet (rule 19): their
+//! What the manifest records of transactions that are not part of the trees yet (rule 19): their
 //! private runs (*pending*), and prepared transactions that do not need the log any more.
 //!
 //! ```text
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A pending part has no effect by itself. Unless the log has a record that commits or prepares its
-//! transaction, or the manifest has a `Prepared` for it, recovery drops the part and its space is
-//! free. So abandoning a part needs no durable edit.
+//! transaction, or the manifest has a `Prepared` for it, recovery drops the part and frees its
+//! space. So abandoning a part needs no durable edit.
 //!
 //! [`PendingState`] is the result of the edits. Recovery builds it, and the open database keeps it
 //! equal to the manifest, for the next snapshot of it. Its lock is a leaf, and it changes only
@@ -28,14 +28,14 @@ pub struct PendingState {
     pub parts: BTreeMap<(u64, u32), Arc<PendingPart>>,
     /// Prepared transactions whose writes are all in their parts.
     pub prepared: BTreeMap<u64, PreparedInManifest>,
-    /// Such transactions that were rolled back, with the position of their prepare, while the log
-    /// may still have it.
+    /// Rolled-back prepared transactions whose prepare records the log may still contain, with the
+    /// positions of these records.
     pub rolled_back: BTreeMap<u64, Lsn>,
     /// Trees that exist only if the transaction that created them commits.
     pub created_by: BTreeMap<TreeId, u64>,
 }
 
-/// A transaction that the manifest says is prepared.
+/// A transaction that is prepared according to the manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PreparedInManifest {
     /// Its XID.
@@ -52,8 +52,8 @@ impl PendingState {
         self.parts.insert((part.txn, part.part), Arc::new(part));
     }
 
-    /// Removes a part, which is in its tree's trunk or was abandoned. The last part removes its
-    /// prepared transaction.
+    /// Removes a part, which is in its tree's trunk or was abandoned. With the last part of a
+    /// prepared transaction, also removes the transaction.
     pub fn end_part(&mut self, txn: u64, part: u32) {
         if let Some(part) = self.parts.remove(&(txn, part))
             && self.created_by.get(&part.tree) == Some(&txn)
@@ -65,8 +65,8 @@ impl PendingState {
         }
     }
 
-    /// Adds a prepared transaction. Parts beyond its number are removed: the edit that abandoned
-    /// them may be lost.
+    /// Adds a prepared transaction. Removes parts of it beyond `prepared.parts`: the edit that
+    /// abandoned them may be lost.
     pub fn add_prepared(&mut self, txn: u64, prepared: PreparedInManifest) {
         self.parts.retain(|key, _| key.0 != txn || key.1 < prepared.parts);
         self.prepared.insert(txn, prepared);
@@ -95,8 +95,8 @@ impl PendingState {
         self.parts.range((txn, 0)..=(txn, u32::MAX)).map(|(_, part)| part)
     }
 
-    /// Removes and returns the trees of which the creating transaction has no part left: it did not
-    /// commit.
+    /// Removes and returns the trees whose creating transaction has no part left for them: it did
+    /// not commit.
     pub fn take_unmade(&mut self) -> Vec<TreeId> {
         let parts: BTreeSet<(u64, TreeId)> =
             self.parts.values().map(|part| (part.txn, part.tree)).collect();
@@ -106,7 +106,7 @@ impl PendingState {
         unmade
     }
 
-    /// Notes that the log begins at `start`, and has no record before.
+    /// Notes that the log begins at `start` and has no record before that position.
     pub fn log_begins(&mut self, start: Lsn) {
         self.rolled_back.retain(|_, logged| *logged >= start);
     }

@@ -13,7 +13,7 @@ use crate::edits::Edits;
 use crate::ids::Ids;
 use crate::pending::parts;
 
-/// An empty tree that no other thread knows yet, and the edit that creates it.
+/// An empty tree that no other thread can reach yet, and the edit that creates it.
 pub struct NewTree {
     /// The tree.
     pub tree: Arc<TreeCore>,
@@ -43,12 +43,13 @@ impl PendingParts {
         Self { edits, runs, trees, ids, health }
     }
 
-    /// Makes the parts of a transaction durable as pending, all of them in one call. The commit or
-    /// the prepare that follows gets the same parts in the same order. Must not be called under the
-    /// commit lock.
+    /// Makes all parts of a transaction durable as pending. REQUIRES: the caller does not hold the
+    /// commit lock, and passes the same parts in the same order to the commit or prepare that
+    /// follows.
     ///
     /// # Errors
-    /// `NotFound` if a tree was dropped; `NoSpace`. Nothing has changed then. `Poisoned`.
+    /// `NotFound` if a tree was dropped; `NoSpace`. After these errors nothing has changed.
+    /// `Poisoned`.
     pub fn add(&self, txn: u64, attachments: &[Attachment]) -> Result<()> {
         self.add_with(txn, attachments, &[])
     }
@@ -85,15 +86,16 @@ impl PendingParts {
     /// rollback is durable, and frees their space. The parts may never have become pending.
     pub fn abandon(&self, txn: u64, attachments: &[Attachment]) {
         self.forget(txn, attachments);
-        // If it is unknown what the log has, the record of the commit may reappear and need the
-        // parts.
+        // In a poisoned database it is unknown what the log contains: recovery may find the record
+        // of the commit and need the parts.
         if self.health.check_unpoisoned().is_ok() {
             self.release(attachments);
         }
     }
 
-    /// Ends the parts as pending; their space stays with the caller. Does nothing if it is unknown
-    /// what the log has: the record of the commit may be there and need them.
+    /// Removes the parts from the manifest's list of pending parts; the caller keeps their space.
+    /// Does nothing in a poisoned database: the log may contain the record of the commit, which
+    /// needs the parts.
     pub fn forget(&self, txn: u64, attachments: &[Attachment]) {
         if self.health.check_unpoisoned().is_err() {
             return;

@@ -1,6 +1,6 @@
 //! Logging a memtable again (rule 10). The messages of a small memtable that needs an old record
-//! move to the end of the log, so that the log stays short and thousands of idle trees cost no
-//! flush.
+//! are copied to the end of the log, so that the log stays short without flushing thousands of idle
+//! trees.
 
 use frondb_core::{Chunk, Result, SeqNo, Source, TreeId};
 use frondb_memtable::Memtable;
@@ -10,8 +10,8 @@ use frondb_tree::TreeCore;
 use crate::committer::CommitLatch;
 
 impl CommitLatch<'_> {
-    /// Logs the messages of a tree's active memtable again. Does nothing while an older memtable of
-    /// the tree is not flushed, whose messages these must not overtake.
+    /// Logs the messages of a tree's active memtable again. Does nothing while the tree has a
+    /// frozen memtable, whose older messages these must not overtake.
     ///
     /// # Errors
     /// As [`frondb_wal::Wal::append`].
@@ -35,7 +35,7 @@ impl CommitLatch<'_> {
 
 /// The head and the body of the record that logs a memtable again.
 fn encode_relog(tree: TreeId, memtable: &Memtable) -> Result<(Vec<u8>, Vec<u8>)> {
-    // In SeqNo order, the only order in which a memtable takes messages.
+    // Sort by SeqNo: a memtable accepts messages in this order only.
     let mut messages: Vec<(SeqNo, Vec<u8>)> = Vec::new();
     let (mut source, mut chunk) = (memtable.scan_all(), Chunk::new());
     while source.next_chunk(&mut chunk)? {

@@ -10,10 +10,12 @@
 //! ```
 //!
 //! A flush of attached runs writes no data and ends immediately, so the record of the commit pins
-//! the log no longer than a memtable does. Merges that the planner asks for make bases of the runs.
+//! the log no longer than a memtable does. Merges that the planner requests turn the runs into
+//! bases.
 //!
-//! SeqNos: local number `n` of a part becomes `base + n`. The parts of a commit follow each other
-//! in the order in which they are given, and the messages in its record come last.
+//! SeqNos: before the commit, the messages of a part have local numbers from 1. The commit turns
+//! local number `n` into SeqNo `base + n`. Its parts take their SeqNos in the order in which they
+//! are given, and the messages in its log record take the last SeqNos.
 
 use std::collections::HashSet;
 
@@ -58,7 +60,7 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
     let Some(attached) = source.attached() else { return Ok(Installed::nothing()) };
     // Rule 6. The data of the runs was synced before they became pending.
     context.log.wal.sync_to(source.last_lsn())?;
-    // Taken after the commit, so any later snapshot sees all of it.
+    // Listed after the commit, so any snapshot taken later sees the whole commit.
     let snapshots = context.reads.snapshots.list();
     let deletes = source.memtable.range_deletes();
     let newest_delete = deletes.iter().map(|rd| rd.seq).max().unwrap_or(SeqNo::MIN);
@@ -95,12 +97,13 @@ fn install(context: &JobContext, tree: &TreeCore, source: &Arc<MemSource>) -> Re
     Ok(installed)
 }
 
-/// The run as the version builder takes it. Its place is not used: the change has it already.
+/// The run in the form that the install lists new runs. Only the run is used: the change of the
+/// trunk already has its bounds and its place.
 fn placed_run(run: &Arc<Run>) -> PlacedRun {
     PlacedRun { run: Arc::clone(run), lo: Arc::from([]), hi: None, place: Place::Slice }
 }
 
-/// Requests tombstone compaction from the nodes that got a tombstone run with the runs (rule 15).
+/// Requests tombstone compaction of the nodes that got a tombstone run with `runs` (rule 15).
 fn request_tombstone_compaction(change: &Change, runs: &[Arc<Run>]) {
     if runs.iter().map(|run| run.meta().deletes).sum::<u64>() <= TOMBSTONE_RUN {
         return;

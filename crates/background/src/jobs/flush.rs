@@ -1,4 +1,4 @@
-//! Flushing a memtable: its messages become slices of the nodes below the root.
+//! Flushing a memtable: its messages become small runs, called slices, of the nodes below the root.
 //!
 //! A tree has at most one flush under way, and the oldest memtable is flushed first, so runs reach
 //! the trunk in order. The order of durability (rule 6): run data synced, then the log synced up to
@@ -51,7 +51,7 @@ pub struct FlushJob {
     raw_bytes: u64,
     leaf_target: u64,
     begun: Nanos,
-    /// Whether it may use the reserve of a full disk.
+    /// Whether the flush may use the reserve of a full disk.
     pub reserved: bool,
 }
 
@@ -93,7 +93,7 @@ impl FlushJob {
         source: Arc<MemSource>,
     ) -> Result<Self> {
         let trunk = &at.trunk;
-        // Taken after the freeze, so any later snapshot sees the whole memtable.
+        // Listed after the freeze, so any snapshot taken later sees the whole memtable.
         let snapshots = context.reads.snapshots.list();
         let memtable = &source.memtable;
         let deletes = memtable.range_deletes().clone();
@@ -138,7 +138,7 @@ impl FlushJob {
         self.source.memtable.bytes()
     }
 
-    /// Bytes of that memory that the flush has gone through so far.
+    /// About how many bytes of the memtable the flush has processed so far.
     pub fn drained_bytes(&self) -> u64 {
         let memtable = &self.source.memtable;
         let part = u128::from(memtable.bytes()) * u128::from(self.job.entries_in());

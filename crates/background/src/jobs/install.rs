@@ -6,8 +6,8 @@
 //!   locks released -> edit durable -> dropped runs and values freed -> nodes planned anew
 //! ```
 //!
-//! Readers see the new version before the edit is durable. Nothing that a crash could make needed
-//! again is freed before that (rule 7).
+//! Readers see the new version before the edit is durable. Until it is durable, nothing is freed
+//! that recovery after a crash could need (rule 7).
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ use frondb_trunk::install::{Change, PlacedRun, VersionBuilder};
 
 use crate::context::JobContext;
 
-/// Bytes; the edit of an install takes less.
+/// Upper bound on the bytes of an install's edit.
 pub(crate) const EDIT_BYTES: u64 = 512 << 10;
 
 /// What remains to be done after an install, without locks: see [`settle`](Self::settle).
@@ -52,7 +52,7 @@ impl Installed {
         }
     }
 
-    /// The same, with nodes to plan again.
+    /// The result of an install that changed nothing, with nodes to plan again.
     #[must_use]
     pub fn nothing_but(touched: Vec<NodeId>) -> Self {
         Self { touched, ..Self::nothing() }
@@ -89,7 +89,7 @@ impl Installed {
 pub struct InstallEnd<'a> {
     /// The memtable whose messages are in the trunk now.
     pub flushed: Option<&'a Arc<MemSource>>,
-    /// Edits beside those of the change of the trunk.
+    /// Edits besides those of the change of the trunk.
     pub edits: Vec<Edit>,
     /// Extents of large values that nothing refers to from now on.
     pub orphans: Vec<Extent>,
@@ -189,7 +189,7 @@ pub fn dead_runs(
     dead
 }
 
-/// Returns the extents of runs that will not be installed.
+/// Frees the extents of runs that will not be installed.
 pub fn discard(new_runs: &[PlacedRun]) {
     for placed in new_runs {
         placed.run.kill();

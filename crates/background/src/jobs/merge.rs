@@ -43,8 +43,8 @@ pub enum Begun {
 }
 
 impl MergeJob {
-    /// Begins a plan. `None` if the node is gone, is claimed by another job, or needs nothing any
-    /// more.
+    /// Begins a plan. `None` if the node no longer exists, is claimed by another job, or needs no
+    /// work any more.
     ///
     /// # Errors
     /// Errors of reading runs, and of the install of a plan without a job.
@@ -189,8 +189,8 @@ fn pass_hints_on(change: &Change, node: NodeId, new_runs: &[PlacedRun]) {
     }
 }
 
-/// Removes the large values whose references a merge dropped from the install state. Returns the
-/// edits that say so, and the extents of the values.
+/// Removes from the install state the large values whose references a merge dropped. Returns the
+/// edits that record the removal, and the extents of the values.
 fn drop_values(
     tree: TreeId,
     state: &mut InstallState,
@@ -207,7 +207,7 @@ fn drop_values(
     Ok((edits, orphans))
 }
 
-/// How many messages of each run are below `key`, about.
+/// About how many messages of each run are below `key`.
 fn entries_below(runs: &[Arc<Run>], key: &[u8]) -> Result<HashMap<RunId, u64>> {
     runs.iter().map(|run| Ok((run.meta().id, run.rank(key)?))).collect()
 }
@@ -227,7 +227,8 @@ fn hints_after_truncation(
     // truncated when the snapshot has ended.
     let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
     if in_vain {
-        // Note it in the current leaf too: it stays if nothing could be cut off.
+        // Set the flag in the current leaf too: this leaf stays in the trunk if nothing was
+        // truncated.
         node.hints.truncation_futile.store(1, Ordering::Relaxed);
     }
     let hints = node.hints.copy();

@@ -2,8 +2,8 @@
 //! truncated. Space returns to the file system after deletes without a command.
 //!
 //! A run is copied unchanged under a new id and takes the place of the old run in every view. Idle
-//! maintenance does this, one run at a time. The nodes that refer to the run are claimed meanwhile,
-//! so that no job works on them.
+//! maintenance does this, one run at a time. The nodes that refer to the run are claimed until
+//! then, so that no job works on them.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
             install.claimed.remove(node);
         }
         drop(install);
-        // Plans that were begun meanwhile found their nodes claimed.
+        // Plan these nodes again: a job that was to begin during the move found them claimed.
         replan(context, queue, &tree, &nodes);
         return moved;
     }

@@ -24,14 +24,14 @@ pub struct Written {
     pub(super) keep_hidden: Option<SeqNo>,
     pub(super) raw_bytes: u64,
     pub(super) leaf_target: u64,
-    /// Whether it may use the reserve of a full disk.
+    /// Whether the flush may use the reserve of a full disk.
     pub reserved: bool,
 }
 
 /// Syncs the data of written runs, and the log up to the last record of their memtables.
 ///
 /// # Errors
-/// None of the runs may be installed then, and all of them are discarded.
+/// After an error none of the runs may be installed, and all of them are discarded.
 pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
     let last = written.iter().map(|written| written.source.last_lsn()).max().unwrap_or(Lsn(0));
     let synced = context.reads.runs.space.sync().and_then(|()| context.log.wal.sync_to(last));
@@ -39,7 +39,7 @@ pub fn make_durable(context: &JobContext, written: &[Written]) -> Result<()> {
 }
 
 impl Written {
-    /// Returns the extents of the runs.
+    /// Frees the extents of the runs.
     pub fn discard(&self) {
         discard(&self.result.new_runs);
     }
@@ -86,7 +86,7 @@ fn note_flush<'a>(
     dropped: &[Vec<Extent>],
 ) -> InstallEnd<'a> {
     let flushed = source.max_seq();
-    // Lets the manifest know how far the log is durable, without a sync of its own.
+    // Also record how far the log is durable; this needs no sync of its own.
     let log = Edit::Log { start: Lsn(0), durable: context.log.wal.durable_lsn() };
     let mut edits = vec![Edit::Flushed { tree: tree.id, seq: flushed }, log];
     let mut orphans = Vec::new();

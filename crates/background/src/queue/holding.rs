@@ -8,13 +8,13 @@ use super::Queue;
 use crate::jobs::Running;
 
 impl Queue {
-    /// Holds work back because the disk is full: all that frees no space at the first call, and all
-    /// that writes if even the rest found none. Otherwise a flush that cannot succeed would be
-    /// tried without a pause.
+    /// Holds work back because the disk is full. The first call holds all work that frees no space.
+    /// A second call, after work that frees space found none either, holds all work that writes.
+    /// Otherwise a flush that cannot succeed would be tried without a pause.
     ///
     /// `note` is called with the queue locked and notes that the disk is full. If another job could
-    /// find space between the two, the disk would no longer count as full, and the work would stay
-    /// held back.
+    /// find space after `note` and before the hold, the disk would no longer count as full, and the
+    /// work would stay held back.
     ///
     /// Returns the parked jobs that may not continue; the caller ends them like running jobs.
     pub fn hold(&self, note: impl FnOnce()) -> Vec<Running> {

@@ -64,7 +64,7 @@ impl QueueState {
             return None;
         }
         if self.held {
-            // Work that frees space comes first; maintenance takes some.
+            // Work that frees space comes before maintenance, which takes some space.
             let priority = self.waiting_priority();
             return priority
                 .and_then(|priority| self.pick_priority(priority))
@@ -117,7 +117,7 @@ impl QueueState {
 
     /// A tree whose oldest frozen memtable may be flushed now.
     fn first_flush(&self) -> Option<TreeId> {
-        // A source that is attached runs takes no space to flush, either.
+        // Flushing attached runs takes no space, so it is allowed on a full disk too.
         let frees = |tree: &Arc<TreeCore>| {
             let version = tree.version();
             let has_runs = version.frozen.last().is_some_and(|source| source.attached().is_some());

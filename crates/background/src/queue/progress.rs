@@ -39,9 +39,9 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Ends a flush after which the log may be shorter, and requests maintenance in the same step.
-    /// Otherwise a commit that waits for a shorter log could see a moment with nothing due, and go
-    /// on (rule 10).
+    /// Ends a flush after which the log may be shorter, and requests maintenance under the same
+    /// lock. Otherwise a commit that waits for a shorter log could find nothing due for a moment,
+    /// and continue (rule 10).
     pub fn end_flush_with_maintenance(&self, tree: &Arc<TreeCore>, more: bool) {
         let mut state = self.state.lock();
         state.end_flush(tree, more);

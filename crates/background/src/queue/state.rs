@@ -13,7 +13,7 @@ use super::task::Due;
 use crate::jobs::Running;
 use crate::priority::{SCAN, TOMBSTONES};
 
-/// Steps after which the counts of steps are halved, so that they say what ran lately.
+/// Steps after which the counts of steps are halved, so that they reflect recent work.
 const SHARE_STEPS: u64 = 1024;
 
 #[derive(Default)]
