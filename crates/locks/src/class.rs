@@ -17,7 +17,7 @@
 //!
 //! No locker requests a scanned range: a step of a scan requests a gap and a row, and once granted
 //! they become part of a scanned range. The entries of scan against scan are therefore never used
-//! for a request; they say what may be held side by side.
+//! for a request; they say which locks different lockers may hold at the same time.
 
 /// How a row or a range is locked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -40,8 +40,8 @@ impl LockMode {
 }
 
 /// The class of a lock. The range classes are ordered by strength: each excludes at least what the
-/// ones before it exclude, so where two ranges of one locker overlap, the larger class stands for
-/// both.
+/// ones before it exclude, so where two ranges of one locker overlap, the larger class applies to
+/// the overlap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub(crate) enum Class {

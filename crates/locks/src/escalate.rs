@@ -8,10 +8,11 @@
 //!
 //! First the rows are packed (`packed.rs`), to about a thirtieth of what they take in the table.
 //! Only when that no longer helps are neighbours joined (lock escalation). A range that replaces
-//! locks covers all of them and also the keys between. It may do so only where no other transaction
-//! has a conflicting lock, or waits for one that it would otherwise get. Memory pressure never
-//! makes a transaction lose a lock, and no request fails for it: where other transactions' locks
-//! lie between all rows, the rows stay, and the next attempt comes when there are twice as many.
+//! locks covers all of them and also the keys between. Locks are joined only where no other
+//! transaction has a conflicting lock or waits for one that it would otherwise get. Memory pressure
+//! never makes a transaction lose a lock or a request fail: where other transactions' locks lie
+//! between all rows, the rows stay, and the next attempt comes when the locks take twice as many
+//! bytes.
 
 mod group;
 mod join;
@@ -28,7 +29,7 @@ use frondb_core::sync::atomic::Ordering;
 /// Bytes that a locker may have uncharged, and the least it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// One transaction may use the memory for all locks divided by this.
+/// One transaction may use the memory limit for all locks divided by this.
 const SHARE: u64 = 4;
 
 impl HeldLocks {
@@ -84,7 +85,8 @@ impl Locker {
     fn has_too_much(&self) -> bool {
         let max = self.manager.bytes_max.load(Ordering::Relaxed);
         let all = self.manager.counters.bytes.load(Ordering::Relaxed);
-        // A locker with very little need not pay for what others have.
+        // Above the limit for all lockers, a smaller share applies, but lockers with few locks are
+        // spared.
         let share = if all > max { max / SHARE / 16 } else { max / SHARE };
         self.bytes > share.max(self.escalate_at)
     }

@@ -1,7 +1,7 @@
 //! [`Graph`]: the waits-for graph over all trees, and the search for cycles.
 //!
 //! A cycle can close only when a wait begins: only then does a locker that others wait for get an
-//! edge of its own, and an edge to a running locker closes nothing. So the search runs once for
+//! edge of its own, and an edge to a running locker closes no cycle. So the search runs once for
 //! each wait, starting from the locker that begins to wait, and only if another locker waits for
 //! it.
 //!
@@ -14,8 +14,8 @@
 //! - The state of a wait is decided here, once: granted, victim, cancelled or timed out, whichever
 //!   comes first.
 //!
-//! Guarded by the one mutex in the manager that is for waits. A locker that neither waits nor
-//! releases what others wait for never touches it.
+//! Guarded by a mutex of the manager. A locker that neither waits nor releases what others wait for
+//! never takes this mutex.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -105,7 +105,8 @@ impl Graph {
         assert!(before.is_none(), "transaction {locker} waits twice: two lockers have one id");
     }
 
-    /// Decides a wait that is still open. Removes its edges; its list of blockers stays.
+    /// Decides a wait that is still open; returns false if it is not. Removes the edges of the
+    /// wait, but keeps its list of blockers.
     pub(crate) fn decide(&mut self, locker: u64, state: WaitState) -> bool {
         let Some(wait) = self.waits.get_mut(&locker) else { return false };
         if wait.state != WaitState::Waiting {

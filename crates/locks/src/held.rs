@@ -25,7 +25,7 @@ pub(crate) struct HeldLocks {
     pub(crate) packed: (u64, u64),
     /// Bytes of keys allocated outside of structures of fixed size.
     pub(crate) key_bytes: u64,
-    /// The part of this table that the locker's sums include: bytes, and locks.
+    /// The bytes and the number of locks of this table that the locker's totals include.
     pub(crate) counted: (u64, u64),
 }
 
@@ -74,7 +74,8 @@ impl HeldLocks {
         (!covered).then_some(parts)
     }
 
-    /// Enters what was granted at once into the table and into the locker's lists.
+    /// Enters a request that was granted without waiting into the table and into the locker's
+    /// lists.
     pub(crate) fn take(&mut self, locker: u64, state: &mut TableState, want: Request) {
         match want {
             Request::Row { key, mode } => {
@@ -104,7 +105,8 @@ impl HeldLocks {
         self.ranges.add(Piece { lo, hi, class }, &mut place);
     }
 
-    /// Removes an unlocked row from the list, at once if it is one of the last.
+    /// Removes an unlocked row from the list: immediately if it is one of the last, otherwise once
+    /// half of the list is stale.
     pub(crate) fn forget_row(&mut self, key: &Key, locker: u64, state: &mut TableState) {
         self.key_bytes = self.key_bytes.saturating_sub(2 * key.heap_bytes());
         let recent = self.rows.len().saturating_sub(8);
@@ -119,8 +121,8 @@ impl HeldLocks {
         }
     }
 
-    /// Releases everything, in pieces, so that other threads get at the table in between. Waiters
-    /// are granted at the end.
+    /// Releases everything, in pieces, so that other threads can use the table in between. Waiters
+    /// are granted their locks at the end.
     pub(crate) fn release(&mut self, locker: u64, graph: &Mutex<Graph>) {
         loop {
             let mut state = self.table.state.lock();

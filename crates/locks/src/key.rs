@@ -14,7 +14,8 @@ use crate::class::Class;
 /// Keys up to this length need no allocation.
 const INLINE_BYTES: usize = 24;
 
-/// A key with its first bytes as a number: most comparisons end there without touching the rest.
+/// A key with its first bytes as a number: most comparisons are decided by that number without
+/// reading the rest.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     prefix: u64,

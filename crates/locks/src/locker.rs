@@ -1,8 +1,9 @@
 //! [`Locker`]: the locks of one transaction.
 //!
 //! A locker keeps a list of what it holds, so that it can release everything, and its ranges in
-//! order (`held.rs`, `own.rs`). Both belong to its thread and need no lock. `request.rs` has how a
-//! locker requests locks, `wait.rs` how it waits, `escalate.rs` how its memory is bounded.
+//! order (`held.rs`, `own.rs`). Only the locker's thread uses these lists, so they need no lock.
+//! `request.rs` describes how a locker requests locks, `wait.rs` how it waits, `escalate.rs` how
+//! its memory is bounded.
 
 use std::time::Duration;
 
@@ -58,7 +59,8 @@ pub struct Locker {
     /// Number of its locks.
     pub(crate) locks: u64,
     pub(crate) charged: Option<Reservation>,
-    /// The size in bytes at which rows become ranges, if an escalation left more than the share.
+    /// The size in bytes at which the next escalation starts, if the last one left more than the
+    /// locker's share of the memory for locks.
     pub(crate) escalate_at: u64,
 }
 
@@ -244,7 +246,7 @@ impl Canceller {
     /// Makes the locker's present wait fail with `Cancelled`. If it does not wait, its next wait
     /// fails, however late, unless the locker discards the cancellation first
     /// ([`Locker::forget_cancel`]; a transaction does so when a statement begins). A lock that is
-    /// granted at once is not a wait.
+    /// granted immediately is not a wait.
     pub fn cancel(&self) {
         let mut graph = self.manager.graph.lock();
         let ours = graph.get(self.locker).is_some_and(|wait| Arc::ptr_eq(&wait.waker, &self.waker));

@@ -7,7 +7,7 @@
 //!   Locker (a transaction) -- what it holds in each table        no mutex: one thread
 //! ```
 //!
-//! A lock that need not wait touches its table and nothing else. A locker that must wait, or that
+//! A request that need not wait uses its table and nothing else. A locker that must wait, or that
 //! releases what another waits for, also takes the graph's mutex.
 //!
 //! LOCK order: list of tables, a table's state, graph, last deadlock. No thread holds the state of
@@ -30,7 +30,7 @@ pub struct LockOptions {
     /// Bytes for all locks together. A larger value allows more row locks before they become range
     /// locks, which also lock the rows between. A row lock of a key up to 24 bytes counts as 184
     /// bytes, and as three to ten where a transaction has so many that they are packed. A single
-    /// transaction may use a quarter of it.
+    /// transaction may use a quarter of `bytes_max`.
     pub bytes_max: u64,
     /// Measures how long transactions wait, for the status.
     pub clock: SharedClock,
@@ -43,7 +43,8 @@ impl Default for LockOptions {
     }
 }
 
-/// The locks of all trees of an engine. See the module head. Any thread may call any method.
+/// The locks of all trees of an engine. See the module documentation. Any thread may call any
+/// method.
 pub struct LockManager {
     /// Bytes for all locks together.
     pub(crate) bytes_max: AtomicU64,
@@ -92,7 +93,7 @@ impl LockManager {
 
     /// Creates the table for the locks of `tree`. The engine creates one and keeps it with the
     /// tree; a second table for the same tree would not see the locks of the first. The manager
-    /// forgets the table once everyone else has dropped it.
+    /// forgets the table once all other references to it have been dropped.
     #[must_use]
     pub fn table(self: &Arc<Self>, tree: TreeId) -> Arc<LockTable> {
         let table = LockTable::new(tree);
@@ -108,15 +109,15 @@ impl LockManager {
         table
     }
 
-    /// Changes the limit in bytes for all locks together. A locker above its share frees memory at
-    /// its next request.
+    /// Changes the limit in bytes for all locks together. A locker above a quarter of it frees
+    /// memory at its next request.
     pub fn set_bytes_max(&self, bytes: u64) {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Calls `hook` for every wait that begins from now on, and for waits that grow; `None` removes
-    /// the hook. The waiting thread calls it before it sleeps. The hook must not request a lock for
-    /// the waiting transaction.
+    /// Calls `hook` for every wait that begins from now on, and for every wait that gets more
+    /// blockers; `None` removes the hook. The waiting thread calls it before it sleeps. The hook
+    /// must not request a lock for the waiting transaction.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
         self.wait_hook.set(hook);
     }

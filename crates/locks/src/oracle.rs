@@ -3,7 +3,7 @@
 //! ```text
 //!        1 2 3 4 5 6 7 8 9 10
 //!       [inserted ] . .[ins ]     visible = 5: 6 and 7 are reserved and not yet inserted, so
-//!                 ^               8 to 10 wait for them although they are there
+//!                 ^               8 to 10 wait for them although they are inserted
 //!              visible
 //! ```
 //!
@@ -16,7 +16,7 @@ use frondb_core::SeqNo;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};
 
-/// The order of commits. See the module head.
+/// The order of commits. See the module documentation.
 ///
 /// Any thread may call any method. [`reserve`](Self::reserve) must be called under the lock that
 /// also reserves the position in the log, so that both orders agree (rule 8).
@@ -94,7 +94,8 @@ impl SeqOracle {
     /// The SeqNo up to which everything is visible.
     ///
     /// A point read needs no snapshot: it pins the version of its tree first and reads `visible`
-    /// afterwards. In the other order, a merge could drop in between what only this SeqNo sees.
+    /// afterwards. In the other order, a merge between the two steps could drop a message that only
+    /// this SeqNo sees.
     #[inline]
     #[must_use]
     pub fn visible(&self) -> SeqNo {

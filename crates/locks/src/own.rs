@@ -87,7 +87,7 @@ impl OwnRanges {
         ends_after(&own.hi, key).then_some(own)
     }
 
-    /// Adds a locked range. Where it overlaps own ranges the stronger class stays.
+    /// Adds a locked range. Where it overlaps own ranges, the stronger class applies.
     pub(crate) fn add(&mut self, piece: Piece, into: &mut RangeStore<'_>) {
         if self.extend_last(&piece, into.ranges) {
             return;
@@ -98,8 +98,8 @@ impl OwnRanges {
         }
     }
 
-    /// The common step of a scan: the new range begins where an own range of the same class ends
-    /// and touches no range after it.
+    /// Handles the common step of a scan: the new range begins where an own range of the same class
+    /// ends and touches no range after it. Returns false in other cases.
     fn extend_last(&mut self, piece: &Piece, ranges: &mut Ranges) -> bool {
         let behind = self.map.range(&piece.lo..).next();
         if behind.is_some_and(|(lo, _)| piece.hi.as_ref().is_none_or(|hi| lo <= hi)) {
@@ -158,7 +158,7 @@ impl OwnRanges {
 /// Overlays `new` on disjoint ranges, given in order, each of which overlaps or touches it.
 fn overlay(old: &[Piece], new: Piece) -> Vec<Piece> {
     let mut out = Vec::with_capacity(old.len() + 2);
-    // The end of what is covered of `new` so far; past its end when all of it is.
+    // The key up to which `out` covers `new`; past the end of `new` once all of it is covered.
     let mut done: UpperBound = Some(new.lo.clone());
     for piece in old {
         push(&mut out, &done, &min_end(&Some(piece.lo.clone()), &new.hi), new.class);

@@ -91,7 +91,8 @@ impl Waiter {
         pairs.any(|(a, b)| !b.first && a.area.conflicts(&b.area))
     }
 
-    /// Whether this request waits for a later one that has parts which go first.
+    /// Whether this request must wait for a later one, because a conflicting part of the later one
+    /// goes before all waiters.
     pub(crate) fn yields_to(&self, later: &[RequestPart]) -> bool {
         let mut pairs = self.parts.iter().flat_map(|a| later.iter().map(move |b| (a, b)));
         pairs.any(|(a, b)| b.first && !a.first && a.area.conflicts(&b.area))

@@ -3,7 +3,7 @@
 //! ```text
 //!   covered by an own range? ------------------------------------> was_held
 //!   the row alone decides (no ranges, no waiters)? --------------> granted
-//!   no other locker holds or requested what conflicts? ----------> granted
+//!   no other locker holds or requested a conflicting lock? ------> granted
 //!   else wait (wait.rs), in the queue of the table
 //! ```
 
@@ -20,8 +20,8 @@ use crate::table::{LockTable, RowAttempt};
 use crate::wait::Requested;
 
 impl Locker {
-    /// Locks a row, whether it exists or not. Requesting exclusive a row that is held shared is an
-    /// upgrade, which goes before all waiters.
+    /// Locks a row, whether it exists or not. Requesting a row exclusively that the locker holds
+    /// shared is an upgrade, which goes before all waiters.
     ///
     /// # Errors
     /// `Busy` (would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`, `Deadlock`,
@@ -92,7 +92,8 @@ impl Locker {
         mode: LockMode,
         wait: LockWait,
     ) -> Result<Acquired> {
-        // A range of one key becomes a row lock: it excludes the same, and rows can be packed.
+        // A range of one key becomes a row lock: it excludes the same requests, and rows can be
+        // packed.
         if let Some((0, key)) = hi.and_then(|hi| hi.split_last())
             && key == lo
         {

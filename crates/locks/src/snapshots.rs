@@ -1,12 +1,12 @@
-//! [`Snapshots`]: the SeqNos at which readers read, so that merges keep what they see.
+//! [`Snapshots`]: the SeqNos at which readers read, so that merges keep what the readers see.
 //!
 //! A snapshot is taken under the lock under which jobs list the snapshots, and the visible SeqNo is
 //! read under the same lock (rule 12). For any list there are therefore two kinds of snapshots:
 //! those in the list, and later ones, which are at or above the list's `visible`. A job keeps what
 //! all of them see if it treats `visible` as one more snapshot, keeps the newest version in each
 //! stripe between snapshots, and keeps every version above `visible`. If no input of the job is
-//! above `visible`, the listed snapshots alone suffice: what is newest now is newest for all later
-//! snapshots.
+//! above `visible`, the listed snapshots alone suffice: the version that is newest now is what all
+//! later snapshots see.
 //!
 //! Cost: taking and dropping a snapshot are a short lock and a map operation each, about 0.1 us;
 //! the list is rebuilt only when it is requested after a change. Point reads take no snapshot (see
@@ -37,7 +37,7 @@ struct Register {
 
 struct Holders {
     count: usize,
-    /// When the first of them was taken.
+    /// When the first of these snapshots was taken.
     since: Nanos,
 }
 
@@ -93,7 +93,7 @@ impl Snapshots {
         self.latch.lock().live.values().map(|holders| holders.count).sum()
     }
 
-    /// Each live SeqNo with the time since a snapshot of it was first taken, oldest SeqNo first.
+    /// Each live SeqNo with the time since the first snapshot at it was taken, oldest SeqNo first.
     /// For the status: a forgotten snapshot keeps old versions from being dropped.
     #[must_use]
     pub fn ages(&self) -> Vec<(SeqNo, Duration)> {

@@ -1,4 +1,4 @@
-//! [`LockTable`]: the locks of one tree, and the requests that wait for some.
+//! [`LockTable`]: the locks of one tree, and the requests that wait for them.
 //!
 //! ```text
 //!   rows     ordered map: key --> mode, holders        a write or a point read: one entry
@@ -7,10 +7,9 @@
 //!   waiters  in order of arrival                       examined only if there are any
 //! ```
 //!
-//! A request is granted if nothing of another locker conflicts: no row, no range, and no earlier
-//! waiter. Everything here runs under the one lock of the table, which is held for a few map
-//! operations; no thread waits or allocates for long under it. LOCK order: the table's lock, then
-//! the graph's.
+//! A request is granted if no row, no range and no earlier waiter of another locker conflicts.
+//! Everything here runs under the one lock of the table, which is held for a few map operations; no
+//! thread waits or allocates for long under it. LOCK order: the table's lock, then the graph's.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -28,7 +27,7 @@ use crate::queue::{Request, RequestPart, Waiter};
 use crate::ranges::{Range, Ranges};
 
 /// Bytes of a row lock of a short key: twice the key, an entry of a B-tree at usual fill, and a
-/// place in a list that grows by doubling.
+/// slot in a list that grows by doubling.
 pub(crate) const ROW_BYTES: u64 = 184;
 /// Bytes of a range lock: an entry in the locker's map and a node of the table's treap.
 pub(crate) const RANGE_BYTES: u64 = 352;
@@ -41,7 +40,7 @@ pub struct LockTable {
     pub(crate) state: Mutex<TableState>,
 }
 
-/// Blocks a locker's first lock in the table until dropped. See [`LockTable::begin_unlocked`].
+/// While it exists, no locker gets its first lock in the table. See [`LockTable::begin_unlocked`].
 #[must_use = "others may lock as soon as it is dropped"]
 pub struct Unlocked<'a> {
     table: &'a LockTable,
@@ -77,7 +76,7 @@ impl LockTable {
     /// Lets a batch that takes no locks write, as long as no locker uses this tree.
     ///
     /// `Some`: no locker holds or requests a lock here, and none gets its first one until the guard
-    /// is dropped, which must be soon; the batch must not wait for locks meanwhile. A batch may
+    /// is dropped. Drop the guard soon, and do not wait for locks while holding it. A batch may
     /// hold the guards of several trees. `None`: some locker has used this tree and not released
     /// everything since; the batch must lock what it writes.
     #[must_use = "None says that the batch must lock"]
@@ -159,7 +158,7 @@ pub(crate) enum RowAttempt {
     Unclear,
 }
 
-/// The locks of a tree. See the module head.
+/// The locks of a tree. See the module documentation.
 #[derive(Default)]
 pub(crate) struct TableState {
     pub(crate) rows: BTreeMap<Key, Row>,
@@ -207,13 +206,13 @@ impl TableState {
         own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
     }
 
-    /// The mode in which the locker holds a row by an entry in `rows`. The locker releases these
-    /// entries by its list.
+    /// The mode in which the locker holds a row by an entry in `rows`. The locker has the keys of
+    /// these entries in its list and releases them one by one.
     pub(crate) fn lists_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
         self.rows.get(key).filter(|row| row.is_held_by(locker)).map(|row| row.mode)
     }
 
-    /// Grants a row to a locker; nothing conflicts.
+    /// Grants a row to a locker. REQUIRES: no lock of another locker conflicts.
     pub(crate) fn grant_row(&mut self, locker: u64, key: &Key, mode: LockMode) {
         match self.rows.get_mut(key) {
             Some(row) => row.grant(locker, mode),
@@ -361,7 +360,8 @@ impl TableState {
             })
     }
 
-    /// Grants a waiter its request. The waiter puts its ranges in order itself when it wakes.
+    /// Grants a waiter its request. When the waiter wakes, its own thread merges a granted range
+    /// with the ranges that it already has.
     fn grant(&mut self, waiter: Waiter, graph: &mut Graph) {
         let held = waiter.want.held();
         match &held.extent {

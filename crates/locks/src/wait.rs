@@ -3,7 +3,7 @@
 //! ```text
 //!   begin_wait: [table's lock [graph's lock: enter both, search cycles, choose victims]]
 //!   finish:     [graph's lock: sleep until the wait is decided]
-//!               granted: it is in the table already
+//!               granted: the lock is in the table already
 //!               else:    [table's lock: leave the queue [graph's lock: grant other waiters]]
 //! ```
 //!
@@ -52,8 +52,8 @@ impl Requested {
 }
 
 impl Locker {
-    /// Enters the queue. Fails if the request may not wait, or at once becomes the victim of a
-    /// deadlock.
+    /// Enters the queue. Fails if the request may not wait, or if it immediately becomes the victim
+    /// of a deadlock.
     pub(crate) fn begin_wait(
         &self,
         at: usize,

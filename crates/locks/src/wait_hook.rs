@@ -1,5 +1,5 @@
 //! [`WaitHook`]: reports lock waits to an embedder that orders transactions itself, such as a
-//! replica that commits in the order of another server. The hook can cancel waits that go against
+//! replica that commits in the order of another server. The hook can cancel waits that contradict
 //! that order.
 
 use frondb_core::sync::atomic::{AtomicBool, Ordering};

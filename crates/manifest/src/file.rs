@@ -6,14 +6,14 @@ use frondb_device::SharedFile;
 
 use crate::format::RecordKind;
 
-/// A manifest file and where it ends. Used by one leader at a time.
+/// A manifest file and its end. Only the leading thread uses it.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
     pub(crate) generation: u64,
     pub(crate) file: SharedFile,
     /// File offset after the last record written.
     pub(crate) end: u64,
-    /// Everything below is durable.
+    /// File offset below which everything is durable.
     pub(crate) durable: u64,
     /// File offset up to which space is allocated.
     pub(crate) reserved_to: u64,
@@ -48,14 +48,14 @@ impl LogFile {
         Ok(written)
     }
 
-    /// Allocates space ahead once half of the reserve is used.
+    /// Allocates space after `end` once half of the space allocated ahead is used.
     pub(crate) fn reserve(&mut self, end: u64, reserve_bytes: u64) {
         let to = end + reserve_bytes;
         if reserve_bytes == 0 || self.reserved_to >= end + reserve_bytes / 2 {
             return;
         }
-        // An error is not reported: on a full disk the write itself decides, and uses up the
-        // reserve.
+        // Ignore an error: on a full disk, writes use the space allocated earlier and fail when it
+        // is used up.
         let from = self.reserved_to.max(self.end);
         if self.file.allocate(from, to - from).is_ok() {
             self.reserved_to = to;

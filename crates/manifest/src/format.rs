@@ -13,7 +13,7 @@
 //!      40    8 durable       bytes of that file that were durable before this was written
 //!      48    8 update        how often `durable` was raised for this generation
 //!      56    . zero
-//!    4088    8 checksum      XXH3-64 of bytes 0 .. 4088; never changes its place
+//!    4088    8 checksum      XXH3-64 of bytes 0 .. 4088; at this offset in every version
 //! ```
 //!
 //! # MANIFEST-NNNNNN
@@ -91,7 +91,7 @@ pub(crate) enum DecodeFault {
     Foreign,
     /// The magic is correct, but the checksum is not.
     Damaged,
-    /// Valid, but of this newer version.
+    /// Valid, but written by this newer version.
     Newer(u32),
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Superblock {
 }
 
 impl Superblock {
-    /// Orders superblocks of one database: the newest is in force.
+    /// Sort key: of the superblocks of one database, the one with the greatest key is in force.
     pub(crate) fn age(&self) -> (u64, u64) {
         (self.generation, self.update)
     }

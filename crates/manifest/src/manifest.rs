@@ -18,10 +18,11 @@ pub struct Ticket(pub(crate) u64);
 /// The manifest of an open database. Shared by all threads; cloning gives another handle.
 ///
 /// # Edits
-/// `append` keeps an edit in memory and gives it a place in the order. `sync` returns when the edit
-/// is durable: a thread that finds no leader at work writes *all* edits appended so far with one
-/// write and one sync, and the others wait. The order on disk is therefore the order of the
-/// `append` calls, and a caller that appends under its own lock decides the order of everything.
+/// `append` keeps an edit in memory and gives it a ticket, its position in the order of edits.
+/// `sync` returns when the edit is durable: a thread that finds no leader at work writes *all*
+/// edits appended so far with one write and one sync, and the others wait. The order on disk is
+/// therefore the order of the `append` calls, and a caller that appends under its own lock decides
+/// the order of everything.
 ///
 /// # What the superblocks record
 /// No record follows the last edits of a file that could prove that they were durable: a file that
@@ -34,10 +35,11 @@ pub struct Ticket(pub(crate) u64);
 ///   recovery repeats the work.
 ///
 /// # A new file
-/// [`Manifest::begin_snapshot`] starts it while edits go on:
+/// [`Manifest::begin_snapshot`] starts it while edits continue:
 /// 1. The caller captures its state under the lock under which it appends, and calls
 ///    `begin_snapshot` there. From now on each edit is also kept for the new file.
-/// 2. The snapshot is written and synced without haste. Edits are acknowledged by the old file.
+/// 2. The snapshot is written and synced. Meanwhile edits are acknowledged when they are durable in
+///    the old file.
 /// 3. `finish` takes the lead, so no edit is acknowledged for two or three syncs. It appends the
 ///    edits since step 1, syncs file and directory, puts the new superblock in force, appends the
 ///    record `confirmed`, and syncs that.
@@ -53,10 +55,10 @@ pub struct Ticket(pub(crate) u64);
 ///   because later edits depend on earlier ones. First the remains of the write are durably cut
 ///   off, then the callers that wait for the edits get the error. A snapshot under way is
 ///   abandoned, because its state may contain the edits. If the caller cannot undo one of them
-///   ([`Manifest::append_final`]), the manifest is poisoned in the same moment: an edit that
-///   depends on a missing one must never be written.
+///   ([`Manifest::append_final`]), the manifest is poisoned before any other edit can be appended:
+///   an edit that depends on a missing one must never be written.
 /// - A failed sync, or any failure while the superblock is replaced: it is unknown what the next
-///   startup will find. Everything is `Poisoned` from then on, and nothing is synced again.
+///   startup will find. From then on every call fails with `Poisoned`, and nothing is synced again.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     pub(crate) shared: Arc<Shared>,
@@ -116,7 +118,7 @@ impl Manifest {
     }
 
     /// Appends an edit in memory. It is durable when [`Manifest::sync`] of its ticket returns. If
-    /// that fails for lack of space, the caller undoes what the edit says.
+    /// `sync` fails for lack of space, the caller must undo the change that the edit describes.
     ///
     /// # Errors
     /// `Poisoned`; `Invalid` for an edit of 1 GiB or more.
@@ -171,11 +173,11 @@ impl Manifest {
     }
 
     /// Like [`sync`](Self::sync), and waits until a superblock records that the edit is durable:
-    /// from then on a manifest without the edit counts as damaged. To be called before anything
-    /// that the edit permits is done. Concurrent callers share one write.
+    /// from then on a manifest without the edit counts as damaged. Call it before you do anything
+    /// that the edit permits. Concurrent callers share one write.
     ///
     /// # Errors
-    /// Like [`sync`](Self::sync). Any failure at the superblock is `Poisoned`.
+    /// Like [`sync`](Self::sync). `Poisoned` if writing the superblock fails.
     pub fn secure(&self, ticket: Ticket) -> Result<()> {
         self.sync(ticket)?;
         loop {
@@ -196,7 +198,7 @@ impl Manifest {
 
     /// Secures everything durable in both superblocks, for a database that is being closed: from
     /// then on nothing that is cut off or damaged can look like a torn tail. Writes nothing if both
-    /// say so already. Edits may follow.
+    /// superblocks record it already. More edits may be appended afterwards.
     ///
     /// # Errors
     /// `Poisoned`.

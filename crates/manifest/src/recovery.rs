@@ -28,7 +28,7 @@ pub struct Recovered {
     pub snapshot: Vec<u8>,
     /// The edits since the snapshot, in order.
     pub edits: Vec<Vec<u8>>,
-    /// Edits cut off the end, which were never acknowledged as durable.
+    /// The torn end that was cut off, if any. None of its edits was acknowledged as durable.
     pub torn_tail: Option<TornTail>,
     /// Harmless irregularities, one sentence each.
     pub warnings: Vec<String>,
@@ -54,7 +54,7 @@ impl fmt::Display for TornTail {
     }
 }
 
-/// Whether there are superblocks, and they are usable.
+/// Whether there are superblocks; fails if they are unusable or were lost.
 pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     if device.exists(SUPER_FILE)? {
         return Slots::open(&**device, OpenOptions::READ).map(|_| true);
@@ -176,7 +176,7 @@ fn make_durable(
     if !content.confirmed {
         confirm(&mut log)?;
     }
-    // The engine acts upon what recovery returns: it reuses space and removes segments of the log.
+    // The engine acts upon the result of recovery: it reuses space and removes log segments.
     slots.record_durable_twice(log.end)?;
     Ok(log)
 }
@@ -327,7 +327,7 @@ pub(crate) fn manifest_files(device: &SharedDevice) -> Result<Vec<u64>> {
 }
 
 /// Whether the superblock of a manifest file was ever in force. A file that cannot be read proves
-/// nothing: an unfinished file may look like anything.
+/// nothing: an unfinished file may contain anything.
 fn is_confirmed(device: &SharedDevice, generation: u64) -> Result<bool> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::READ)?;

@@ -6,8 +6,7 @@
 //! record, because later records depend on it. Lost superblocks are rebuilt from what the files
 //! prove: a file with a `confirmed` record was in force.
 //!
-//! Nothing is used that the files do not prove, and everything left out is in the findings. For one
-//! thread.
+//! Nothing is used that the files do not prove, and the findings list everything that is left out.
 
 use frondb_block::frame::repair::{Findings, one_byte};
 use frondb_block::frame::{RecordPlace, scan::Stop};
@@ -24,7 +23,7 @@ use crate::snapshot::{confirm, end_snapshot};
 
 /// Maximum number of repairs in a file.
 const REPAIRS_MAX: usize = 16;
-/// Bytes searched from a damaged place on.
+/// Bytes read from the start of an invalid record on, to search for the damaged byte.
 const PROBE_BYTES: usize = 256 * 1024;
 
 /// The usable part of a manifest file.
@@ -63,8 +62,8 @@ impl UsableFile {
 /// discarded.
 ///
 /// # Errors
-/// `NotFound` without any manifest; `Unsupported`; `Corruption` if no file has any of its snapshot;
-/// `Io`.
+/// `NotFound` without any manifest; `Unsupported`; `Corruption` if no part of a snapshot can be
+/// read from any file; `Io`.
 pub fn salvage(device: &SharedDevice) -> Result<Findings> {
     let mut findings = Findings::default();
     let slots = read_slots(device, &mut findings)?;
@@ -180,7 +179,7 @@ fn put_in_force(device: &SharedDevice, header: &FileHeader, durable_bytes: u64) 
     file.write_vectored_at(0, &[&slot, &slot])
 }
 
-/// Reads a manifest file and repairs single bytes; `None` if nothing of its snapshot can be read.
+/// Reads a manifest file and repairs single bytes; `None` if no part of its snapshot can be read.
 fn usable(device: &SharedDevice, generation: u64) -> Result<Option<UsableFile>> {
     let name = file_name(generation);
     let file = device.open(&name, OpenOptions::WRITE)?;

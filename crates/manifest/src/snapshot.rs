@@ -13,7 +13,7 @@ use crate::state::{Edit, Files, Shared, Sizes};
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Writes a snapshot into a new manifest file, which [`SnapshotWriter::finish`] puts in force.
-/// Dropping it without that abandons the new file. For one thread.
+/// Dropping the writer without `finish` abandons the new file.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     shared: Arc<Shared>,
@@ -21,7 +21,8 @@ pub struct SnapshotWriter {
     /// The newest edit that is in the snapshot or was carried over.
     carried_to: u64,
     body: SnapshotBody,
-    /// The new file is in force, or it is unknown which one is, so it must stay.
+    /// The new file is in force, or it is unknown which file is; so the new file must not be
+    /// removed.
     keep: bool,
 }
 
@@ -47,12 +48,12 @@ pub(crate) fn new_file(device: &SharedDevice, header: FileHeader) -> Result<LogF
     })
 }
 
-/// Ends the snapshot in `log`, which has `bytes` bytes.
+/// Appends the record that ends a snapshot of `bytes` bytes.
 pub(crate) fn end_snapshot(log: &mut LogFile, bytes: u64) -> Result<()> {
     log.write(RecordKind::SnapshotEnd, [Body::Raw(&[&bytes.to_le_bytes()])], 0).map(drop)
 }
 
-/// Appends the proof that the superblock of this file is durable.
+/// Durably appends the `confirmed` record, the proof that the superblock of this file is durable.
 pub(crate) fn confirm(log: &mut LogFile) -> Result<()> {
     log.write(RecordKind::Confirmed, [Body::Raw(&[])], 0)?;
     log.sync()
@@ -129,8 +130,8 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// `NoSpace`, `Io`: the old file stays in force and nothing is lost. `Busy` if edits were
-    /// abandoned since the snapshot was begun: begin again. `Poisoned` if it is unknown which file
-    /// is in force.
+    /// abandoned since the snapshot was begun: the caller must begin a new one. `Poisoned` if it is
+    /// unknown which file is in force.
     pub fn finish(mut self) -> Result<()> {
         self.write_chunk()?;
         end_snapshot(&mut self.log, self.body.bytes)?;
@@ -212,8 +213,8 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    /// After a failed sync of the new file the file is abandoned, and the disk cannot be trusted
-    /// any more.
+    /// Poisons the manifest after a failed sync of the new file, because it is then unknown what is
+    /// on the disk.
     fn fail(&self, error: Error) -> Error {
         let mut state = self.shared.state.lock();
         state.poison(&error);

@@ -34,7 +34,7 @@ pub(crate) struct Edit {
 
 #[derive(Debug)]
 pub(crate) struct ManifestState {
-    /// Edits appended and not durable, oldest first.
+    /// Edits that are appended but not yet durable, oldest first.
     pub(crate) pending: Vec<Edit>,
     /// The ticket of the newest edit.
     pub(crate) last: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Sizes {
     pub(crate) reserve_left: u64,
 }
 
-/// Given-up edits: those with a ticket in (from, to].
+/// Abandoned edits: those with a ticket in (from, to].
 #[derive(Debug)]
 struct Failed {
     from: u64,
@@ -88,7 +88,7 @@ impl Shared {
                 Ok(()) => Outcome::Done(bytes),
                 Err(error) => Outcome::Unknown(error),
             },
-            // Before any waiter learns of the failure, the file must contain nothing of the edits.
+            // Before any waiter learns of the failure, the file must contain no part of the edits.
             Err(error) => match log.cut() {
                 Ok(()) => Outcome::Abandoned(error),
                 Err(error) => Outcome::Unknown(error),
@@ -109,7 +109,7 @@ impl Shared {
         self.end_lead(state, files);
     }
 
-    /// Records in the superblocks how far the file is durable; ends the lead.
+    /// Records in the superblocks how far the file is durable; then gives up the lead.
     pub(crate) fn update_superblock(&self, mut files: Files, twice: bool) -> Result<()> {
         let Files { log, slots } = &mut files;
         let updated = if twice {
@@ -154,7 +154,7 @@ impl Shared {
 /// The outcome of a leader's write.
 enum Outcome {
     Done(u64),
-    /// The file contains nothing of the edits.
+    /// The file contains no part of the edits.
     Abandoned(Error),
     /// The content of the file is unknown.
     Unknown(Error),

@@ -11,7 +11,7 @@
 //! With two generations, the slots alone cannot tell whether an invalid slot was *never finished*
 //! (and the other one is valid) or was *damaged later* (and the other one is out of date). The
 //! manifest file of that generation proves it: its `confirmed` record is written once its
-//! superblock is durable, and edits only follow after it. [`recovery`] looks for this record in
+//! superblock is durable, and edits only follow that record. [`recovery`] looks for this record in
 //! every manifest file newer than the chosen superblock.
 //!
 //! [`recovery`]: crate::recovery
@@ -31,7 +31,7 @@ pub(crate) struct Slots {
     current: usize,
     /// The content of the slot in force.
     superblock: Superblock,
-    /// Whether the other slot records the same, so that either may be lost.
+    /// Whether the other slot records the same, so that either slot may be lost.
     is_twice: bool,
 }
 

@@ -22,7 +22,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex};
 /// one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// The blocks that readers are reading; see the module's head. One object for all runs of an
+/// The blocks that readers are reading; see the module documentation. One object for all runs of an
 /// engine.
 #[derive(Default)]
 pub(crate) struct BlockReads {

@@ -45,7 +45,7 @@ pub enum ReadMode {
     Merge,
 }
 
-/// A cursor over part of a run. See the module's head.
+/// A cursor over part of a run. See the module documentation.
 pub struct RunCursor {
     run: Arc<Run>,
     index: Arc<BlockIndex>,

@@ -26,7 +26,7 @@ use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
 /// The loads under way take at most the memory divided by this, unless there is only one.
 const MEMORY_DIVISOR: u64 = 16;
 
-/// The loads under way; see the module's head. One object for all runs of an engine.
+/// The loads under way; see the module documentation. One object for all runs of an engine.
 pub(crate) struct Loads<V> {
     state: Mutex<LoadState<V>>,
     changed: Condvar,

@@ -26,7 +26,7 @@ const BUFFER_BYTES: usize = 128 * 1024;
 /// Most pages acquired at once.
 const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 
-/// The output stream of runs; see the module's head.
+/// The output stream of runs; see the module documentation.
 pub struct Output {
     space: Arc<Space>,
     class: Class,

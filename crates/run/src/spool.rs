@@ -206,7 +206,7 @@ fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Opti
     (*ends.first()? >= start && ends.is_sorted() && *ends.last()? == end).then_some(())
 }
 
-/// Sorted puts on the device; see the module's head. Any thread may read it. The last holder
+/// Sorted puts on the device; see the module documentation. Any thread may read it. The last holder
 /// releases its space.
 pub struct Spool {
     env: Arc<RunEnv>,

@@ -53,15 +53,15 @@ impl std::fmt::Display for Extent {
 /// request may be before the file grows instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Class {
-    /// Slices of a flushed memtable: one large, short-lived sequential write. Taken from the
-    /// largest free range, so that small gaps remain for long-lived extents.
+    /// The runs of a flushed memtable: one large, short-lived sequential write. Taken from the
+    /// longest free ranges, so that small gaps remain for long-lived extents.
     Flush,
-    /// The output of a merge inside a node. Placed like a flush.
+    /// The output of a merge inside a node. Placed like the runs of a flush.
     Merge,
     /// The consolidated run of a leaf. It lives long, so it fills the smallest gap that holds it,
     /// low in the file.
     Base,
-    /// A value in extents of its own. Placed like a base.
+    /// A value in extents of its own. Placed like the run of a leaf.
     Blob,
 }
 
@@ -75,7 +75,7 @@ impl Class {
         }
     }
 
-    /// Whether the extent is written at once and soon dead.
+    /// Whether the extent is written sequentially in one go and soon released.
     pub(crate) const fn is_short_lived(self) -> bool {
         matches!(self, Self::Flush | Self::Merge)
     }

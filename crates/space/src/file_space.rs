@@ -17,18 +17,18 @@ use std::ops::Range;
 use crate::free::FreeMap;
 use crate::ranges::RangeSet;
 
-/// The disk space of pages that become free.
+/// Whether the file system has reserved disk space for pages that become free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backing {
     /// The file system has reserved space.
     Backed,
-    /// Reserved or not.
+    /// It is unknown whether space is reserved.
     Unknown,
     /// Not reserved: the pages were punched.
     Hole,
 }
 
-/// See the module's head.
+/// See the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct FileSpace {
     /// Pages of the file, up to its end.

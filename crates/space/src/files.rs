@@ -44,7 +44,7 @@ impl DataFiles {
         Ok(Self { device, direct, files: RwLock::new(files) })
     }
 
-    /// Number of file numbers in use.
+    /// The number that the next file gets: one more than the highest number in use.
     pub(crate) fn count(&self) -> usize {
         self.files.read().len()
     }
@@ -74,15 +74,16 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Checks that a part of an extent lies in it, and returns its file and its offset there.
+    /// Returns the file and the file offset of `len` bytes at `offset` of an extent; `Corruption`
+    /// if they do not lie inside the extent.
     pub(crate) fn locate(&self, extent: Extent, offset: u64, len: usize) -> Result<Located> {
         let file = self.get(extent.file);
         let inside = offset.checked_add(len as u64).is_some_and(|end| end <= extent.bytes());
         match file {
             Some(file) if inside => Ok(Located { file, offset: extent.offset() + offset }),
             _ => {
-                // The place may come from disk: from a block index, or from a reference to a large
-                // value.
+                // The extent or the offset may have been read from disk: from a block index, or
+                // from a reference to a large value.
                 let name = name_of(extent.file);
                 let message =
                     format!("{len} bytes at offset {offset} are not inside extent {extent}");
@@ -103,7 +104,7 @@ impl DataFiles {
     }
 }
 
-/// A place in an open data file.
+/// A position in an open data file.
 pub(crate) struct Located {
     pub(crate) file: Arc<DataFile>,
     pub(crate) offset: u64,
@@ -160,7 +161,7 @@ pub(crate) fn name_of(number: u32) -> String {
 fn parse_name(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("data-")?.strip_suffix(".fdb")?;
     let number: u32 = digits.parse().ok()?;
-    // A corrupt directory must not make the caller expect four billion files.
+    // A corrupt directory must not make the caller allocate a table of four billion files.
     (number <= 1 << 20 && name_of(number) == name).then_some(number)
 }
 

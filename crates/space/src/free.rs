@@ -8,7 +8,7 @@
 //! ```text
 //!   bin        0      1      2       3      ...
 //!   pages      1     2-3    4-7    8-15
-//!   starts    {12}  {40,7}  {}    {100}          a request of 5 pages looks into bins 2, 3, ...
+//!   starts    {12}  {7,40}  {}    {100}          a request of 5 pages looks into bins 2, 3, ...
 //! ```
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::ranges::RangeSet;
 /// Number of ranges tried in a request's own bin before the next bin is used.
 const OWN_BIN_TRIES: usize = 16;
 
-/// See the module's head.
+/// See the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct FreeMap {
     ranges: RangeSet,
@@ -56,7 +56,7 @@ impl FreeMap {
         }
     }
 
-    /// The smallest gap that holds `pages`, low in the file.
+    /// `pages` pages from the lowest bin with a range that is long enough, low in the file.
     pub(crate) fn best_fit(&self, pages: u32) -> Option<Range<u32>> {
         let start = self
             .in_own_bin(pages, u32::MAX)
@@ -85,10 +85,11 @@ impl FreeMap {
         self.ranges.range_of(start)
     }
 
-    /// A range of the request's own bin that is large enough and ends before `limit`.
+    /// The start of a range in the request's own bin that is large enough, and whose first `pages`
+    /// pages end at or before `limit`.
     fn in_own_bin(&self, pages: u32, limit: u32) -> Option<u32> {
         if pages.is_power_of_two() {
-            return None; // The own bin is one of the sure ones.
+            return None; // Then `sufficient_bins` includes this bin.
         }
         let fits = |start: u32| {
             let end = self.ranges.range_of(start).map_or(start, |range| range.end);

@@ -19,7 +19,7 @@
 use frondb_core::sync::{Condvar, Mutex, OnceLock};
 use frondb_core::{Error, ErrorKind, Result};
 
-/// See the module's head.
+/// See the module documentation.
 #[derive(Default)]
 pub(crate) struct GroupSync {
     state: Mutex<SyncState>,

@@ -44,7 +44,8 @@ impl Space {
         file.handle.allocate(part.offset(), part.bytes())
     }
 
-    /// Extends a file or creates the next one, unless another thread did so since `seen`.
+    /// Extends a file or creates the next one, unless another thread did so since the caller read
+    /// `growths` as `seen`.
     ///
     /// The step follows the size of the file, so that a database of a few pages stays small and the
     /// file system does not cut a large one into thousands of pieces. On a full disk exactly the
@@ -81,7 +82,8 @@ impl Space {
         }
     }
 
-    /// Creates the next file, empty. If it cannot be extended afterwards, the next attempt will.
+    /// Creates the next file, empty. If extending it then fails, the file stays, and a later call
+    /// extends it.
     fn add_file(&self) -> Result<usize> {
         self.files.create_next()?;
         let mut state = self.state.lock();
@@ -93,8 +95,8 @@ impl Space {
     fn extend(&self, number: usize, length: u32, step: u32) -> Result<()> {
         let new = length..length + step;
         if let Err(error) = self.allocate(number as u32, &new) {
-            // An incomplete allocation takes space that is not accounted for. If it cannot be
-            // truncated either, the next opening finds it.
+            // An incomplete allocation takes space that is not accounted for, so cut it off. If
+            // that fails too, the next open counts the new pages as free.
             if let Some(file) = self.files.get(number as u32) {
                 let _ = file.handle.set_len(u64::from(length) * PAGE_BYTES as u64);
             }

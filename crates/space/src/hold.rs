@@ -2,12 +2,12 @@
 //! for the large values of a tree, and for a transaction's own writes.
 //!
 //! A reader follows references that it found in *its* version. So the extents of a value may be
-//! released when that version and all older ones are gone, whatever runs they held. Versions form a
-//! chain of holds: a hold lives as long as a version that uses it or an older hold. When a change
-//! orphans extents, they are given to the hold of the versions before the change.
+//! released when that version and all older ones have been dropped, whatever runs they contain.
+//! Versions form a chain of holds: a hold lives as long as a version that uses it or an older hold.
+//! When a change orphans extents, they are given to the hold of the versions before the change.
 //!
 //! ```text
-//!   versions   v1   v2   v3 | v4   v5 | v6        |: an install orphaned values
+//!   versions   v1   v2   v3 | v4   v5 | v6        |: a new version orphaned values
 //!   holds      h1 ----------> h2 -----> h3        h1 keeps h2, h2 keeps h3
 //! ```
 //!
@@ -44,9 +44,9 @@ impl Hold {
         next
     }
 
-    /// Releases extents when this hold's versions and all older ones are gone. The caller still
-    /// holds one of them. REQUIRES: no durable data refers to the extents, or a durable edit has
-    /// removed the reference.
+    /// Releases extents when this hold's versions and all older ones have been dropped. REQUIRES:
+    /// the caller holds a reference to one of these versions; no durable data refers to the
+    /// extents, or a durable edit has removed the reference.
     pub fn add(&self, extents: impl IntoIterator<Item = Extent>) {
         self.orphans.lock().extend(extents);
     }
@@ -57,7 +57,8 @@ impl Drop for Hold {
         for extent in std::mem::take(&mut *self.orphans.lock()) {
             self.space.release(extent);
         }
-        // Link by link: recursion could overflow the stack on a chain that a cursor kept for hours.
+        // Drop link by link: recursion could overflow the stack on a long chain, as after a cursor
+        // that was open for hours.
         let mut newer = self.newer.lock().take();
         while let Some(mut hold) = newer.and_then(Arc::into_inner) {
             newer = hold.newer.get_mut().take();

@@ -1,5 +1,5 @@
 //! Layer 2: extents in large data files. The writer of a run, a base or a large value acquires
-//! extents here and writes them once; the last holder releases them.
+//! extents here and writes them once; whoever holds the last reference releases them.
 //!
 //! Free space is not recorded on disk: the manifest lists the extents in use, and all other pages
 //! are free. So no crash can make the two disagree, and an allocation costs no write.

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// See the module's head.
+/// See the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct RangeSet {
     /// End of each range by its start.

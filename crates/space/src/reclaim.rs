@@ -1,9 +1,9 @@
 //! Returns space to the file system by punching holes and truncating files.
 //!
-//! Under load, free space is soon used again. Punching it and allocating it again would cost two
-//! journal commits of the file system for nothing, so a slack stays allocated. When the engine
-//! falls idle or closes, everything but the reserve is returned: the files then take as much disk
-//! space as the extents need.
+//! Under load, free space is soon used again. Punching it and allocating it again would waste two
+//! journal commits of the file system, so some slack stays allocated. When the engine becomes idle
+//! or closes, everything but the reserve is returned: the files then take as much disk space as the
+//! extents need.
 //!
 //! A punched hole frees disk space, but the file keeps its length, and a file with many holes
 //! burdens the file system. When a file consists mostly of holes, [`Space::tail_move_wanted`] names
@@ -66,7 +66,7 @@ impl Space {
     /// hole. Returns whether there was anything to do; the caller repeats until there is not.
     ///
     /// # Errors
-    /// Errors of the device; the space stays free then.
+    /// Errors of the device; the space then stays free and allocated.
     pub fn reclaim_step(&self, mode: Reclaim) -> Result<bool> {
         let reserve = self.reserve_pages();
         match mode {
@@ -88,7 +88,7 @@ impl Space {
     /// that finds room on the disk.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn lend_reserve(&self, bytes: u64) -> Result<()> {
         let backed = self.state.lock().backed_pages();
         let keep = backed.saturating_sub(Extent::pages_for(bytes));
@@ -113,11 +113,11 @@ impl Space {
         })
     }
 
-    /// An extent of `pages` pages in front of the limit; `None` if there is no such gap, in which
-    /// case the move should stop.
+    /// An extent of `pages` pages below the limit; `None` if there is no such gap, in which case
+    /// the move should stop.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn acquire_below(&self, pages: u32, tail: TailMove) -> Result<Option<Extent>> {
         self.acquire_low(pages, tail.file, tail.limit)
     }
@@ -129,9 +129,9 @@ impl Space {
         (self.options.slack_bytes / PAGE_BYTES as u64).max(used / 20)
     }
 
-    /// One step towards `keep` free pages that take disk space. The caller holds `growth`, so no
-    /// other thread changes the lengths of files; the range is taken meanwhile, so no other thread
-    /// acquires it.
+    /// One step towards `keep` free pages that take disk space; returns false if there is nothing
+    /// to return. Holds `growth`, so no other thread changes the lengths of files. The range is out
+    /// of the free space during the system call, so no other thread acquires it.
     fn return_range(&self, keep: u64, cut_holes: bool) -> Result<bool> {
         let _growing = self.growth.lock();
         let Some(step) = self.state.lock().next_step(keep, cut_holes) else { return Ok(false) };
@@ -149,7 +149,7 @@ impl Space {
         let mut state = self.state.lock();
         match (step, &result) {
             (Step::Cut(number, range), Ok(())) => {
-                // The new length must be as durable as the next write.
+                // The next sync must make the new length durable too.
                 file.note_written();
                 state.growths += 1;
                 state.truncated_pages += u64::from(range.end - range.start);
@@ -173,8 +173,8 @@ impl SpaceState {
         self.files.iter().map(FileSpace::unpunched_pages).sum()
     }
 
-    /// The next range to return, taken out of the free space: from the end of the last file
-    /// downwards, because low pages are reused first.
+    /// The next range to return to the file system, taken out of the free space: from the end of
+    /// the last file downwards, because low pages are reused first.
     fn next_step(&mut self, keep: u64, cut_holes: bool) -> Option<Step> {
         let excess = self.unpunched_pages().saturating_sub(keep);
         let excess = u32::try_from(excess).unwrap_or(u32::MAX);

@@ -31,9 +31,9 @@ use crate::{Class, Extent, SpaceOptions};
 /// Growing fails with `NoSpace` and changes nothing; the next acquisition tries again, so writing
 /// resumes by itself. Free pages are handed out only after the file system has reserved space for
 /// them, so a full disk is noticed here and not in the middle of a merge. The reserve is a number
-/// of backed free pages, not a place: [`acquire`](Self::acquire) leaves that many,
-/// [`acquire_reserved`](Self::acquire_reserved) does not, and released space refills the reserve
-/// first.
+/// of backed free pages, not a particular range of pages: [`acquire`](Self::acquire) leaves that
+/// many, [`acquire_reserved`](Self::acquire_reserved) does not, and released space refills the
+/// reserve first.
 ///
 /// # Threads
 /// Everything may be called from any thread. Reads and writes take only the shared lock of the file
@@ -124,8 +124,8 @@ impl Space {
         self.free_range(extent.file, extent.page..extent.end());
     }
 
-    /// Reads `buf.len()` bytes from `byte_offset` on within an extent. With direct I/O, offset,
-    /// length and memory are multiples of a page.
+    /// Reads `buf.len()` bytes from `byte_offset` on within an extent. With direct I/O, the offset,
+    /// the length and the address of `buf` must be multiples of a page.
     ///
     /// # Errors
     /// `Corruption` if the range lies outside the extent or the file ends before it; errors of the
@@ -141,8 +141,8 @@ impl Space {
     /// Errors of the device; `Poisoned` after a failed sync.
     ///
     /// # Panics
-    /// If offset or length are not multiples of a page or reach outside the extent: an extent to be
-    /// written was acquired, not read from disk.
+    /// If offset or length are not multiples of a page or reach outside the extent: the caller
+    /// acquired the extent and did not read it from disk, so this is a bug and not corruption.
     pub fn write(&self, extent: Extent, byte_offset: u64, bytes: &[u8]) -> Result<()> {
         self.write_vectored(extent, byte_offset, &[bytes])
     }
@@ -178,7 +178,7 @@ impl Space {
         self.syncs.sync(|| self.files.sync_written())
     }
 
-    /// The open data file with this number, for readers that issue several reads at once.
+    /// The open data file with this number, for readers that submit several reads together.
     ///
     /// # Errors
     /// `Corruption` if there is no such file.

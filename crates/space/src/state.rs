@@ -10,7 +10,7 @@ use frondb_core::{Error, Result};
 /// The free space of every data file, under the lock of [`Space`](crate::Space).
 #[derive(Default)]
 pub(crate) struct SpaceState {
-    /// By number of the file.
+    /// Indexed by file number.
     pub(crate) files: Vec<FileSpace>,
     /// Counts changes of file lengths, so that a thread that waited to grow a file sees that
     /// another thread did.

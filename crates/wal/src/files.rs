@@ -123,14 +123,14 @@ impl Directory {
         let name = FileName::Spare(spare).to_string();
         let file = self.device.open(&name, OpenOptions::WRITE)?;
         let len = file.len()?;
-        // The end mark separates the header from the records of the former use.
+        // The end mark separates the header from the records of the former segment.
         file.write_vectored_at(0, &[&header.encode(), &END_MARK])?;
         let file = self.establish(&name, &file, header)?;
         Ok((file, len))
     }
 
-    /// Renames a file with a header to a segment. Returns it opened by the new name, which its
-    /// errors will show.
+    /// Renames a file with a header to a segment. Returns the file opened by its new name, so that
+    /// errors show that name.
     fn establish(
         &self,
         name: &str,

@@ -6,13 +6,13 @@
 //!       0    8 magic        "FronWAL\x01"; never changes
 //!       8    4 version      1
 //!      12    4 flags        1 = the file held another segment before
-//!                           2 = `LOG.mark` exists beside the log
+//!                           2 = the log's directory has a `LOG.mark`
 //!      16   16 database id
 //!      32    8 generation   the number in the file's name; no other segment ever has it
 //!      40    8 first Lsn    of the first record
 //!      48    8 end before   where the previous segment ended; below the first Lsn if records
 //!                           between the two were abandoned
-//!      56    8 checksum     XXH3-64 of bytes 0 .. 56; never changes its place
+//!      56    8 checksum     XXH3-64 of bytes 0 .. 56; at this offset in every version
 //!      64    . records; the Lsn of a record is first Lsn + (its offset - 64)
 //! ```
 //!
@@ -64,7 +64,7 @@ pub(crate) struct SegmentHeader {
     pub(crate) first: Lsn,
     pub(crate) end_before: Lsn,
     pub(crate) used_before: bool,
-    /// A durable mark existed beside the log when this was written. Never cleared.
+    /// A durable `LOG.mark` existed when this header was written. Never cleared.
     pub(crate) marked: bool,
 }
 

@@ -25,9 +25,9 @@ const COMPRESSION_SKIPS: u32 = 32;
 /// The write-ahead log. Shared by all threads that commit.
 ///
 /// # Naive version
-/// Each commit locks the file, writes its record and syncs. One sync a commit limits the rate to
-/// the syncs that the disk performs in a second, and every commit pays a system call even if it
-/// does not sync.
+/// Each commit locks the file, writes its record and syncs. One sync per commit limits the commit
+/// rate to the number of syncs that the disk performs per second, and every commit makes a system
+/// call even if it does not sync.
 ///
 /// # Protocol
 /// Three positions only grow: `durable <= written <= end`.
@@ -44,9 +44,9 @@ const COMPRESSION_SKIPS: u32 = 32;
 ///   buffer, writes it without the lock, and wakes the other threads, whose records it wrote too.
 /// - `sync_to(lsn)`: likewise, with one sync for everything written. A thread that arrives while a
 ///   sync is under way waits for it *before* it writes, so that the next leader writes and syncs
-///   for all threads that arrived meanwhile.
+///   for all threads that arrived during that sync.
 ///
-/// The leader also executes what a record decided in memory: where `append` found the segment full,
+/// The leader also executes what `append` decided in memory: where `append` found the segment full,
 /// the leader syncs the old file and creates the new one (see `files`). Only the last segment can
 /// therefore have a torn tail.
 ///
@@ -59,12 +59,12 @@ const COMPRESSION_SKIPS: u32 = 32;
 /// - A failed *write* (a full disk): everything from `written` to `end` is abandoned, and exactly
 ///   the callers that wait for it get the error. What the write left in the file is durably cut off
 ///   before any caller is notified. The segment ends there; the next record begins a new one, whose
-///   header says where the old one ended. The log can therefore go on when there is space again.
-/// - A failed *sync*, or a failed cut: the content of the disk is unknown. Everything after it is
-///   `Poisoned`, and nothing is synced again.
+///   header says where the old one ended. The log can therefore continue when there is space again.
+/// - A failed *sync*, or a failed cut: the content of the disk is unknown. Every later call fails
+///   with `Poisoned`, and nothing is synced again.
 ///
 /// # Rejected
-/// - A thread of the log's own: two context switches a commit, and no caller to return errors to.
+/// - A thread of the log's own: two context switches per commit, and no caller to return errors to.
 /// - Reusing the Lsns of abandoned records: `sync_to` could not tell whose record failed.
 /// - No sync between segments: any record of any segment could then be missing after power loss,
 ///   and a lost middle of the log would look like a torn tail.
@@ -159,8 +159,8 @@ impl Wal {
     }
 
     /// Changes what [`Wal::commit_to`] waits for, from now on and for all threads; then makes
-    /// everything appended so far durable. No promise of the former mode is therefore left open,
-    /// and every commit acknowledged earlier in a weaker mode survives power loss.
+    /// everything appended so far durable. The promises of the former mode are therefore kept, and
+    /// every commit acknowledged earlier in a weaker mode survives power loss.
     ///
     /// # Errors
     /// `Invalid` for a bad interval; nothing is changed. Like [`Wal::sync`]; the mode is changed
@@ -297,10 +297,10 @@ impl Wal {
     }
 
     /// Releases the segments that lie completely below `before`: their files become spares or are
-    /// deleted. No manifest that recovery could read may need anything below `before`.
+    /// deleted. REQUIRES: no manifest that recovery could read needs a record below `before`.
     ///
     /// # Errors
-    /// Errors of the device. The log goes on; the next open removes files left behind.
+    /// Errors of the device. The log stays usable; the next open removes files left behind.
     pub fn recycle(&self, before: Lsn) -> Result<()> {
         let (spares, removed) = self.state.lock().take_obsolete(before, &self.options);
         if spares.is_empty() && removed.is_empty() {
@@ -332,8 +332,8 @@ impl Wal {
         }
     }
 
-    /// Time until [`Wal::tick`] has work, zero if it has; `None` if only another record or another
-    /// mode could give it some.
+    /// Time until [`Wal::tick`] has work, zero if it has; `None` if it has none until a record is
+    /// appended or the mode changes.
     #[must_use]
     pub fn next_tick(&self) -> Option<Duration> {
         let SyncMode::EveryMillis(millis) = self.sync_mode() else { return None };
@@ -344,8 +344,8 @@ impl Wal {
     }
 
     /// Makes everything appended so far durable and records that durably: from then on a log that
-    /// is truncated or lacks a segment counts as damaged. For a database that is being closed;
-    /// records may follow.
+    /// is truncated or lacks a segment counts as damaged. For a database that is being closed; more
+    /// records may be appended afterwards.
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].
@@ -384,8 +384,8 @@ impl Wal {
         }
     }
 
-    /// Makes everything durable and ends the log. (Dropping the log instead abandons what was
-    /// neither written nor synced, as the end of the process would.)
+    /// Makes everything durable and ends the log. (Dropping the log instead loses records that were
+    /// not written yet, as the end of the process would.)
     ///
     /// # Errors
     /// Like [`Wal::sync_to`].

@@ -1,5 +1,5 @@
 //! `LOG.mark`: how far the log is durable, stored outside the log's segments, because a segment
-//! that was truncated or lost cannot tell.
+//! that was truncated or lost cannot reveal its own loss.
 //!
 //! ```text
 //!  LOG.mark   two slots of 64 bytes, at 0 and 4096: durable Lsn, number of the newest segment
@@ -9,21 +9,21 @@
 //! - After each sync of the log its leader writes the durable position into the older slot,
 //!   *before* any waiter is notified, and does not sync it: the operating system has it, so it
 //!   survives `kill -9`. It costs a commit no sync, and a group of commits one write of 64 bytes.
-//! - When a segment begins, and at close, the mark is synced. After power loss it may therefore
-//!   lack what was synced since the newest segment began.
+//! - When a segment begins, and at close, the mark is synced. After power loss the mark may
+//!   therefore be older than syncs that followed the start of the newest segment.
 //!
 //! # Invariants
 //! - The content of a slot is true whenever it reaches the disk: the log was synced before it was
 //!   written.
 //! - Lsns only grow, so the greater mark is the newer one. A slot whose checksum fails is ignored.
-//! - `LOG` says that there is a mark, and so do the segments created since (a flag in their
+//! - `LOG` records that there is a mark, and so do the segments created since (a flag in their
 //!   headers). From then on a log without a valid slot counts as damaged: if the mark were lost
 //!   together with the newest segment, nothing else would reveal the loss. The flag is written when
 //!   both slots and the file's name are durable. Two writes that could both tear never go to both
 //!   slots without a sync between them.
 //!
-//! Used by the leaders of the log under a lock of its own, which is taken last and held during
-//! these calls.
+//! Used by the leaders of the log under the mark's own lock, which is taken after all other locks
+//! and held during these calls.
 
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
@@ -99,7 +99,8 @@ impl Mark {
 
     fn create(device: &SharedDevice, first: DurableMark) -> Result<Self> {
         let file = device.open(MARK_FILE, OpenOptions::CREATE)?;
-        // Both slots have their space from now on, even on a full disk.
+        // These writes allocate the disk space of both slots, so later writes succeed even on a
+        // full disk.
         SLOTS.iter().try_for_each(|&offset| file.write_at(offset, &first.encode()))?;
         Ok(Self { file, slots: [Some(first); 2], failed: false })
     }
@@ -143,7 +144,7 @@ impl Mark {
         self.file.sync().map_err(|error| error.with_kind(ErrorKind::Poisoned))
     }
 
-    /// Durably records what is durable in both slots, unless both slots say so already.
+    /// Durably writes `mark` into both slots, unless both slots contain it already.
     ///
     /// # Errors
     /// `Poisoned`.

@@ -16,9 +16,10 @@ use crate::state::LogState;
 impl Wal {
     /// Reads the log in `device`, a directory of its own or one shared with files of other names.
     ///
-    /// `start` is the oldest Lsn whose record is still needed: the `start` or `end` of a record,
-    /// and durable when it was recorded. `known_durable` is the highest Lsn that the caller knows
-    /// to have been durable. A directory without segments is an empty log that begins at `start`.
+    /// `start` is the oldest Lsn whose record is still needed. It must be the `start` or `end` of a
+    /// record, and the log must have been durable up to it when the caller recorded it.
+    /// `known_durable` is the highest Lsn that the caller knows to have been durable. A directory
+    /// without segments is an empty log that begins at `start`.
     ///
     /// # Errors
     /// `Corruption` naming file and offset if segments that are needed are missing or damaged;
@@ -70,8 +71,8 @@ impl Replay {
         while self.advance()?.is_some() {}
         let torn = self.cut_torn_tail()?;
         let end = self.end();
-        // File names that a killed process left in the kernel only become durable before the files
-        // are written.
+        // A killed process may have left file names that are not durable; sync them before the
+        // files are written.
         self.directory.sync()?;
         Ok((Wal::resume(self, end)?, torn))
     }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!  LOG        64 bytes: the header of segment 0, which has no records; names the database, and has
-//!            a flag that says whether a mark of the log must exist beside it
+//!            a flag that says whether `LOG.mark` must exist too
 //!  LOG.new    the same, while the database is created
 //!  LOG.lock   the lock of the directory
 //! ```
@@ -14,10 +14,10 @@
 //! 2. The database is created, by its superblock.
 //! 3. [`take`], here and at every open: `LOG.new` is renamed to `LOG`.
 //! 4. `note_mark`, when the first mark is durable: `LOG` is written again, with the flag, in the
-//!    same way. The log of an earlier build gets there at its first open. A crash before the rename
-//!    leaves a `LOG` without the flag, and the next open repeats the step.
+//!    same way. The log of an earlier build takes this step at its first open. A crash before the
+//!    rename leaves a `LOG` without the flag, and the next open repeats the step.
 //!
-//! A crash before step 2 leaves a `LOG.new` without meaning: the next claim replaces it. A crash
+//! A crash before step 2 leaves a `LOG.new` that has no effect: the next claim replaces it. A crash
 //! between 2 and 3 leaves a database whose log is `LOG.new`; it has committed nothing yet, because
 //! its first open executes step 3 before anything else. A segment of the database proves as much as
 //! `LOG`, including that there is a mark: a `LOG` that is restored from a segment gets the
@@ -99,7 +99,7 @@ pub fn complete_claim(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.sync_dir("")
 }
 
-/// Whether `LOG` says that a mark exists beside the log. False if `LOG` is damaged or missing.
+/// Whether `LOG` says that `LOG.mark` exists. False if `LOG` is damaged or missing.
 ///
 /// # Errors
 /// `Unsupported`; `Io`.
@@ -113,7 +113,7 @@ pub(crate) fn is_marked(device: &SharedDevice, db_id: u128) -> Result<bool> {
     }
 }
 
-/// Makes `LOG` say, durably, that a mark exists beside the log; false if there is no space for it.
+/// Durably records in `LOG` that `LOG.mark` exists; returns false if there is no space for that.
 /// REQUIRES: the content of the mark is durable.
 ///
 /// # Errors
@@ -154,7 +154,7 @@ pub fn restore_owner(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.rename(OWNER_FILE_NEW, OWNER_FILE)
 }
 
-/// Whether the log says that a mark exists beside it. Fails if the log does not belong to this
+/// Whether the log's files say that `LOG.mark` exists. Fails if the log does not belong to this
 /// database.
 fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
     let named = match read(&**device, OWNER_FILE) {
@@ -167,7 +167,7 @@ fn check(device: &SharedDevice, db_id: u128) -> Result<bool> {
             let message = format!("it holds the log of database {:032x}", owner.db_id);
             return Err(log_is_elsewhere(&**device, db_id, &message));
         }
-        // `LOG.new` does not replace a `LOG` here and is accepted as it is.
+        // Accept `LOG.new` only where there is no `LOG`.
         None if is_named(&**device, OWNER_FILE_NEW, db_id)? => return Ok(false),
         Some(Err(_)) | None => {}
     }
@@ -214,7 +214,7 @@ pub fn missing(dir: &str) -> Error {
 }
 
 /// Whether the file names this database. False for a damaged file; an error for a file that cannot
-/// be read, because it might.
+/// be read, because it might name this database.
 fn is_named(device: &dyn Device, name: &str, db_id: u128) -> Result<bool> {
     match read(device, name) {
         Ok(owner) => Ok(owner.db_id == db_id),

@@ -6,7 +6,7 @@
 //!
 //! | place | verdict |
 //! |---|---|
-//! | not the last segment, at the next one's `end before` | the log goes on in the next segment |
+//! | not the last segment, at the next one's `end before` | the log continues in the next segment |
 //! | not the last segment, elsewhere | Corruption: the segment was synced before the next began |
 //! | the last segment, below an Lsn known to be durable | Corruption (1) |
 //! | `LOG` or a segment says that `LOG.mark` exists, and no slot of it is valid | Corruption (2) |
@@ -16,7 +16,7 @@
 //!
 //! 1. The Lsn is known from the manifest, from `LOG.mark`, or from a later valid record of the
 //!    segment that was written after that sync.
-//! 2. The error names `LOG.mark`. Records may be missing at any end of the log.
+//! 2. The error names `LOG.mark`. Wherever the log ends now, records may be missing after that end.
 //!
 //! A later valid record that does not prove durability is not sufficient for Corruption: after
 //! power loss, pages that were never synced are present or missing in any pattern.
@@ -49,7 +49,7 @@ pub struct TornTail {
     /// Bytes from there to the last one that is not zero. In a reused file they may stem from the
     /// former segment.
     pub dropped_bytes: u64,
-    /// Complete records among them, which cannot be used because an earlier one is missing.
+    /// Complete records among those bytes, which cannot be used because an earlier one is missing.
     pub dropped_records: u64,
     /// The fault found instead of a record.
     pub reason: String,
@@ -104,7 +104,7 @@ pub struct Replay {
 /// A second pass over the records of a log, for callers that must know where it ends before they
 /// use the first record.
 ///
-/// Segments that this pass has read may be recycled meanwhile.
+/// Segments that this pass has read completely may be recycled before it ends.
 #[derive(Debug)]
 pub struct SecondPass {
     log: Replay,
@@ -175,7 +175,7 @@ impl Replay {
             obsolete,
             spares: listing.spares,
             start,
-            // `start` had been durable when it was recorded.
+            // The log was durable up to `start` when the caller recorded it.
             known_durable: known_durable.max(start),
             at: 0,
             scanner: None,
@@ -282,7 +282,7 @@ impl Replay {
         Ok(true)
     }
 
-    /// Decides what the end of a segment's valid records means; see the module head.
+    /// Decides what the end of a segment's valid records means; see the module documentation.
     fn classify_stop(&mut self, stop: Stop) -> Result<()> {
         let end = Lsn(stop.position);
         if let Some(next) = self.segments.get(self.at + 1) {

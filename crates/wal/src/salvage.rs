@@ -2,7 +2,6 @@
 //!
 //! A record or header with one damaged byte is repaired ([`frondb_block::frame::repair`]). Where
 //! that fails the log ends: later records may depend on the lost ones, so none of them is returned.
-//! For one thread.
 
 use frondb_block::frame::RecordPlace;
 use frondb_block::frame::repair::{Findings, one_byte};
@@ -17,13 +16,13 @@ use crate::owner;
 
 /// Maximum number of repairs in a segment.
 const REPAIRS_MAX: usize = 16;
-/// Bytes searched from a damaged place on.
+/// Bytes read from the start of an invalid record on, to search for the damaged byte.
 const PROBE_BYTES: usize = 256 * 1024;
 const WHAT_SEGMENT: &str = "wal segment";
 
 /// Changes the log in `device` so that [`Wal::open`](crate::Wal::open) reads it from `start` on,
-/// given that nothing but `start` is known about it. `known_durable` is how far it had been
-/// durable. REQUIRES: writes to `device` may be discarded.
+/// called with `start` as its `known_durable` too. A log that ends below `known_durable`, up to
+/// which it had been durable, is reported as a loss. REQUIRES: writes to `device` may be discarded.
 ///
 /// # Errors
 /// `Invalid` if the log belongs to another database; `Unsupported`; `Io`.
@@ -80,7 +79,7 @@ impl Log<'_> {
     /// missing or unreadable.
     fn headers(&mut self, numbers: &[u64]) -> Result<Vec<Segment>> {
         // Downwards as in a replay: segments completely below `start` are not read, so damage in
-        // them costs nothing.
+        // them is harmless.
         let mut found = Vec::new();
         for &number in numbers.iter().rev() {
             let segment = self.segment(number)?;
@@ -190,7 +189,7 @@ impl Log<'_> {
         Ok(kept)
     }
 
-    /// Records a loss after the last existing segment.
+    /// Reports a loss if the log ends below the Lsn up to which it was durable.
     fn check_end(&mut self, end: Lsn, last: Option<&Segment>) {
         if end < self.known && self.findings.lost.is_empty() {
             let name = last.map_or_else(|| self.device.describe(), |last| last.name.clone());

@@ -54,7 +54,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Allocates space ahead of `end` once half of the reserve is used.
+    /// Allocates space after `end` once half of the space allocated ahead is used.
     fn reserve(&mut self, end: u64, options: &WalOptions) {
         if options.reserve_bytes == 0 || self.reserved_to >= end + options.reserve_bytes / 2 {
             return;
@@ -62,8 +62,8 @@ impl Segment {
         let most = HEADER_BYTES + options.segment_bytes;
         let to = (end + options.reserve_bytes).min(most.max(end));
         if to > self.reserved_to {
-            // An error is not reported: on a full disk the write itself decides, and uses up the
-            // reserve.
+            // Ignore an error: on a full disk, writes use the space allocated earlier and fail when
+            // it is used up.
             let took = self.file.allocate(self.reserved_to, to - self.reserved_to);
             self.reserve_failed = took.is_err();
             self.reserved_to = if took.is_ok() { to } else { self.reserved_to };

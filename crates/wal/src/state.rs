@@ -76,7 +76,7 @@ pub(crate) struct SegmentStart {
     pub(crate) header: SegmentHeader,
 }
 
-/// Given-up records: those that end in (from, to].
+/// Abandoned records: those that end in (from, to].
 #[derive(Debug)]
 struct Failed {
     from: Lsn,
@@ -218,7 +218,7 @@ impl LogState {
         self.buffer.clear();
         self.segment_starts.clear();
         self.tail = None;
-        // The numbers of segments that were never created become free again.
+        // The numbers of segments that were never created can be used again.
         self.last_generation = self.highest_generation();
         self.stats.failed_writes += 1;
     }

@@ -11,7 +11,8 @@ pub struct WalStats {
     pub written_bytes: u64,
     /// Writes of records.
     pub writes: u64,
-    /// Syncs that commits or the engine asked for.
+    /// Syncs of the records: for commits, for the engine, at the end of a segment and after a
+    /// failed write.
     pub syncs: u64,
     /// Segments started.
     pub segments: u64,

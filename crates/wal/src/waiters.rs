@@ -1,16 +1,16 @@
-//! The threads that wait for a sync of the log. Each has a condition of its own.
+//! The threads that wait for a sync of the log. Each has its own condition variable.
 //!
-//! A single condition for all would wake every waiter at every sync, including those whose records
-//! came too late for it, and each would take the log's lock to find out: with 16 committing
-//! threads, nine context switches a commit instead of two. Here a sync wakes the threads whose
-//! records it made durable, which need no lock any more, and one of the others, which leads the
-//! next sync.
+//! A single condition variable for all would wake every waiter at every sync, including those whose
+//! records came too late for that sync, and each would take the log's lock to find out: with 16
+//! committing threads, nine context switches per commit instead of two. Here a sync wakes the
+//! threads whose records it made durable, which need no lock any more, and one of the others, which
+//! leads the next sync.
 //!
 //! # Invariant
 //! A queued thread is woken by the next sync that ends, by abandoned records, or by a poisoned log.
 //! While the queue is not empty, a sync is therefore under way, or a thread that was woken with
 //! [`Woken::Recheck`] has not checked yet. A thread that checks either leads a sync, queues behind
-//! one, or returns because of an event that woke all.
+//! one, or returns because of an event that woke all queued threads.
 
 use frondb_core::Lsn;
 use frondb_core::sync::{Arc, Condvar, Mutex};
@@ -73,7 +73,7 @@ impl Waiters {
         Wakeups(wakeups)
     }
 
-    /// Removes all waiters, to check the state themselves.
+    /// Removes all waiters. Once woken, each checks the state itself.
     pub(crate) fn take_all(&mut self) -> Wakeups {
         Wakeups(self.0.drain(..).map(|(_, waiter)| (Woken::Recheck, waiter)).collect())
     }

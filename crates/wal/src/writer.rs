@@ -15,7 +15,7 @@ impl Wal {
         let result = self.write_pieces(&batch, &mut segment);
         let outcome = result.map_err(|error| match (&mut segment, error.kind()) {
             (_, ErrorKind::Poisoned) | (None, _) => error,
-            // Before any thread learns of the failure, the file must contain nothing of the batch.
+            // Before any thread learns of the failure, the file must contain no part of the batch.
             (Some(segment), _) => match self.cut(segment) {
                 Ok(()) => error,
                 Err(poisoned) => poisoned,
@@ -111,7 +111,7 @@ impl Wal {
             match self.directory.reuse(number, &header) {
                 Ok((file, len)) => return Ok((file, header, len)),
                 Err(error) if error.kind() == ErrorKind::Poisoned => return Err(error),
-                // A spare that cannot be used is no loss; the next open removes it.
+                // A spare that cannot be used is harmless; the next open removes it.
                 Err(_) => {}
             }
         }
@@ -135,8 +135,7 @@ impl Wal {
         drop(state);
         let synced = sync();
         if synced.is_ok() {
-            // Before any waiter is notified. The mark is written to the operating system but not
-            // synced: see `mark`.
+            // Write the mark before any waiter is notified, but do not sync it: see `mark`.
             self.note_durable(target);
         }
         let now = self.clock.now();

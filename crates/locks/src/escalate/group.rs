@@ -9,7 +9,7 @@ pub(super) struct LockGroup {
     pub(super) hi: UpperBound,
     /// The class of the range: shared or exclusive.
     pub(super) class: Class,
-    /// Whether the group already has the effect of such a range.
+    /// Whether the locks of the group already have the effect of a range from `lo` to `hi`.
     pub(super) exact: bool,
     pub(super) rows: Vec<Key>,
     /// The group is a single row of a pack.

@@ -46,7 +46,8 @@ impl HeldLocks {
                     }
                 }
             }
-            // The work so far takes effect before other threads get at the table.
+            // Enter the range joined so far before the lock is released and other threads use the
+            // table.
             if let Some(group) = open.take() {
                 open = Some(self.close(group, locker, &mut state));
             }
@@ -82,7 +83,7 @@ impl HeldLocks {
         LockGroup::of_range(lo, hi, class)
     }
 
-    /// Keeps a row that found no neighbour as what it was.
+    /// Keeps a row that was not joined with another lock: packed if it was packed before.
     fn keep_alone(&mut self, group: LockGroup, packed: &mut PackBuilder) {
         if group.is_packed {
             packed.push(group.lo.as_slice(), group.class.mode());

@@ -131,11 +131,11 @@ impl HeldLocks {
         state.packs = others;
         state.packs.extend(packs);
         drop(state);
-        // The memory is freed without the lock.
+        // Free the memory without holding the lock.
         drop(gone);
     }
 
-    /// Takes the list of rows, in order.
+    /// Takes the list of rows, sorted and without repetitions.
     pub(super) fn take_rows(&mut self) -> Vec<Key> {
         self.stale = 0;
         self.key_bytes = 0;

@@ -78,8 +78,8 @@ fn check_chain(header: &SegmentHeader, next: &SegmentHeader) -> Result<()> {
     Ok(())
 }
 
-/// Whether no record of a segment was kept: `next` then continues the same segment that it
-/// continued.
+/// Whether no record of a segment was kept: `next` then continues the log where the segment before
+/// this one ended.
 pub(super) fn is_empty(header: &SegmentHeader, next: &SegmentHeader) -> bool {
     next.end_before == header.end_before
 }
