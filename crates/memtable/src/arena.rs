@@ -39,21 +39,21 @@ const CHUNK_BYTES_MAX: usize = 1 << OFFSET_BITS;
 
 const OFFSET_BITS: u32 = 20;
 const CHUNK_BITS: u32 = 20;
-/// Bits below the place: the tag, and the update flag (a reader needs older messages of the key,
-/// too).
+/// Bits of a slot's word below the chunk number and offset: the tag, and the flag that marks an
+/// update (a reader of an update needs older messages of the key, too).
 const MARK_BITS: u32 = TAG_BITS + 1;
 const UPDATE: u64 = 1 << TAG_BITS;
 const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
 
 const HEAD_BYTES: usize = 8;
-/// Bytes of a cache line, which the processor fetches at once.
+/// Bytes of a cache line, the unit of a prefetch.
 const LINE_BYTES: usize = 64;
 /// Most lines to prefetch; the hardware prefetcher finds the rest of a longer message.
 const LINES_MAX: usize = 4;
 const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
 const SEQ_ESCAPE: u64 = u32::MAX as u64;
 
-/// A message's place in an ordered array.
+/// An element of a sorted array: refers to a message and holds the beginning of its key.
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Slot {
@@ -120,13 +120,13 @@ fn hash(Digest { bits, tag }: Digest) -> u64 {
 pub(crate) struct Chunk {
     base: NonNull<u8>,
     len: usize,
-    /// Owns the memory behind `base`; not touched until it is dropped.
+    /// Owns the memory at `base`; all accesses go through `base`.
     memory: Buf,
 }
 
-// SAFETY: the chunk owns the memory. The arena's single owner writes it through `write`, in places
-// that no reader knows yet; readers read other places through `read`. The module's head says why
-// the two never meet.
+// SAFETY: the chunk owns the memory. The arena's single owner writes through `write`, only to bytes
+// that no slot covers yet; readers read through `read`, only bytes that a slot covers. The module
+// documentation explains why no byte is written while it is read.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
@@ -141,7 +141,7 @@ impl Chunk {
     /// Copies `bytes` to `at`.
     ///
     /// # Safety
-    /// No slot covers these bytes yet, and no other thread writes to the chunk.
+    /// No slot may cover these bytes yet, and no other thread may write to the chunk.
     #[inline]
     unsafe fn write(&self, at: usize, bytes: &[u8]) {
         assert!(at <= self.len && bytes.len() <= self.len - at);
@@ -172,7 +172,7 @@ pub(crate) struct Stored<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// The lengths in a message's head, and where its key begins.
+/// The decoded header of a message, and where its key begins.
 struct Head {
     word: u64,
     key_at: usize,
@@ -185,7 +185,7 @@ struct Head {
 #[derive(Clone)]
 pub(crate) struct Chunks {
     list: Arc<[Arc<Chunk>]>,
-    /// SeqNo of the first message; the heads hold the distance to it.
+    /// SeqNo of the first message; message headers store SeqNos relative to it.
     base_seq: u64,
     order: Arc<KeyOrder>,
 }
@@ -359,7 +359,8 @@ impl Arena {
     }
 
     /// Changes the order. `slots` are all slots of the arena, sorted; they are converted to the new
-    /// order. Slots and chunk lists made before belong to the old order.
+    /// order. Copies of slots and [`Chunks`] made earlier keep the old order and must not be mixed
+    /// with new ones.
     pub(crate) fn reorder(&mut self, order: KeyOrder, slots: &mut [Slot]) {
         let chunks = self.chunks();
         for slot in slots {
@@ -374,7 +375,7 @@ impl Arena {
     ///
     /// # Panics
     /// If the key or the value is longer than the format's fields (the engine checks its limits,
-    /// which are far lower), or after a tebibyte.
+    /// which are far lower), or if the arena already has 2^20 chunks, about a tebibyte.
     pub(crate) fn append(
         &mut self,
         key: &[u8],

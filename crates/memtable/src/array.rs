@@ -1,7 +1,7 @@
 //! A sorted, immutable array of slots: the building block of the memtable.
 //!
-//! A search begins in the samples, the bits of every 32nd slot. The samples are few enough to stay
-//! in the processor's cache, and the part that remains to be searched is half a kilobyte.
+//! A search begins in the samples, the key bits of every 32nd slot. The samples are few enough to
+//! stay in the processor's cache, and the part that remains to be searched is half a kilobyte.
 //!
 //! Where rows are overwritten often, most messages are soon obsolete. A snapshot that sees all of
 //! an array needs only the newest message of each key, and below an update also the older messages
@@ -60,7 +60,7 @@ impl SeqSpan {
     }
 }
 
-/// Builds an array from its beginning.
+/// Builds an array by appending slots in order.
 pub(crate) struct ArrayBuilder {
     array: SortedArray,
     obsolete: usize,
@@ -133,7 +133,7 @@ impl ArrayBuilder {
         thinned.examined += next;
     }
 
-    /// The finished array; does the work that is [left to thin](Self::left_to_thin) at once.
+    /// The finished array. First completes the thinning that is [left](Self::left_to_thin).
     pub(crate) fn finish(mut self, chunks: &Chunks) -> Arc<SortedArray> {
         self.thin(usize::MAX, chunks);
         self.array.newest = self.thinned.map(|thinned| thinned.newest);
@@ -141,8 +141,8 @@ impl ArrayBuilder {
     }
 }
 
-/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether older messages
-/// of `last`'s key are.
+/// Whether `slot`, which follows `last`, is obsolete. `older_obsolete` says whether messages older
+/// than `last` of the same key are obsolete; it is updated for `slot`.
 #[inline]
 fn follows(last: Option<Slot>, slot: Slot, older_obsolete: &mut bool, chunks: &Chunks) -> bool {
     if !last.is_some_and(|last| chunks.same_key(last, slot)) {
@@ -261,7 +261,7 @@ impl SortedArray {
     fn near(&self, bits: u64) -> Range<usize> {
         let smaller = self.samples.partition_point(|&sample| sample < bits);
         let rest = &self.samples[smaller..];
-        // Nearly always no sample is equal; all of them are when the keys begin alike.
+        // Usually no sample equals `bits`; all samples do if all keys share their first bytes.
         let same = match rest.first() {
             Some(&sample) if sample == bits => rest.partition_point(|&sample| sample == bits),
             _ => 0,
@@ -347,7 +347,7 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// A place before or after all slots of a key.
+/// A boundary between slots: before or after all slots of a key.
 struct Edge<'a> {
     probe: Probe<'a>,
     through: bool,

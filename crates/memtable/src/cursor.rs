@@ -28,18 +28,18 @@ const CHUNK_MESSAGES_MAX: usize = 1024;
 const CHUNK_BYTES: usize = 256 << 10;
 /// Buffers above this size are reserved exactly, not doubled.
 const LARGE_BYTES: usize = 32 << 10;
-/// Prefetch distance in messages: keys lie in the order of their arrival, so reading each is a
+/// Prefetch distance in messages: messages are stored in order of arrival, so reading each key is a
 /// cache miss.
 const PREFETCH_SLOTS: usize = 16;
 
 /// A cursor over the messages of a memtable as of the cursor's creation. The cursor owns what it
-/// needs: the memtable may be written to or dropped meanwhile.
+/// needs: the memtable may be written to or dropped while the cursor exists.
 ///
 /// Within a chunk, keys ascend and the newest message of a key comes first, in either direction; a
 /// backward cursor returns the chunks from the last to the first. The messages of one key may be
 /// spread over two chunks.
 ///
-/// A clone continues from the same place independently.
+/// A clone starts at the same position and moves independently.
 #[derive(Clone)]
 pub struct MemCursor {
     source: Option<Remaining>,
@@ -63,7 +63,8 @@ pub(crate) enum GatherMode {
     All,
     /// All slots, while keys have hardly more than one message; see `Memtable::visible_cursor`.
     Pieces,
-    /// Only what the snapshot may see, key by key: the cursor met keys with many messages.
+    /// Only what the snapshot may see, key by key: used after the cursor found keys with many
+    /// messages.
     Visible,
 }
 
@@ -277,8 +278,8 @@ impl Remaining {
         match mode {
             GatherMode::All => GatherMode::All,
             GatherMode::Pieces if 2 * keys(out, &state.chunks) <= out.len() => GatherMode::Visible,
-            // Gathering visible messages searches all arrays for each key: it must save more than
-            // it costs.
+            // Gathering visible messages searches all arrays for each key. That pays off only if it
+            // passes over at least twice as many slots as it returns.
             GatherMode::Visible if passed < 2 * out.len() => GatherMode::Pieces,
             mode => mode,
         }
@@ -374,8 +375,8 @@ fn piece_at_end(slots: &[Slot], chunks: &Chunks) -> usize {
     n
 }
 
-/// Copies messages of the first slots, as far as `snapshot` may see them, into an empty chunk, up
-/// to the size limits of a chunk. Returns the number of slots passed.
+/// Copies those messages of the first slots that `snapshot` may see into an empty chunk, up to the
+/// size limits of a chunk. Returns the number of slots passed.
 fn fill(
     chunk: &mut Chunk,
     slots: &[Slot],
@@ -387,7 +388,7 @@ fn fill(
     let Some(&first) = slots.first() else { return 0 };
     let Chunk { prefixes, key_ends, keys, kinds, seqs, value_ends, values, .. } = chunk;
     let Values::Owned(values) = values else { return 0 };
-    // Messages of one table have about the same size.
+    // Messages of one table have about the same size, so the first one decides for all.
     let lines = if with_values { chunks.lines(first) } else { 1 };
     for &slot in slots.iter().take(PREFETCH_SLOTS) {
         chunks.prefetch(slot, lines);

@@ -16,9 +16,9 @@
 //! A small piece is selected slot by slot instead: each slot costs a comparison per array, and a
 //! piece cut by a pivot could be much smaller than wanted.
 //!
-//! An array's candidate for the pivot stands at the array's share of the wanted slots. So the piece
-//! is hardly larger than wanted (all messages of the pivot's key belong to it) and usually not much
-//! smaller.
+//! An array's candidate for the pivot is the last slot of the array's share of the wanted slots. So
+//! the piece is hardly larger than wanted (all messages of the pivot's key belong to it) and
+//! usually not much smaller.
 
 use std::cmp::Ordering;
 

@@ -16,8 +16,9 @@ use crate::ranges::Ranges;
 use crate::shared::{Counters, Entry, Published, Shared};
 use crate::writer::Writer;
 
-/// Range deletes up to this number are probed for how much they hide. A probe takes two searches in
-/// every array; a memtable with more range deletes is flushed for their number alone.
+/// Most range deletes of a memtable whose hidden messages are estimated. An estimate takes two
+/// searches in every array; a memtable with more range deletes is flushed because of their number
+/// alone.
 const HIDDEN_PROBES_MAX: u64 = 1000;
 
 /// The newest messages of one tree, ordered, in memory.
@@ -35,25 +36,25 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 /// ```
 ///
 /// A message is copied once, into the arena. The sorted structures hold 16-byte slots: 8 bytes of
-/// the key (`order.rs`) and the place in the arena. A batch is sorted and becomes an array of
-/// slots. Arrays of similar size are merged in steps that later inserts pay for (`tiers.rs`), so a
-/// message moves once per tier, 16 bytes at a time, sequentially. A small commit is inserted into
+/// the key (`order.rs`) and the position in the arena. A batch is sorted and becomes an array of
+/// slots. Arrays of similar size are merged in steps, which later inserts carry out (`tiers.rs`),
+/// so a slot moves once per tier, 16 bytes at a time, sequentially. A small commit is inserted into
 /// the tail. Ascending keys need no special path: the sort recognises a sorted batch, and arrays
 /// that do not overlap are merged by copying.
 ///
-/// A point read searches the tail and every array whose filter does not exclude the key, about one.
-/// A scan merges all arrays (`gather.rs`). Measurements, and the structures it was compared with,
-/// are in `docs/decisions/0002-memtable.md`.
+/// A point read searches the tail and every array whose filter does not exclude the key, usually
+/// about one array. A scan merges all arrays (`gather.rs`). Measurements, and the structures it was
+/// compared with, are in `docs/decisions/0002-memtable.md`.
 ///
 /// # Thread safety
 ///
-/// Everything may be called from any thread. Writers take turns. A reader holds the lock of
-/// `Shared` while it copies a pointer and searches the tail; a writer holds it while it swaps a
-/// pointer or inserts into the tail. No thread holds it while allocating, merging or calling back.
-/// A reader whose snapshot was published after the commit's insert returned sees all of the commit;
-/// messages of later commits are filtered by their SeqNo.
+/// All methods may be called from any thread. A mutex serialises the writers. A reader holds the
+/// lock of `Shared` while it copies a pointer and searches the tail; a writer holds it while it
+/// swaps a pointer or inserts into the tail. No thread holds it while allocating, merging or
+/// calling back. A reader whose snapshot was published after a commit's insert returned sees all
+/// messages of that commit; messages of later commits are filtered by their SeqNo.
 ///
-/// The budget is charged while other writers wait, so a pressure callback must not write to, freeze
+/// The budget is charged under the writers' mutex, so a pressure callback must not write to, freeze
 /// or drop the last reference to the memtable; it may read it.
 pub struct Memtable {
     writer: Mutex<Option<Box<Writer>>>,
@@ -134,7 +135,7 @@ impl Memtable {
     }
 
     /// Estimate of the number of messages that range deletes hide; a message hidden by several
-    /// counts several times. Only the first thousand range deletes are probed.
+    /// range deletes counts once for each. Range deletes after the first thousand do not count.
     #[must_use]
     pub fn hidden(&self) -> u64 {
         self.counters.hidden.load(Ordering::Relaxed)
@@ -167,8 +168,8 @@ impl Memtable {
         }
     }
 
-    /// Freezes the memtable: no more inserts may follow. Releases the memory of merges under way
-    /// and of what only the writer needs.
+    /// Freezes the memtable: no more inserts may follow. Releases the memory that only the writer
+    /// needs, including the output of unfinished merges.
     pub fn seal(&self) {
         if let Some(writer) = &mut *self.writer.lock() {
             writer.seal(&self.counters);
@@ -176,7 +177,7 @@ impl Memtable {
     }
 
     /// Passes the messages of `key` that `snapshot` may see to `visit`, newest first, until `visit`
-    /// returns `false` or no message is left. No lock is held meanwhile.
+    /// returns `false` or no message is left. Calls `visit` without holding a lock.
     pub fn get(
         &self,
         key: &[u8],
@@ -366,8 +367,9 @@ impl Memtable {
         }
     }
 
-    /// Does a merge step that readers would gain from, of at most a millisecond; does nothing while
-    /// a writer holds the lock, because the writer then does the step itself.
+    /// Does one merge step, of at most a millisecond, if the probes of readers since the last merge
+    /// justify it. Does nothing while another thread holds the writer's lock: a writer does the
+    /// step itself.
     fn merge_for_readers(&self) {
         if !self.counters.probes.is_due() {
             return;

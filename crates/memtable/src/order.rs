@@ -2,9 +2,10 @@
 //! remaining ones between short keys.
 //!
 //! The first eight bytes of a key serve well until all keys of a tree begin alike ("user:...", a
-//! tenant, the high bytes of a time). Then every comparison would have to read the keys themselves,
-//! each a cache miss, and inserts cost three times as much. So a memtable that makes its first
-//! array finds the prefix that its keys share and leaves that prefix out from then on.
+//! tenant, the high bytes of a timestamp). Then every comparison would have to read the keys
+//! themselves, each a cache miss, and inserts would cost three times as much. So when a memtable
+//! makes its first array, it finds the prefix that its keys share and leaves that prefix out of the
+//! bits from then on.
 //!
 //! ```text
 //!  nothing in common          first 64 bits of the key
@@ -13,9 +14,9 @@
 //!                       10    first 62 bits, of a key above all that begin with p
 //! ```
 //!
-//! A short key fits its bits completely, padded with zeros; its length tells it from another key
-//! with the same bits. So most keys of tables, which are numbers or pairs of numbers, are compared
-//! without reading the keys themselves.
+//! A short key fits into the bits completely, padded with zeros; its length distinguishes it from
+//! another key with the same bits. So most keys of tables, which are numbers or pairs of numbers,
+//! are compared without reading the keys themselves.
 //!
 //! ```text
 //!  tag    0 | length     the bits hold the key: all 8 bytes, or 7 after p
@@ -40,7 +41,8 @@ const BYTES_PLAIN: usize = 8;
 /// Bytes after the shared prefix that the bits hold.
 const BYTES_SHARED: usize = 7;
 
-/// The shared prefix is cut to a multiple of this, so that it still fits keys that count up.
+/// The shared prefix is cut to a multiple of this, so that later keys of an ascending sequence
+/// still begin with it.
 const SHARED_STEP: usize = 4;
 
 pub(crate) struct KeyOrder {
@@ -55,7 +57,7 @@ pub(crate) struct Digest {
 }
 
 impl Digest {
-    /// Whether equal bits and two such tags leave the order to the keys themselves.
+    /// Whether the tag is a hash. Keys with equal bits and hashed tags must be compared themselves.
     #[inline]
     pub(crate) fn is_hashed(self) -> bool {
         self.tag & TAG_HASHED != 0
@@ -72,7 +74,7 @@ impl KeyOrder {
     pub(crate) fn between(first: &[u8], last: &[u8]) -> Option<Self> {
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let shared = &first[..common - common % SHARED_STEP];
-        // A memtable with one key, written many times, says nothing about other keys.
+        // A memtable with one key, written many times, does not show which prefix other keys share.
         (!shared.is_empty() && first != last).then(|| Self { shared: shared.into() })
     }
 

@@ -1,5 +1,5 @@
-//! [`ProbeCount`]: the work that readers did in the arrays since the last array was made. The work
-//! is credit that pays for merges (`tiers.rs`).
+//! [`ProbeCount`]: counts the work that readers did in the arrays since the last array was made.
+//! Once that work exceeds the cost of a merge, the merge is done early (`tiers.rs`).
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -9,7 +9,7 @@ const PROBES_MIN: u64 = if cfg!(shuttle) { 8 } else { 256 };
 /// Merging this many slots costs a cursor as much, per input array, as one probe of an array.
 const MERGED_PER_PROBE: u64 = 256;
 
-/// Counts probes of a memtable's arrays. Many threads add; the writer takes.
+/// Counts probes of a memtable's arrays. Many threads add; the writer takes and resets the count.
 pub(crate) struct ProbeCount {
     count: AtomicU64,
     /// At this count the next cursor checks whether a merge pays off.

@@ -131,8 +131,8 @@ mod tests {
         }
     }
 
-    /// A reader after every range delete must not sort all of them each time. The test adds up the
-    /// sizes of new sets.
+    /// Reads that alternate with range deletes must not sort all range deletes each time. The test
+    /// adds up the sizes of new sets.
     #[test]
     fn readers_sort_each_range_delete_a_few_times() {
         let (ranges, mut sorted) = (Ranges::default(), 0);

@@ -1,14 +1,14 @@
 //! The list of arrays and the policy of merging them: the writer's list, newest array first.
 //!
-//! Each array has a level, at first by its size. When [`FAN_IN`] arrays of one level lie
-//! together, they are merged into one array of the next level. So a slot is moved once per level,
-//! and a reader merges a few arrays of each level. Merges are amortised: instead of doing a merge
-//! at once, each inserted slot pays for [`STEPS_PER_SLOT`] slots of every merge under way, so no
-//! commit waits for a large merge. A merge of n slots is done when a fraction of n more slots have
-//! been inserted, long before its level is full again.
+//! Each array has a level, at first by its size. When [`FAN_IN`] adjacent arrays have the same
+//! level, they are merged into one array of the next level. So a slot is moved once per level, and
+//! a reader merges a few arrays of each level. Merges are amortised: each inserted slot advances
+//! every merge in progress by [`STEPS_PER_SLOT`] slots, so no commit waits for a large merge. A
+//! merge of n slots is done when a fraction of n more slots have been inserted, long before its
+//! level is full again.
 //!
-//! Reads pay for merges, too. Where readers probe the arrays more often than new arrays are made,
-//! the newest arrays are merged before their level is full: as many of them as would have saved the
+//! Reads cause merges, too. Where readers probe the arrays more often than new arrays are made, the
+//! newest arrays are merged before their level is full: as many of them as would have saved the
 //! readers, since the last array was made, more work than the merge costs. So a memtable that is
 //! read as much as it is written has about half as many arrays, and a memtable that is only written
 //! merges none early. If nothing is being written, the next cursor to be opened does a step of the
@@ -33,7 +33,7 @@ use crate::gather::{Rests, sort_stable, take_first};
 
 /// Number of arrays of a level that become one array of the next.
 const FAN_IN: usize = 4;
-/// Slots of a merge that one inserted slot pays for.
+/// Slots by which each inserted slot advances a merge.
 const STEPS_PER_SLOT: usize = 8;
 /// Slots merged per step. With fewer slots the searches for pivots would show in profiles; with
 /// more, the slots and the sort's scratch memory would not fit the processor's cache.
@@ -43,11 +43,11 @@ const MERGED_SLOTS_MAX: usize = 1 << 20;
 /// Arrays of fewer than `FAN_IN` times this many slots begin at level 0.
 const LEVEL_SLOTS_MIN: usize = 256;
 
-/// Slots that are worth merging to remove one array from one probe: what an array costs a cursor of
-/// some hundred keys, measured (docs/decisions/0002-memtable.md).
+/// Number of slots that can be merged for the cost that one array adds to one probe, measured for
+/// cursors of some hundred keys (docs/decisions/0002-memtable.md).
 const SLOTS_PER_PROBE: usize = 48;
-/// Most slots merged on behalf of readers while a commit waits: a millisecond, paid when the tail
-/// is full.
+/// Most slots merged for readers in one call, about a millisecond of work. A commit that fills the
+/// tail waits for it.
 const READERS_SLOTS_MAX: usize = 1 << 16;
 
 pub(crate) struct Tiers {
@@ -63,14 +63,14 @@ pub(crate) struct Tiers {
 struct Merge {
     /// Neighbouring arrays, newest first.
     inputs: Vec<Arc<SortedArray>>,
-    /// Number of slots of each input that are merged.
+    /// Number of slots of each input that are merged already.
     done: Vec<usize>,
     /// Slots still to be merged.
     left: usize,
     /// Level of the output.
     level: u32,
     output: ArrayBuilder,
-    /// Slots paid for that are not yet spent on merging or thinning.
+    /// Slots of work granted by inserts and probes and not yet spent on merging or thinning.
     credit: usize,
 }
 
@@ -93,9 +93,9 @@ impl Tiers {
 
     /// Adds the newest slots, sorted, whose SeqNos are `seqs`.
     ///
-    /// Arrays of lower levels in front of a larger new array would never be merged with their
-    /// peers, so the new array absorbs them at once; together they are hardly larger than the new
-    /// array.
+    /// A larger new array would separate the arrays of lower levels behind it from later arrays of
+    /// their level, and they would never be merged. So the new array absorbs them immediately;
+    /// together they are hardly larger than the new array.
     pub(crate) fn push(&mut self, mut slots: Vec<Slot>, mut seqs: SeqSpan, chunks: &Chunks) {
         let level = level_of(slots.len());
         let lower = |l: &&Option<u32>| l.is_some_and(|l| l < level);
@@ -114,7 +114,7 @@ impl Tiers {
         self.levels.insert(0, Some(level));
     }
 
-    /// Whether `probes` probes pay for the next step of a merge, under way or still to be begun.
+    /// Whether `probes` probes justify the next step of a merge, in progress or still to be begun.
     pub(crate) fn pays(&self, probes: usize) -> bool {
         let worth = probes.saturating_mul(SLOTS_PER_PROBE);
         match self.merges.is_empty() {
@@ -123,7 +123,7 @@ impl Tiers {
         }
     }
 
-    /// Spends the credit of `inserted` new slots: advances the merges, and begins new ones where a
+    /// Advances the merges by the work due for `inserted` new slots, and begins new merges where a
     /// level is full or where a merge would have saved the readers, who made `probes` probes since
     /// the last call, more than it costs.
     pub(crate) fn advance(&mut self, inserted: usize, probes: usize, chunks: &Chunks) {
@@ -167,7 +167,7 @@ impl Tiers {
         best
     }
 
-    /// Drops the merges under way; their inputs stay as they are.
+    /// Drops the unfinished merges; their inputs stay as they are.
     pub(crate) fn stop_merging(&mut self) {
         self.merges = Vec::new();
         self.scratch = Vec::new();
@@ -230,7 +230,7 @@ impl Merge {
         self.left == 0 && self.output.left_to_thin() == 0
     }
 
-    /// Merges, and then thins, as many slots as are paid for. Returns their number.
+    /// Merges, and then thins, as many slots as the credit and `paid` allow. Returns their number.
     fn step(&mut self, paid: usize, chunks: &Chunks, scratch: &mut Vec<Slot>) -> usize {
         self.credit = self.credit.saturating_add(paid);
         let mut spent = 0;
@@ -281,8 +281,9 @@ mod tests {
         tiers.push(slots, seqs, &arena.chunks());
     }
 
-    /// Rows that are overwritten: the second array, of the newest messages only, takes as many
-    /// steps as the first and is paid for in the same way.
+    /// Overwritten rows: building the thinned array, which has the newest messages only, takes as
+    /// many steps as building the first array and is limited to the same number of slots per
+    /// insert.
     #[test]
     fn no_insert_does_more_work_than_it_pays_for() {
         let (mut arena, mut tiers) = (Arena::new(SeqNo(1)), Tiers::new());

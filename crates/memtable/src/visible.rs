@@ -21,8 +21,8 @@ pub(crate) struct VisibleGatherer<'a> {
     pub(crate) chunks: &'a Chunks,
 }
 
-/// The bits of each array's next slot, side by side; an exhausted array has the bits that sort
-/// last.
+/// The key bits of each array's next slot, in a contiguous list; an exhausted array has the bits
+/// that sort last.
 type Heads = SmallVec<[u64; 24]>;
 
 fn bits(slot: Option<&Slot>, none: u64) -> u64 {
@@ -82,8 +82,8 @@ impl VisibleGatherer<'_> {
         passed
     }
 
-    /// Returns the visible messages of one key, newest first, up to the first put or delete.
-    /// Returns whether there was a put or delete.
+    /// Passes the visible messages of one key to `take`, newest first, up to the first put or
+    /// delete. Returns whether there was a put or delete.
     fn take_visible(&self, same: &[Slot], all: bool, mut take: impl FnMut(Slot)) -> bool {
         let newer = |&slot: &Slot| self.chunks.seq(slot) > self.snapshot;
         let first = if all { 0 } else { same.partition_point(newer) };

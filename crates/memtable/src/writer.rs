@@ -99,7 +99,7 @@ impl Writer {
         self.charge(c);
     }
 
-    /// Does a merge step on behalf of readers, if their probes pay for it.
+    /// Does a merge step on behalf of readers, if their probes justify it.
     pub(crate) fn merge_for_readers(&mut self, shared: &RwLock<Shared>, c: &Counters) {
         let probes = c.probes.count();
         if self.sealed || !self.tiers.pays(probes) {
@@ -118,8 +118,8 @@ impl Writer {
     pub(crate) fn note_range_delete(&mut self, range: &RangeDelete, c: &Counters) {
         assert!(!self.sealed, "insert into a frozen memtable");
         let bytes = range.lo.len() + range.hi.as_ref().map_or(0, |hi| hi.len());
-        // Each range delete is stored once in the list and once in the set, where its ends are also
-        // points.
+        // Each range delete is stored once in the list and once in the set, which stores its ends a
+        // second time as the boundaries of fragments.
         self.range_delete_bytes += 3 * bytes + 3 * size_of::<RangeDelete>();
         add(&c.data_bytes, bytes as u64);
         add(&c.range_deletes, 1);

@@ -37,7 +37,8 @@ use crate::update::{apply_all, combine};
 pub struct FoldOptions {
     /// Live snapshots, ascending. Later snapshots must be above every message of the inputs.
     pub snapshots: Arc<[SeqNo]>,
-    /// Range deletes over the inputs: all on the path that are newer than the oldest input.
+    /// Range deletes over the inputs: all on the path from the root that are newer than the oldest
+    /// input.
     pub range_deletes: RangeDeletes,
     /// Whether the inputs hold all older data of their keys.
     pub at_base: bool,
@@ -54,7 +55,7 @@ struct Queued {
     value: Vec<u8>,
 }
 
-/// Merges and folds sources, newest first, forward. For one thread at a time.
+/// Merges and folds sources, newest first, forward. Used by one thread at a time.
 ///
 /// ```text
 ///   while merge.next()? { builder.add(merge.key(), merge.seq(), merge.kind(), merge.value()) }
@@ -102,7 +103,7 @@ impl FoldMerge {
     /// Moves to the next message to keep; `false` when none is left.
     ///
     /// # Errors
-    /// What a source returned, once; the fold has then ended.
+    /// The error of a source, once; the fold has then ended.
     #[inline]
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
@@ -372,7 +373,7 @@ impl FoldMerge {
         self.stats.dropped_updates += (before - kept - 1) as u64;
     }
 
-    /// Queues the message below operands that stayed, unless it is a delete that may be dropped.
+    /// Queues the message below operands that were kept, unless it is a delete that may be dropped.
     fn queue_end(&mut self, end: Option<Queued>) {
         let Some(end) = end else { return };
         let vanishes =

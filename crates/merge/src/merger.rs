@@ -18,16 +18,17 @@ const ONE_SOURCE_MIN: usize = 4;
 /// Number of entries without a check after a run that was too short.
 const ONE_SOURCE_PAUSE: u32 = 64;
 
-/// Merges sorted sources; index 0 is the newest. For one thread at a time.
+/// Merges sorted sources; index 0 is the newest. Used by one thread at a time.
 pub struct Merger<S: Source = Box<dyn Source>> {
     sources: Vec<S>,
-    /// Its first inputs are those of the sources.
+    /// Buffers of the merge. Input `i` belongs to source `i`; a pooled workspace may have more
+    /// inputs.
     work: Workspace,
     direction: Direction,
     state: MergeState,
     /// SeqNo of the last entry returned.
     last_seq: SeqNo,
-    /// The source that failed to read on after the last entry that was returned.
+    /// The source that failed to deliver the entry after the last one returned.
     failed: Option<usize>,
     /// Number of entries until the next check whether one source is far ahead.
     pause: u32,
@@ -63,7 +64,7 @@ impl<S: Source> Merger<S> {
     /// Moves to the next entry; false when there is none.
     ///
     /// # Errors
-    /// What a source returned, once; the merge has then ended.
+    /// The error of a source, once; the merge has then ended.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool> {
@@ -102,7 +103,7 @@ impl<S: Source> Merger<S> {
     /// position, so a short skip is cheap.
     ///
     /// # Errors
-    /// What a source returned, once; the merge has then ended.
+    /// The error of a source, once; the merge has then ended.
     pub fn skip(&mut self, key: &[u8]) -> Result<()> {
         let skipped = match self.state {
             MergeState::Ended => return Ok(()),
@@ -127,8 +128,8 @@ impl<S: Source> Merger<S> {
     }
 
     /// Length of the run of entries after the current one that satisfy `is_wanted`, precede the
-    /// entries of all other sources, lie in this source's chunk, and have a key each. At most `max`
-    /// entries of at most `bytes`; 0 in a backward merge.
+    /// entries of all other sources, lie in this source's chunk, and differ in their keys. At most
+    /// `max` entries with at most `bytes` of keys and as many of values; 0 in a backward merge.
     fn count_from_one_source(
         &self,
         max: usize,
@@ -177,7 +178,8 @@ impl<S: Source> Merger<S> {
         }
         let (winner, direction) = (self.winner(), self.direction);
         self.work.inputs[winner].at += count;
-        // The codes of the others are relative to an entry that is passed.
+        // The codes of the other inputs are relative to an entry that was passed, so compute them
+        // anew.
         let Workspace { inputs, codes, .. } = &mut self.work;
         codes.clear();
         codes.extend(inputs[..self.sources.len()].iter().map(|input| input.first_code(direction)));

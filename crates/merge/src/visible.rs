@@ -74,7 +74,7 @@ pub struct LastRead<'a> {
     pub is_complete: bool,
 }
 
-/// Merges sources into the entries that one snapshot sees. For one thread at a time.
+/// Merges sources into the entries that one snapshot sees. Used by one thread at a time.
 pub struct VisibleMerge<S: Source = Box<dyn Source>> {
     merger: Merger<S>,
     options: VisibleOptions,
@@ -133,7 +133,7 @@ impl<S: Source> VisibleMerge<S> {
     /// Moves to the next entry that the snapshot sees; `false` when none is left.
     ///
     /// # Errors
-    /// What a source returned, once; or Invalid if the update function is missing or fails for a
+    /// The error of a source, once; or Invalid if the update function is missing or fails for a
     /// key. The merge has then ended.
     #[inline]
     #[allow(clippy::should_implement_trait)]
@@ -183,7 +183,7 @@ impl<S: Source> VisibleMerge<S> {
     /// next entry is the first of the rest that the snapshot sees.
     ///
     /// # Errors
-    /// What a source returned, once; the merge has then ended.
+    /// The error of a source, once; the merge has then ended.
     pub fn skip(&mut self, key: &[u8]) -> Result<()> {
         if self.ended {
             return Ok(());
@@ -219,14 +219,14 @@ impl<S: Source> VisibleMerge<S> {
         if self.copied { &self.value } else { self.merger.value() }
     }
 
-    /// The key whose updates could not be applied, if the merge failed for that reason.
+    /// The key whose updates could not be applied, if the merge failed because of them.
     #[must_use]
     pub fn unresolved_key(&self) -> Option<&[u8]> {
         self.unresolved.then_some(&*self.key)
     }
 
-    /// How far a merge has read that failed because a source could not read on; `None` if it has
-    /// read nothing. A new merge can continue from there.
+    /// How far a merge has read that failed because a source could not deliver its next entries;
+    /// `None` if it has read nothing. A new merge can continue from there.
     #[must_use]
     pub fn last_read(&self) -> Option<LastRead<'_>> {
         let key = self.merger.last_key()?;

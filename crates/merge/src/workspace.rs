@@ -1,9 +1,9 @@
 //! The buffers of a merge, pooled for later merges: a short scan would otherwise spend more time on
-//! memory than on its entries.
+//! allocating memory than on its entries.
 //!
 //! A workspace is taken and returned as one object, so that a scan of ten entries moves no buffers.
 //! Pooled workspaces are empty and hold no block. The pool belongs to the process, not to a thread,
-//! so a thousand idle connections hold no workspaces.
+//! so idle connections hold no workspaces.
 
 use frondb_core::mem::Array;
 use frondb_core::pool::Shared;
@@ -11,8 +11,8 @@ use frondb_core::pool::Shared;
 use crate::input::Input;
 use crate::loser_tree::LoserTree;
 
-/// Bytes of all pooled workspaces: a scan of a hundred rows needs some 20 KiB for each of its few
-/// sources.
+/// Most bytes of all pooled workspaces. A scan of a hundred rows needs some 20 KiB for each of its
+/// few sources.
 const POOL_BYTES_MAX: usize = 1 << 20;
 
 /// Largest input that is pooled, bytes.
@@ -47,7 +47,7 @@ static POOL: Shared<Pool> = Shared::new(Pool::new());
 impl Workspace {
     /// A workspace with at least `inputs` inputs, all of them empty.
     pub(crate) fn take(inputs: usize) -> Self {
-        // A new workspace if another thread holds the pool's lock.
+        // A new workspace if the pool is empty or another thread holds its lock.
         let mut workspace = POOL.try_with(Pool::take).unwrap_or_default();
         if workspace.inputs.len() < inputs {
             workspace.inputs.resize_with(inputs, Input::default);
