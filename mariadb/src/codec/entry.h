@@ -2,11 +2,11 @@
 
    The value of an index entry, which names its row, and the arithmetic of key bounds. Pure functions over bytes.
 
-     | head (varint): twice the length of the primary key, plus one if that is in the value |
+     | head (varint): twice the length of the primary key, plus one if the value contains it |
      | primary key, if in the value | covered fields |
 
-   The value has the primary key in entries of a unique index; otherwise the primary key is the end of the entry's
-   key. */
+   The value has the primary key in entries of a unique index; otherwise the entry's key ends with the primary key.
+   Covered fields are those that an index-only read cannot decode from the keys (table/index.h). */
 
 #ifndef FRONDB_CODEC_ENTRY_H
 #define FRONDB_CODEC_ENTRY_H
@@ -27,7 +27,7 @@ bool prefix_end(std::string *prefix);
 /** Appends the head of an entry's value: the length of the primary key, and whether the value has it. */
 void append_head(size_t length, bool in_value, std::string *to);
 
-/** Splits an entry of an index into the primary key and the bytes of covered fields. False if it is damaged. */
+/** Splits an entry of an index into the primary key and the bytes of covered fields. False if the entry is damaged. */
 bool split_entry(frondb_slice key, frondb_slice value, frondb_slice *primary,
                  std::string_view *covered);
 

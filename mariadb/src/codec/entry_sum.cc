@@ -10,7 +10,7 @@ namespace fron {
 
 void EntrySum::add(std::string_view key, std::string_view value) {
   std::hash<std::string_view> hash;
-  // Mixed once more: a sum of plain hashes would not depend on which value belongs to which key.
+  // Mixes the two hashes: if they were only added, two keys could exchange their values without changing the sum.
   uint64_t mixed = hash(key) * 0x9E3779B97F4A7C15ULL ^ hash(value);
   mixed ^= mixed >> 32;
   mixed *= 0xD6E8FEB86659FD93ULL;

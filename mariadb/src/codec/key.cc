@@ -17,7 +17,7 @@ namespace {
 /** The number of the collation "binary". */
 constexpr uint BINARY_CHARSET = 63;
 
-/** The mark after a group of weights: how the rest compares to spaces. */
+/** The mark after a group of weights: how the remaining weights compare to spaces. */
 constexpr char BELOW_SPACES = 1, NOTHING = 2, ABOVE_SPACES = 3;
 
 /** The server compares letters of big5 by their codes, but strnxfrm() weighs them by their strokes: there all letters
@@ -26,8 +26,8 @@ bool is_weighed_otherwise(CHARSET_INFO *cs) {
   return !(cs->state & MY_CS_BINSORT) && strcmp(cs->cs_name.str, "big5") == 0;
 }
 
-/** The weights by which the server compares texts of big5. A code of two bytes begins with 0xA1 or more, above all
-    letters of one byte, so that bytes compare as the server's weights do. */
+/** The weights by which the server compares texts of big5. The first byte of a two-byte code is at least 0xA1, greater
+    than every letter of one byte, so bytes compare as the server's weights do. */
 void append_big5_weights(CHARSET_INFO *cs, std::string_view text, std::string *to) {
   const char *end = text.data() + text.size();
   for (const char *at = text.data(); at < end;) {
@@ -49,7 +49,8 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
   constexpr uint ALL_WEIGHTS = UINT_MAX32;
   constexpr size_t WEIGHT_BYTES_MAX = 4;
   size_t at = to->size();
-  // A letter can have more weights than the server's own estimate allows for; then the buffer becomes full.
+  // A letter can have more weights than the server's own estimate allows for. The buffer is then full; try a larger
+  // one.
   for (size_t room = cs->strnxfrmlen(text.size()) + WEIGHT_BYTES_MAX;; room *= 2) {
     to->resize(at + room);
     size_t n = cs->strnxfrm(reinterpret_cast<uchar *>(to->data()) + at, room, ALL_WEIGHTS,
@@ -61,7 +62,7 @@ void append_weights(CHARSET_INFO *cs, std::string_view text, uint flags, std::st
 
 /** The weights of one space: 1 to 4 bytes. */
 std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
-  // A space as the character set writes it.
+  // A space in the encoding of the character set.
   uchar space[8];
   int bytes = cs->cset->wc_mb(cs, ' ', space, space + sizeof space);
   std::string weights;
@@ -69,7 +70,7 @@ std::string space_weights(CHARSET_INFO *cs, uint flags = 0) {
   return weights;
 }
 
-/** Appends bytes so that they end with 0 0; for values that are compared byte by byte to their end. */
+/** Appends bytes with each 0 followed by 0xFF, and 0 0 at the end; for values that are compared byte by byte. */
 void append_escaped(std::string_view bytes, std::string *to) {
   for (char byte : bytes) {
     to->push_back(byte);
@@ -106,7 +107,7 @@ void append_padded(std::string_view weights, std::string_view space, std::string
   }
 }
 
-/** Appends the weights of one level; `pads`: they compare as if spaces followed. */
+/** Appends the weights of one level. With `pads` they compare as if spaces followed. */
 void append_level(CHARSET_INFO *cs, std::string_view text, uint flags, bool pads, std::string *to) {
   thread_local std::string weights;
   weights.clear();
@@ -196,7 +197,8 @@ KeyCodec::KeyCodec(const KEY *key) {
 }
 
 void KeyCodec::extend(const KEY *key, const KEY *primary) {
-  // An entry of a unique index has the primary key in its value, and the server does not extend its key.
+  // An entry of a unique index has the primary key in its value, and the server does not extend the key of such an
+  // index.
   if (key->flags & HA_NOSAME) return;
   for (uint i = 0; i < primary->user_defined_key_parts; i++) {
     const KEY_PART_INFO &wanted = primary->key_part[i];
@@ -256,7 +258,7 @@ void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,
       if (part.has_length) text = {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
       CHARSET_INFO *cs = field->charset();
       // CHAR(n) has n characters, but its image has space for n of the longest ones, filled with spaces. Where trailing
-      // spaces count, the additional ones must go.
+      // spaces count, those beyond n characters must be removed.
       if (!part.has_length && cs->state & MY_CS_NOPAD)
         text = text.substr(0, cs->charpos(text.data(), text.data() + text.size(), part.length / cs->mbmaxlen));
       if (!part.has_length && cs->number == BINARY_CHARSET)

@@ -43,8 +43,8 @@ class KeyCodec {
   KeyCodec() = default;
   explicit KeyCodec(const KEY *key);
 
-  /** Adds the parts of the primary key that follow the index's own parts in an entry. A search may give them too
-      ("extended keys"), without those that the index has itself. */
+  /** Adds the parts of the primary key that follow the index's own parts in an entry. A search may contain them too
+      ("extended keys"), except those that are parts of the index itself. */
   void extend(const KEY *key, const KEY *primary);
 
   /** Appends the encoding of the first `length` bytes of a key image. `key` belongs to the caller's TABLE: its fields
@@ -56,19 +56,19 @@ class KeyCodec {
 
   // Decoding: codec/key_decode.cc.
 
-  /** Numbers of the fields that decode() can fill, which an entry of the index need not hold. */
+  /** Numbers of the fields that decode() can fill, so that the value of an index entry need not contain them. */
   const std::vector<uint> &decodable() const { return decodable_; }
 
-  /** For each part the field that decode() fills, null for a part that it skips; ends with the last field. Made from
-      the decodable fields that are wanted. */
+  /** For each key part the field that decode() fills, or null if it skips the part; no element follows the last field.
+      targets() selects the decodable fields that are wanted. */
   using Targets = std::vector<Field *>;
   Targets targets(const TABLE *table, const KEY *key, const Wanted &wanted) const;
 
-  /** Fills fields of a record, at `offset` bytes from the table's first record, from a complete key; `bytes` may go on
-      after it. False if the key is damaged. */
+  /** Fills fields of a record, at `offset` bytes from the table's first record, from a complete key; more bytes may
+      follow the key in `bytes`. False if the key is damaged. */
   bool decode(const Targets &targets, std::string_view bytes, my_ptrdiff_t offset) const;
 
-  /** Appends the end of each part of `bytes`. False if the end of a part cannot be found. */
+  /** Appends the offset in `bytes` at which each key part ends. False if the end of a part cannot be found. */
   bool cut(std::string_view bytes, std::vector<size_t> *ends) const;
 
   /** A part of a key, for display. */
@@ -77,7 +77,7 @@ class KeyCodec {
     /** The field as a record has it, if it can be decoded. */
     bool has_image = false;
     std::string image;
-    /** The encoding, as of an ascending part. */
+    /** The encoding; for a descending part, inverted back to that of an ascending one. */
     std::string encoded;
   };
   /** Splits a key, or the first bytes of one, into its complete parts, up to a part whose end cannot be found. `used`
@@ -103,7 +103,8 @@ class KeyCodec {
     size_t step = 0;
     Inverse inverse = Inverse::None;
   };
-  /** A part of the primary key: its number in the extended key, and its offset in an image. */
+  /** A part of the primary key that follows the parts of the index, its number in the extended key, and its offset in a
+      key image. */
   struct Behind {
     Part part;
     uint number;

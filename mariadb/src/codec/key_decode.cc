@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Decodes keys (codec/key.h) into fields. Numbers, dates, decimals, bits and bytes are decoded exactly. Weights of a
-   collation cannot be decoded, nor can FLOAT and DOUBLE, because of -0. Nothing is decoded after a part whose end
-   cannot be found. */
+   collation cannot be decoded, nor can FLOAT and DOUBLE, since 0 and -0 have the same encoding. Nothing is decoded
+   after a part whose end cannot be found. */
 
 #include "codec/key.h"
 
@@ -190,7 +190,7 @@ bool KeyCodec::is_simple(const Part &part) {
 
 void KeyCodec::put_simple(const Part &part, const char *body, uchar *image) {
   size_t length = part.step;
-  // Fixed lengths become one load, swap and store.
+  // With a length that is known at compile time, this is one load, swap and store.
   auto reverse = [&](auto whole) {
     memcpy(&whole, body, sizeof whole);
     if constexpr (sizeof whole == 8) whole = __builtin_bswap64(whole);

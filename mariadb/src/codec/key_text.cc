@@ -17,9 +17,9 @@ namespace fron {
 namespace {
 
 constexpr uint BINARY_CHARSET = 63;
-/** Bytes that are shown in hexadecimal, and of a text. */
+/** The most bytes of a value that are shown in hexadecimal, and as text. */
 constexpr size_t HEX_BYTES = 64, TEXT_BYTES = 256;
-/** Characters with an entry in the table of weights; others are tried by their number. */
+/** The first and the last character in the table of weights. */
 constexpr my_wc_t FIRST_KNOWN = 0x20, LAST_KNOWN = 0x24F;
 
 std::string number(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -134,7 +134,8 @@ std::string weights_of(CHARSET_INFO *cs, my_wc_t character) {
   return std::string(reinterpret_cast<char *>(weights), n);
 }
 
-/** The characters by their weights; of several that are equal the first small letter, or the first. */
+/** The characters by their weights; of several characters with the same weights, the first of a to z, otherwise the
+    first. */
 std::unordered_map<std::string, my_wc_t> known_weights(CHARSET_INFO *cs) {
   std::unordered_map<std::string, my_wc_t> known;
   for (my_wc_t c = 'a'; c <= 'z'; c++) known.emplace(weights_of(cs, c), c);

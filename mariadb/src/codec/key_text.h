@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Keys of the engine as readable text: `device=3, taken='2026-11-22 12:00:00.000'`. Weights of a collation cannot be
-   decoded; they are shown as a text with the same weights after a `~`, or in hexadecimal. A reader does not need the
-   table after it was made. */
+   decoded; they are shown as a text with the same weights after a `~`, or in hexadecimal. A KeyReader uses the table
+   only in its constructor. */
 
 #ifndef FRONDB_CODEC_KEY_TEXT_H
 #define FRONDB_CODEC_KEY_TEXT_H
@@ -49,7 +49,7 @@ class KeyReader {
   bool is_hidden_ = false;
   KeyCodec codec_;
   std::vector<Part> parts_;
-  /** The reader of the primary key, which follows the index's own parts; empty if none does. */
+  /** The reader of the primary key, which follows the index's own parts; empty if no primary key follows. */
   std::vector<KeyReader> primary_;
 };
 

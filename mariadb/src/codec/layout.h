@@ -16,7 +16,7 @@ namespace fron {
 
 /** A slot of rows. */
 struct Slot {
-  /** Stands for the number of a dropped column. */
+  /** In place of a column's number: the column was dropped. */
   static constexpr uint32_t GONE = UINT32_MAX;
 
   /** Number of the column in the table's definition. */

@@ -14,7 +14,7 @@
 namespace fron {
 namespace {
 
-/** More than any field takes beyond its data: lengths and bits. */
+/** More bytes than any packed field needs in addition to its data, for lengths and bits. */
 constexpr size_t FIELD_SLACK = 16;
 
 size_t packed_bytes_max(const Field *field) {
@@ -38,7 +38,7 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
-/** The end of the bytes of a slot whose column was dropped; null if they are damaged. */
+/** The end of the bytes of a slot whose column was dropped; null if the bytes are damaged. */
 const uchar *pass(const Slot &slot, const uchar *at, const uchar *end) {
   if (size_t(end - at) < slot.prefix) return nullptr;
   size_t bytes = slot.bytes;
@@ -112,7 +112,7 @@ void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar 
   }
 }
 
-/** Packs fields and their NULL bits. Rows lack virtual fields; entries have them, for reads of an index alone. */
+/** Packs fields and their NULL bits. Rows lack virtual fields; index entries have them, for index-only reads. */
 template <typename NumberOf>
 void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *record,
           std::string *to) {
@@ -139,7 +139,8 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
   }
 }
 
-/** Unpacks them. Returns the end of the bytes, or null if they are damaged. `layout` describes dropped fields. */
+/** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged. `layout`
+    describes dropped fields. */
 template <typename NumberOf>
 const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
                     const uchar *at, const uchar *end, uchar *record) {
@@ -203,10 +204,10 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, &slots))
     return false;
-  // The expression's present value. keeps_rows() has checked that it fits the field.
+  // The present value of the default expression. keeps_rows() has checked that it fits the field.
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
-  // Blobs of the record point into the old defaults.
+  // Blobs of the record point into the old defaults, so these are replaced only after the row is packed.
   std::string made;
   pack_row(table, form->layout, table->record[0], &made);
   form->defaults.swap(made);

@@ -57,18 +57,19 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
 /** Fills in how the bytes of a field are skipped in rows, without the field itself. */
 void describe_bytes(const Field *field, Slot *slot);
 
-/** The same for a list of fields: those that an index entry holds for reads of the index alone. */
+/** Packs and unpacks a list of fields: the covered fields of an index entry, for index-only reads. */
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
 bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes, uchar *record);
 
-/** Whether an update changes nothing. The new record is record[0]. */
+/** Whether an update changes no stored field. Compares only if `after` is record[0] and comes first in memory;
+    otherwise false. */
 bool is_same_row(const TABLE *table, const uchar *before, const uchar *after);
 
 /** Makes the key image of the row in `record`, of `length` bytes. Corrects BIT fields, which key_copy() always takes
     from the first record. */
 void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image);
 
-/** Moves a field to another record of the table while it lives. */
+/** While the object lives, the field points into another record of the table. */
 class AtRecord {
  public:
   AtRecord(Field *field, my_ptrdiff_t offset);

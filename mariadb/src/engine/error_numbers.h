@@ -26,7 +26,7 @@ constexpr int ERROR_NUMBERS[] = {
     HA_ERR_RECORD_CHANGED,     // FRONDB_CONFLICT
     HA_ERR_LOCK_DEADLOCK,      // FRONDB_DEADLOCK
     HA_ERR_LOCK_WAIT_TIMEOUT,  // FRONDB_LOCK_TIMEOUT
-    HA_ERR_LOCK_WAIT_TIMEOUT,  // FRONDB_BUSY: NOWAIT met a lock; the number that InnoDB returns
+    HA_ERR_LOCK_WAIT_TIMEOUT,  // FRONDB_BUSY: NOWAIT found the row locked; InnoDB returns the same number
     HA_ERR_FRONDB,             // FRONDB_INVALID
     HA_ERR_NO_SUCH_TABLE,      // FRONDB_NOT_FOUND
     HA_ERR_FOUND_DUPP_KEY,     // FRONDB_EXISTS

@@ -46,8 +46,8 @@ void log(const char *sentence) {
   sql_print_error("FronDB: %s", sentence);
 }
 
-/** The engine has rolled back the whole transaction, so the server must do the same, also where the statement ignores
-    the error. */
+/** The engine has rolled back the whole transaction, so the server must do the same, even if the statement ignores the
+    error. */
 void deadlock() {
   if (deadlock_listener) deadlock_listener();
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);

@@ -43,8 +43,9 @@ void set_deadlock_listener(void (*listener)());
 /** HA_ERR_OUT_OF_MEM. */
 int ha_out_of_memory();
 
-/** Raises the error of a commit or a prepare that ended with this number. The server has one error for every failure
-    there; where a better one exists it is raised here, and the server's follows as a warning. Returns the number. */
+/** Raises the error of a commit or a prepare that ended with this number. The server reports each such failure with the
+    same error. If a more specific error exists, this function raises it, and the server's own follows as a warning.
+    Returns the number. */
 int raise_at_commit(int number);
 
 /** The same for other functions of the plugin for which the server has only error 1030, or no error at all. `doing`

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Progress of the engine's long calls as progress of a statement, which KILL can end. */
+   Reports the progress of the engine's long calls as progress of a statement, and lets KILL end such a call. */
 
 #ifndef FRONDB_ENGINE_PROGRESS_H
 #define FRONDB_ENGINE_PROGRESS_H

@@ -42,7 +42,7 @@ void TransactionCounts::set_savepoint(uint64_t savepoint) {
 void TransactionCounts::roll_back_to(uint64_t savepoint) {
   auto found = std::find_if(savepoints_.begin(), savepoints_.end(),
                             [&](const Savepoint &one) { return one.number == savepoint; });
-  // Savepoints of statements are not among these.
+  // Savepoints that the connection sets for a statement are not recorded here.
   if (found == savepoints_.end()) return;
   savepoints_.erase(found + 1, savepoints_.end());
   const std::vector<int64_t> &then = savepoints_.back().all;

@@ -15,9 +15,9 @@ namespace {
 
 /** An index with no more entries than this is read completely. */
 constexpr size_t WHOLE_MAX = 1000;
-/** Bytes of a run of entries: rows can be long. */
+/** Limit of the bytes of a run of entries, since rows can be long. */
 constexpr size_t RUN_BYTES = 128 << 10;
-/** Changes of a prefix in a run that are enough to estimate how often it changes. */
+/** If a prefix changes at least this often in a run, the run is enough to estimate the number of its groups. */
 constexpr size_t CHANGES_ENOUGH = 8;
 constexpr char RECORD_VERSION = 2;
 
@@ -200,7 +200,7 @@ Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *re
   found->clear();
   for (size_t p = 0; p < groups.size(); p++) {
     double each = std::clamp(entries / (groups[p] + 1), 1.0, entries);
-    // A longer prefix cannot have more rows.
+    // A value of a longer prefix cannot be shared by more rows.
     found->push_back(p > 0 ? std::min(each, found->back()) : each);
   }
   return {};

@@ -47,7 +47,7 @@ struct TableStatistics {
   uint64_t measured_rows = 0;
   /** In the order of the table's trees; empty if nothing was measured. */
   std::vector<RowsPerKey> indexes;
-  /** Numbers of those indexes: an ALTER may have replaced some. */
+  /** The numbers of those indexes in the dictionary, since an ALTER may have replaced some of them. */
   std::vector<uint64_t> numbers;
 
   std::string encode() const;

@@ -44,7 +44,7 @@ frondb_isolation isolation_of(MYSQL_THD thd) {
 
 /** Counts connections. The memory that the server and its threads hold for them counts as memory of the engine. */
 void Connection::count(int more) {
-  // Measured: 215 KiB, part of which is outside of the engine's memory.
+  // Memory of a connection. Measured: 215 KiB, part of which is outside of the engine's memory.
   constexpr uint64_t BYTES = 128 << 10;
   // The engine is notified once per this many connections, which hold two MiB.
   constexpr uint64_t STEP = 16;
@@ -107,7 +107,7 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   session_.has(made.get());
   std::lock_guard<std::mutex> guard(handle_);
   txn_ = std::move(made);
-  // No session has this value, so the first locking statement sets its own.
+  // No session has this timeout, so the first locking statement sets that of its session.
   lock_timeout_ = UINT64_MAX;
   return 0;
 }
@@ -150,7 +150,7 @@ int Connection::begin_statement(MYSQL_THD thd, bool locks, bool writes) {
 int Connection::begin_at_snapshot(MYSQL_THD thd) {
   Settings settings = settings_of(thd);
   // Serializable reads would lock the newest rows. A transaction that asks for a snapshot gets snapshot isolation
-  // instead: it conflicts where it would overwrite rows that the snapshot does not have.
+  // instead: a write fails with a conflict if it would overwrite a row version that the snapshot does not have.
   if (settings.isolation == FRONDB_SERIALIZABLE) settings = {FRONDB_REPEATABLE_READ, true};
   if (!txn_)
     if (int error = begin(settings, session_durability(thd))) return error;
@@ -186,7 +186,7 @@ int Connection::end_statement() {
   counts_.end_statement();
   uint64_t statement = std::exchange(statement_, 0);
   if (int error = release(statement)) return error;
-  // The statement's snapshot is released.
+  // Below REPEATABLE READ each statement has its own snapshot, which is released here.
   if (settings_.isolation >= FRONDB_REPEATABLE_READ) return 0;
   return ha_error(frondb_txn_end_statement(txn_.get()));
 }
@@ -237,7 +237,8 @@ int Connection::finish(MYSQL_THD thd) {
     return error;
   }
   thd_wakeup_subsequent_commits(thd, 0);
-  // The prepare is durable, and so is the decision, in the log that the server's recovery reads.
+  // No wait for the disk: the prepare is durable, and so is the decision to commit, in the log that the server's
+  // recovery reads.
   if (prepared_.is_of_server()) return 0;
   return committing_ ? ha_error(frondb_committing_wait(committing_.take())) : 0;
 }

@@ -30,8 +30,8 @@ namespace fron {
 
 class Load;
 
-/** The state of a connection. Used by the connection's thread, or by one that works for it while it waits
-    (commit_ordered()); only cancel() may be called from any thread. */
+/** The state of a connection. Used by the connection's thread, or by a thread that calls commit_ordered() for the
+    connection while that waits; only cancel() may be called from any thread. */
 class Connection {
  public:
   explicit Connection(MYSQL_THD thd) : session_(thd) { count(1); }
@@ -84,14 +84,14 @@ class Connection {
 
   /** The transaction begins to wait for a lock. */
   void waits() { session_.waits(); }
-  /** Ends a wait for a lock at once. Any thread. */
+  /** Ends a wait for a lock or for disk space immediately. May be called from any thread. */
   void cancel();
 
   int set_savepoint(uint64_t *savepoint);
   int roll_back_to(uint64_t savepoint);
   /** Releases the savepoint and those set after it. */
   int release(uint64_t savepoint);
-  /** Releases the savepoint alone: another one with its name is set. */
+  /** Releases only this savepoint, which a new savepoint of the same name replaces. */
   int replace(uint64_t savepoint);
 
  private:
@@ -131,7 +131,7 @@ class Connection {
   /** Savepoint of the present statement; 0 if the statement has none. */
   uint64_t statement_ = 0;
   bool in_statement_ = false;
-  /** The transaction keeps trees of dropped tables. */
+  /** The transaction has dropped tables whose trees can be dropped only when it has ended. */
   bool has_dropped_ = false;
   /** The statement may lock rows. */
   bool locks_ = false;

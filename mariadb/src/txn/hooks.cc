@@ -22,7 +22,7 @@ struct Savepoint {
 
 int close_connection(handlerton *ht, MYSQL_THD thd) {
   Connection *connection = Connection::find(thd);
-  // First: kill_query() finds the connection under the lock that thd_set_ha_data() takes.
+  // Before the deletion, since kill_query() finds the connection under the lock that thd_set_ha_data() takes.
   thd_set_ha_data(thd, ht, nullptr);
   delete connection;
   return 0;

@@ -35,7 +35,7 @@ uint64_t statement_lock_timeout_millis(MYSQL_THD thd) {
   uint64_t of_session = session_lock_timeout_millis(thd);
   if (!of_server) return of_session;
   uint64_t seconds = value<unsigned long>(of_server, thd);
-  // Without InnoDB a statement's clause cannot be told from the session's setting; take the shorter timeout.
+  // Without InnoDB's variable a statement's clause looks the same as the session's setting; take the shorter timeout.
   if (!of_innodb) return std::min(seconds * 1000, of_session);
   return seconds == value<unsigned int>(of_innodb, thd) ? seconds * 1000 : of_session;
 }

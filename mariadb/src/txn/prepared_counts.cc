@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See txn/prepared_counts.h. Kept as pairs of a table's number and its rows, 8 bytes each, big-endian. */
+   See txn/prepared_counts.h. Counts are kept as pairs of a table's number and its rows, 8 bytes each, big-endian. */
 
 #include "txn/prepared_counts.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr size_t PAIR_BYTES = 16;
 
 std::mutex mutex;
-/** Counts of open tables; expired ones are of tables that were closed. */
+/** Counts of open tables by the numbers of the tables; an expired pointer belongs to a table that was closed. */
 std::map<uint64_t, std::weak_ptr<RowCount>> open_counts;
 
 uint64_t number_at(std::string_view bytes, size_t at) {

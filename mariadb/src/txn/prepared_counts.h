@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Row counts of transactions that a user has prepared (XA). Another connection may commit or roll back such a
-   transaction, also after a restart, so its counts are kept in the dictionary from its prepare to its end. The count
-   of a table includes rows as soon as they are written (statistics/row_counts.h); a rollback subtracts them from the
-   open table, or from the count that the dictionary keeps of it.
+   transaction, even after a restart, so its counts are kept in the dictionary from its prepare to its end. The count of
+   a table includes rows as soon as they are written (statistics/row_counts.h); a rollback subtracts them from the open
+   table, or from the count that the dictionary keeps of it.
 
    The counts are estimates for the optimizer: a crash between a decision and its settlement may leave a count behind
    or lose one, which does no harm. */
@@ -21,7 +21,7 @@ namespace fron {
 /** Registers the count of an open table under the number of the table. */
 void note_open_count(uint64_t table, const std::shared_ptr<RowCount> &count);
 
-/** Keeps the counts of a transaction that is about to be prepared under a name of the user's. */
+/** Keeps the counts of a transaction that is about to be prepared under a name that the user has chosen. */
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts);
 
 /** Drops the counts of a transaction that its own connection has ended and settled. */

@@ -23,13 +23,13 @@ int refuse_for_prepared() {
 int check_prepared(frondb_tree *rows) {
   Snapshot snapshot;
   // Does not wait. FRONDB_BUSY can only mean a prepared transaction: the server keeps other writers out, except the
-  // own transaction of a statement that fails.
+  // transaction of this statement itself, if the statement fails.
   Error error = snapshot_behind_writers({rows}, 0, &snapshot);
   return error.kind() == FRONDB_BUSY ? refuse_for_prepared() : 0;
 }
 
 int check_prepared(const std::string &key) {
-  // A temporary table is dropped with its connection, also if a transaction is prepared.
+  // A temporary table is dropped with its connection, even if a transaction is prepared.
   if (key.empty() || key[0] == '/') return 0;
   std::vector<std::string> keys = {key};
   size_t partition = key.find(PARTITION);

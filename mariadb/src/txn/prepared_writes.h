@@ -30,8 +30,9 @@ int check_prepared(const std::string &key);
 /** Whether the statement copies the rows of a table that it scans, and then drops the table. */
 bool copies_tables(MYSQL_THD thd);
 
-/** Whether a drop of the table can be refused: the user asked for it, and no other table takes its place. A partition
-    cannot be refused, since the server has removed its own record of all partitions before it drops the first. */
+/** Whether a drop of the table can be refused: the user has requested it, and no other table takes the place of the
+    dropped one. A partition cannot be refused, since the server has removed its own record of all partitions before it
+    drops the first. */
 bool may_refuse_drop(MYSQL_THD thd, const std::string &key);
 
 }  // namespace fron

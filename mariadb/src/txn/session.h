@@ -29,9 +29,8 @@ class Session {
   /** Publishes the connection's transaction; null for none. Called by the connection's thread. */
   void has(frondb_txn *txn);
 
-  /** The connection's transaction begins to wait for a lock. Keeps the statement: a deadlock is found by another
-      thread, and this statement may have ended when that thread reads the registry. Called by the connection's
-      thread. */
+  /** Records that the connection's transaction begins to wait for a lock, and the waiting statement: another thread may
+      find the deadlock, and read the registry when this statement has ended. Called by the connection's thread. */
   void waits();
 
   MYSQL_THD thd() const { return thd_; }
@@ -54,7 +53,8 @@ struct Owner {
   std::string query;
 };
 
-/** Calls `visit` with each connection that owns one of these transactions; none of them can end meanwhile. */
+/** Calls `visit` with each connection that owns one of these transactions; no listed connection can end during the
+    call. */
 void for_each_owner(const uint64_t *transactions, size_t count, void (*visit)(MYSQL_THD owner));
 
 /** The owners by the numbers of their transactions. */

@@ -32,8 +32,8 @@ Error decide(const XidName &xid, bool is_commit) {
                    : Error(frondb_db_rollback_prepared(db(), xid.bytes()));
 }
 
-/** Commits and rollbacks of prepared transactions that failed, to be retried, and the binary log's
-    checkpoints, which may be confirmed only when none of them is left. */
+/** Commits and rollbacks of prepared transactions that failed, to be retried, and the binary log's checkpoints, which
+    may be confirmed only when every failed decision has been carried out. */
 class Retries {
  public:
   void add(const XidName &xid, bool is_commit) {
