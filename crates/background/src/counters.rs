@@ -45,7 +45,7 @@ job_counters! {
     merges,
     /// Bases rewritten.
     rewrites,
-    /// Bases rewritten because many scans had read the runs above them.
+    /// Bases rewritten because scans had read many obsolete messages there.
     scan_rewrites,
     /// Inner nodes flushed.
     node_flushes,

@@ -126,7 +126,7 @@ impl Background {
                 abandon(&tree);
             }
             if edit_bytes > EDIT_BYTES / 2 {
-                // The space reserved in the manifest has no room for more edits than one further
+                // The space reserved in the manifest is certain to hold only this many bytes of edits.
                 // install.
                 self.settle_group(&mut installed);
                 edit_bytes = 0;

@@ -2,11 +2,11 @@
 //!
 //! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
-//! database ([`crate::priority`]). A worker asks after each step of a job whether work of a smaller
-//! number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter of the
-//! steps, whatever waits. Requests (hints of readers to be planned, probes for known-empty ranges)
-//! and maintenance of the log, the manifest and the free space come before all else: they are
-//! short, and under full load they would otherwise never run.
+//! database ([`crate::priority`]). A worker checks after each step of a job whether work of a
+//! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
+//! of the steps, whatever waits. Requests (hints of readers to be planned, probes for known-empty
+//! ranges) and maintenance of the log, the manifest and the free space come before all else: they
+//! are short, and under full load they would otherwise never run.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 

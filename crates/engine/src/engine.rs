@@ -141,8 +141,8 @@ impl Engine {
         self.background().jobs.shares.now().batch_bytes()
     }
 
-    /// Commits a batch atomically. Returns when the batch is as durable as `durability` asks; later
-    /// reads see it.
+    /// Commits a batch atomically. Returns when the batch is as durable as `durability` requires;
+    /// later reads see it.
     ///
     /// # Errors
     /// `Invalid` for a malformed or too large batch; `NotFound` if a tree was dropped; `NoSpace`
@@ -170,8 +170,8 @@ impl Engine {
     /// Changes what [`Durability::Sync`] waits for, and makes everything committed so far durable.
     ///
     /// # Errors
-    /// `Invalid` for a bad interval: the mode stays as it was. `Poisoned`, `NoSpace`: the new
-    /// mode is in force all the same. `Closed`.
+    /// `Invalid` for a bad interval: the mode stays as it was. `Poisoned`, `NoSpace`: the new mode
+    /// is in force nevertheless. `Closed`.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
         let _call = self.begin_call()?;
         let result = self.background().jobs.log.wal.set_sync_mode(mode);
@@ -203,7 +203,7 @@ impl Engine {
         self.txns.locks.set_wait_hook(hook.map(guarded));
     }
 
-    /// The guard that a call that may write holds while it runs. Calls do not nest.
+    /// The guard that a call that may write holds while it runs. A thread must hold only one.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
         self.txns.calls.begin()
     }

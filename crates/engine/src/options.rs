@@ -27,7 +27,7 @@ pub struct EngineOptions {
     /// Largest size of a log segment, bytes: 64 KiB to 1 GiB. 0 means a quarter of the write
     /// buffer, at most 100 MiB.
     pub wal_segment_bytes: u64,
-    /// Compress log records with lz4 where it pays.
+    /// Compress log records with lz4 where that makes them smaller.
     pub wal_compression: bool,
     /// Threads for flushes and merges. 0 means that calls do background work themselves, for
     /// deterministic tests.

@@ -20,7 +20,7 @@ use frondb_writeset::SpillEnv;
 
 use crate::options::EngineOptions;
 
-/// What recovery knows when it has read the manifest and opened the log: before the trees exist.
+/// What recovery has found before it builds the trees: it has read the manifest and opened the log.
 pub(crate) struct LogAndManifest {
     pub(crate) wal: Wal,
     /// Start of the part of the log that is still needed.

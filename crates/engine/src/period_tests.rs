@@ -129,8 +129,8 @@ fn many_small_trees_are_logged_again() {
     }
 }
 
-/// Whatever the pattern of writes, no log record is the only place of its messages for much longer
-/// than the period, and there is about one checkpoint a period.
+/// Whatever the pattern of writes, recovery needs no log record for much longer than the period,
+/// and there is about one checkpoint per period.
 #[test]
 fn the_log_stays_as_young_as_the_period() {
     let setup = Setup::new(PERIOD);

@@ -214,8 +214,8 @@ fn a_dropped_tree_does_not_bring_back_who_wrote_to_it() {
 }
 
 /// Rule 23: an index build is refused while a prepared transaction has written to its table, in its
-/// log record or in private runs, in the log or in the manifest, also after a restart. Builds on
-/// other tables proceed.
+/// log record or in private runs, in the log or in the manifest, even after a restart. Builds on
+/// other trees proceed.
 #[test]
 fn a_build_waits_for_no_prepared_transaction() {
     let refused = |engine: &Engine| {
@@ -246,7 +246,7 @@ fn a_build_waits_for_no_prepared_transaction() {
     }
 }
 
-/// The record of the prepare may be the only place of a commit's messages.
+/// A commit's messages may be in the log record of its prepare only.
 #[test]
 fn what_is_committed_keeps_the_record_of_its_prepare() {
     let keeps: [fn(&Background); 2] = [

@@ -214,7 +214,7 @@ fn report(recovery: &Recovery) {
     }
 }
 
-/// Whether `device` has a database. Fails if the options do not allow to open it, or to create one.
+/// Whether `device` has a database. Fails if the options do not allow opening it, or creating one.
 /// Changes nothing.
 pub(crate) fn exists(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
     if Manifest::exists(device)? {
@@ -315,8 +315,8 @@ fn open_manifest(
 
 /// Fails for a directory with other files, so that it does not become a database by accident.
 fn check_empty(device: &SharedDevice) -> Result<()> {
-    // Accept files of an interrupted creation (power may fail meanwhile). The manifest makes sure
-    // that they were never in force.
+    // Accept files that an interrupted creation has left. They never became a database, because the
+    // superblock that names a manifest was never written.
     let ours = |name: &String| {
         name == LOCK_FILE
             || name == LOG_DIR

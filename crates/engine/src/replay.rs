@@ -184,7 +184,8 @@ impl RecordVisitor for Replay<'_> {
             }
             return Ok(());
         }
-        // If neither has the transaction, all its messages are flushed or logged again.
+        // If neither the manifest nor `prepared` has the transaction, all its messages are flushed
+        // or logged again.
         let Some(prepared) = self.prepared.remove(&txn) else { return Ok(()) };
         // The messages are in the record of the prepare.
         self.at = (prepared.logged, self.at.1);
@@ -228,8 +229,8 @@ fn insert(slot: &MemSource, seq: SeqNo, op: Op<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Handles a memtable that is logged again from `seq` on: drops its messages that earlier records
-/// have brought, and keeps those of an older memtable whose flush did not become durable.
+/// Handles a memtable that is logged again from `seq` on: drops those of its messages that earlier
+/// records brought, and keeps those of an older memtable whose flush did not become durable.
 fn drop_from(parts: &Parts, tree: &TreeCore, seq: SeqNo) -> Result<()> {
     let version = tree.version();
     if version.active.memtable.max_seq() >= Some(seq) {

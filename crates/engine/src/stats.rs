@@ -88,9 +88,9 @@ engine_stats! {
     flush_bytes,
     /// Merges of runs.
     merges,
-    /// Rewrites of a leaf's base, except those that scans asked for.
+    /// Rewrites of a leaf's base, except those that scans requested.
     rewrites,
-    /// Rewrites of a leaf's base that scans asked for because they read many obsolete messages
+    /// Rewrites of a leaf's base that scans requested because they read many obsolete messages
     /// there.
     scan_rewrites,
     /// Flushes of an inner node to its children.
@@ -111,7 +111,7 @@ engine_stats! {
     running_jobs,
     /// Background jobs that failed.
     job_failures,
-    /// Nanoseconds that commits were delayed because background work was after.
+    /// Nanoseconds that commits were delayed because background work could not keep up.
     write_stall_nanos,
     /// Nanoseconds that background jobs waited for their limit of bytes a second.
     rate_limit_nanos,
@@ -213,7 +213,7 @@ impl TreeStats {
     /// Every statistic with its name, in the order of the declaration: for text and JSON.
     #[must_use]
     pub fn figures(&self) -> Vec<(&'static str, u64)> {
-        // Taken apart by name, so that a new one cannot be forgotten.
+        // Destructured by name, so that the compiler reports a new statistic that is missing here.
         let Self {
             height,
             leaves,

@@ -280,7 +280,8 @@ impl RecordVisitor for Survey<'_> {
 
     fn commit_prepared(&mut self, txn: u64, first: SeqNo) -> Result<()> {
         self.last_txn = self.last_txn.max(txn);
-        // If neither has the transaction, all its messages are flushed or logged again.
+        // If neither the manifest nor `prepared` has the transaction, all its messages are flushed
+        // or logged again.
         let Some(undecided) = self.prepared.remove(&txn) else { return Ok(()) };
         let end = self.at.1;
         if undecided.in_manifest {

@@ -36,7 +36,7 @@ impl Engine {
     }
 
     /// Commits a prepared transaction. Returns when the commit is as durable as `durability`
-    /// asks; later reads see it.
+    /// requires; later reads see it.
     ///
     /// # Errors
     /// `NotFound` if no transaction of this name is prepared; `NoSpace`: the transaction is still
@@ -57,7 +57,7 @@ impl Engine {
     /// call: see [`frondb_txn::Transactions::snapshot_behind_writers`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`frondb_txn::Transactions::snapshot_behind_writers`].
     pub fn snapshot_behind_writers(&self, trees: &[Tree], timeout: Duration) -> Result<Snapshot> {
         self.txns.snapshot_behind_writers(trees, timeout)
     }

@@ -1,5 +1,6 @@
 //! A full disk under many schedules (rule 25): one job fails because the disk is full while another
-//! finds space. Whichever result is noted last, once the disk has space a flush succeeds.
+//! finds space. Whichever of the two results is recorded last, a flush succeeds once the disk has
+//! space.
 //!
 //! ```text
 //!   large   flush what does not fit     the disk is full: hold back
@@ -64,7 +65,7 @@ fn schedule() {
     let engine = Arc::new(open(&device));
     let create = |name| engine.create_tree(name, TreeOptions::default()).unwrap();
     let [large, small] = ["large", "small"].map(create);
-    // The file has 1 MiB: what is left of it takes the small flush, and not the second large one.
+    // The file has 1 MiB: the small flush fits into the rest, and the second large one does not.
     put_many(&engine, &large);
     put(&engine, &small, b"before");
     engine.flush().unwrap();

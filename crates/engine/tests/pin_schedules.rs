@@ -1,6 +1,6 @@
-//! Versions are taken from cursors under many schedules (rule 12): while the sources that cursors
-//! pin are frozen, flushed, merged and taken away, and the tree is dropped at last, each cursor
-//! shows its snapshot with each key once.
+//! Cursors lose their versions under many schedules (rule 12): the memtables and runs that cursors
+//! pin are frozen, flushed, merged and taken away from them, and finally the tree is dropped. Each
+//! cursor still shows its snapshot, with each key once.
 //!
 //! ```text
 //!   maintenance  writes every key again, flushes, merges; drops the tree
@@ -64,7 +64,7 @@ fn maintain(shared: &Shared, drops: bool) {
     }
 }
 
-/// The cursor is at `key`, with the value that every key has at its snapshot.
+/// Checks that the cursor is at `key`, with the value that every key has at its snapshot.
 fn check(cursor: &Cursor, key: u8, round: &mut Option<u8>) {
     assert_eq!(cursor.key(), [key]);
     let value = cursor.value().unwrap()[0];

@@ -1,8 +1,8 @@
 //! Reading at a snapshot under many schedules: rules 8 and 12. A SeqNo becomes visible when all of
 //! its batch is in the memtables, a cursor's snapshot is registered before its version is taken,
-//! and a point read takes its version before its SeqNo. So whatever is flushed and folded
-//! meanwhile, a snapshot shows the same by cursor and by get, in both trees of a batch, now and
-//! later.
+//! and a point read takes its version before its SeqNo. So a snapshot shows the same values by
+//! cursor and by get, in both trees of a batch, now and later, whatever is flushed and merged in
+//! between.
 //!
 //! ```text
 //!   writer   one batch: +1 in both trees, then freeze, flush, merge
@@ -26,7 +26,7 @@ use frondb_testkit::functions::Add;
 use frondb_testkit::{StillClock, schedules};
 
 const COMMITS: u64 = 3;
-/// So many that readers are there until the last install, which takes far more steps than a read.
+/// Enough for readers to run until the last install, which takes far more steps than a read.
 const READS: u64 = 30;
 const KEY: &[u8] = b"sum";
 
@@ -76,7 +76,7 @@ fn write(shared: &Shared) {
     }
 }
 
-/// Point reads of now: what was acknowledged is there.
+/// Reads the newest state, which must have everything that was acknowledged.
 fn read_now(shared: &Shared) {
     for _ in 0..READS {
         let least = shared.acknowledged.load(Ordering::SeqCst);
@@ -100,7 +100,7 @@ fn read_at_snapshots(shared: &Shared) {
 
 fn schedule(reader: fn(&Shared)) {
     let shared = Arc::new(open());
-    // Something that a read can miss from the beginning.
+    // Commit first, so that a reader could miss something from the beginning.
     commit(&shared);
     let threads = [write, reader].map(|part| {
         let shared = Arc::clone(&shared);
@@ -114,7 +114,7 @@ fn schedule(reader: fn(&Shared)) {
 #[test]
 fn shuttle_a_snapshot_shows_one_state() {
     schedules::check_random(|| schedule(read_at_snapshots), 200);
-    // Few switches of threads: whole flushes fall between two steps of a reader.
+    // Few switches between threads, so that whole flushes run between two steps of a reader.
     schedules::check_pct(|| schedule(read_at_snapshots), 800, 3);
 }
 

@@ -7,7 +7,8 @@
 //!   readers      get and scan the sum     lost: less than was acknowledged; twice: more than was sent
 //! ```
 //!
-//! The messages are additions to one key, so the value counts them; puts would hide a second sight.
+//! The messages are additions to one key, so the value counts them; a put that is read twice would
+//! not show.
 //!
 //! `RUSTFLAGS="--cfg shuttle" cargo test -p frondb-engine --test version_schedules`
 #![cfg(shuttle)]
@@ -26,9 +27,9 @@ use frondb_testkit::functions::Add;
 use frondb_testkit::{StillClock, schedules};
 
 const COMMITS: u64 = 12;
-/// So many that readers are there until the last install, which takes far more steps than a read.
+/// Enough for readers to run until the last install, which takes far more steps than a read.
 const READS: u64 = 100;
-/// Each is an install that readers may fall into.
+/// Number of flushes; the install of each may happen during a read.
 const FLUSHES: u64 = 5;
 const KEY: &[u8] = b"sum";
 
@@ -74,7 +75,7 @@ fn write(shared: &Shared) {
     }
 }
 
-/// Freezes and flushes, and merges what that makes due.
+/// Freezes and flushes memtables, and carries out the merges that are due then.
 fn maintain(shared: &Shared) {
     for _ in 0..FLUSHES {
         shared.engine.flush().unwrap();

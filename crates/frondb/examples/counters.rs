@@ -1,4 +1,5 @@
-//! Upserts without reading: counters that are added to by messages, folded on their way down.
+//! Upserts without reads: update messages add to counters, and are combined on their way down the
+//! tree.
 //!
 //! `cargo run --release -p frondb --example counters`
 

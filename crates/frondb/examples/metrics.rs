@@ -24,8 +24,8 @@ impl Metrics {
     fn insert(&self, batch: &mut Batch, ts: u64, device: u32, metric: u32, value: f64) {
         let key = Tuple::new().with(ts).with(device).with(metric).into_bytes();
         batch.put(&self.primary, &key, &value.to_le_bytes());
-        // Index entries are blind writes: nothing is read to make them. The primary key at their
-        // end makes them unique.
+        // Index entries are blind writes: making them reads nothing. The primary key at their end
+        // makes them unique.
         let by_metric = Tuple::new().with(metric).with(ts).with(device).into_bytes();
         batch.put(&self.by_metric, &by_metric, &value.to_le_bytes());
         let by_device = Tuple::new().with(device).with(ts).with(metric).into_bytes();
@@ -58,7 +58,8 @@ impl Metrics {
         Ok(Some(f64::from_le_bytes(value)))
     }
 
-    /// Forgets everything before `ts` in the primary index: one message, however many rows.
+    /// Deletes everything before `ts` in the primary index with one message, however many rows it
+    /// is.
     fn expire(&self, ts: u64) -> Result<()> {
         let hi = Tuple::new().with(ts).into_bytes();
         let mut batch = Batch::new();

@@ -116,7 +116,7 @@ impl BulkLoad {
 
     /// A key that was given twice, if there is one. After a successful [`finish`](Self::finish) it
     /// is the smallest such key of the first tree that has one, in the order in which the trees
-    /// were made; after `Exists` it is any.
+    /// were created; after `Exists` it is any such key.
     #[must_use]
     pub fn duplicate(&self) -> Option<Duplicate> {
         self.inner.duplicate()

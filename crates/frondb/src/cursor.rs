@@ -66,9 +66,9 @@ impl CursorOptions {
 /// end, or after a seek that found nothing, it is at no entry, and `next` and `prev` return
 /// `false` until the next seek. Cursors never block writers.
 ///
-/// A cursor that is kept without being moved holds its snapshot and only the memory of the entries
-/// around it. Resources that the tree no longer needs are taken from it; its next move finds the
-/// place again.
+/// A cursor that is not moved for a while keeps its snapshot and only the memory of the entries
+/// around it. It gives up resources that the tree no longer needs; its next move finds its position
+/// again.
 ///
 /// A move that fails leaves the cursor at no entry, and `next` and `prev` return the same error
 /// until a seek (`seek`, `seek_for_prev`, `first`, `last`), so that no entry is skipped silently.
@@ -144,10 +144,10 @@ impl Cursor {
         self.inner.next()
     }
 
-    /// Moves over several adjacent entries at once, returns them, and stays at the last: at most
-    /// `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that many
-    /// calls of [`next`](Self::next). May return no entries where the next one needs more than a
-    /// copy, at an end, before the first entry, or after a backward move; call
+    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
+    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
+    /// many calls of [`next`](Self::next). May return no entries where the next one needs more than
+    /// a copy, at an end, before the first entry, or after a backward move; call
     /// [`next`](Self::next) then.
     #[inline]
     #[must_use]

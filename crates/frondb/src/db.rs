@@ -136,7 +136,7 @@ impl Db {
         self.engine.rename_tree(from, to)
     }
 
-    /// Removes a tree and its data at once, durably. Open cursors on it stay usable.
+    /// Removes a tree and its data immediately, durably. Open cursors on it stay usable.
     ///
     /// # Errors
     /// `NotFound`; `Busy` if a prepared transaction has written to the tree: commit it or roll it
@@ -225,7 +225,7 @@ impl Db {
     /// Sets a hook that is called for every later commit, in commit order, for example to write a
     /// log of one's own. `None` removes it. The hook runs before the commit is durable and blocks
     /// all other commits, so it must be quick and must not call the database. If it panics, the
-    /// panic is logged and the commit stands.
+    /// panic is logged and the commit is still valid.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
         self.engine.set_commit_hook(hook);
     }
@@ -240,10 +240,10 @@ impl Db {
     }
 
     /// All transactions that have not ended, active and prepared, by number. Meant for status
-    /// pages. The transactions go on while the list is made, so it does not show one moment; its
-    /// cost grows with their number.
+    /// pages. Transactions continue while the list is made, so it does not show one moment in time.
+    /// The cost of the call grows with their number.
     ///
-    /// A number that [`locks`](Self::locks) has and this list has not belongs to a batch that
+    /// A number that is in [`locks`](Self::locks) and not in this list belongs to a batch that
     /// waited for locks, or to an index build.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
@@ -322,8 +322,8 @@ impl Db {
         self.engine.set_sync_mode(mode)
     }
 
-    /// Changes about how long messages may exist in the log alone before they are flushed; see
-    /// [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero means no
+    /// Changes the approximate time that messages may be in the log only before they are flushed;
+    /// see [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero means no
     /// limit.
     ///
     /// # Errors
@@ -339,7 +339,7 @@ impl Db {
     }
 
     /// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
-    /// for the old limit continue at once. Commits, bulk loads and the spilled writes of large
+    /// for the old limit continue immediately. Commits, bulk loads and the spilled writes of large
     /// transactions are not limited.
     ///
     /// # Errors
@@ -466,10 +466,10 @@ impl Db {
         self.engine.stats()
     }
 
-    /// Closes the database and unlocks its directory, also while handles exist; later calls on
-    /// clones, trees and cursors fail with `Closed`. Before that it flushes what would take long
-    /// to replay. A database that is dropped without `close` loses nothing; the next open replays
-    /// the log.
+    /// Closes the database and unlocks its directory, even while handles exist; later calls on
+    /// clones, trees and cursors fail with `Closed`. Before that it flushes what would take long to
+    /// replay. A database that is dropped without `close` loses nothing; the next open replays the
+    /// log.
     ///
     /// # Errors
     /// `Poisoned` or `Io` if something could not be written. The database is closed nevertheless,

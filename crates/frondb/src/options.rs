@@ -58,9 +58,9 @@ impl Options {
         self
     }
 
-    /// The part of the memory that memtables fill before those of the largest tree are flushed,
-    /// bytes: 16 KiB to half of the memory. 0, the default, for a quarter; below 64 MiB of memory
-    /// for a quarter of what the process itself leaves of it (2 MiB of 16, 5.75 of 32). The log
+    /// Bytes that all memtables may take before that of the largest tree is flushed: 16 KiB to half
+    /// of the memory budget. 0, the default, means a quarter of the budget; below 64 MiB it means a
+    /// quarter of what the process itself leaves of the budget (2 MiB of 16, 5.75 of 32). The log
     /// keeps up to twice as much.
     #[must_use]
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
@@ -82,11 +82,11 @@ impl Options {
         self
     }
 
-    /// Whether to open the database without changing a byte of it, also on a read-only medium.
+    /// Whether to open the database without changing a byte of it, even on a read-only medium.
     /// Default false. Recovery happens in memory, and in a temporary file (`TMPDIR`) if it needs
-    /// more. Several processes may have the database open read-only at once, but none beside one
-    /// that writes. Calls that would write fail with `Invalid`. No database is created, whatever
-    /// [`create`](Self::create) says.
+    /// more. Several processes may have the database open read-only at the same time, but not while
+    /// another process has it open for writing. Calls that would write fail with `Invalid`. No
+    /// database is created, whatever [`create`](Self::create) says.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.engine.read_only = read_only;
@@ -136,7 +136,7 @@ impl Options {
         self
     }
 
-    /// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, for a quarter of the write
+    /// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write
     /// buffer and at most 100 MiB. Larger files are fewer, and free disk space in larger pieces.
     #[must_use]
     pub fn log_segment_bytes(mut self, bytes: u64) -> Self {
@@ -221,8 +221,8 @@ impl TreeOptions {
         Self::default()
     }
 
-    /// A non-unique secondary index: scanned by prefix, never asked whether a full key exists, so
-    /// its bases have no filters.
+    /// A non-unique secondary index: scanned by prefix and never probed for a full key, so its
+    /// bases have no filters.
     #[must_use]
     pub fn secondary() -> Self {
         Self::default().filter(FilterPolicy::Runs)

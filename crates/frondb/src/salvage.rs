@@ -238,7 +238,7 @@ fn save_tree(
     let total = tree.estimate(b"", None).map_or(0, |estimate| estimate.entries);
     let (mut rows, mut unreadable) = (0, Vec::new());
     for (lo, hi) in between(&damaged) {
-        // The last key read, or where the cursor goes on after an unreadable one.
+        // The last key read, or where the cursor continues after an unreadable one.
         let mut last: Option<Vec<u8>> = None;
         let mut cursor = tree.cursor_with(bounds(&lo, hi.as_deref()))?;
         let mut moved = cursor.next();

@@ -76,8 +76,8 @@ impl TransactionOptions {
 /// what its reads lock. Transactions of any size work: beyond a part of the memory the writes
 /// spill to disk, and the commit stays short.
 ///
-/// Any thread may use it; calls take turns. A dropped transaction is rolled back. A deadlock
-/// victim is rolled back at once, and every later call but [`rollback`](Self::rollback) fails.
+/// Any thread may use it; calls take turns. A dropped transaction is rolled back. A deadlock victim
+/// is rolled back immediately, and every later call but [`rollback`](Self::rollback) fails.
 ///
 /// ```
 /// use frondb::{Db, Options, TransactionOptions, TreeOptions, Wait};
@@ -181,9 +181,9 @@ impl Transaction {
 
     /// A handle with which any thread can cancel this transaction's wait: a wait for a lock fails
     /// with `Cancelled`, and so does a commit that waits for background work to make room, which
-    /// then has not happened. If the transaction is not waiting, its next wait fails, unless a
-    /// statement begins first ([`begin_statement`](Self::begin_statement)): a cancel that comes
-    /// too late does not hit the next statement.
+    /// has then changed nothing. If the transaction is not waiting, its next wait fails, unless a
+    /// statement begins first ([`begin_statement`](Self::begin_statement)): a cancel that comes too
+    /// late does not hit the next statement.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.inner.canceller()
@@ -255,11 +255,11 @@ impl Transaction {
     /// isolation. The transaction's own writes do not count.
     ///
     /// For callers that keep other trees derived from the value, such as indexes, and are about to
-    /// write a key they have locked. Their writes to the derived trees lead from the newest value
-    /// to the new one; plain reads of this transaction also need the step from the value at the
-    /// snapshot, which [`overlay_put`](Self::overlay_put) and
-    /// [`overlay_delete`](Self::overlay_delete) provide. Costs next to nothing while no
-    /// transaction has committed to the tree since the snapshot.
+    /// write a key they have locked. Such a caller writes the difference between the newest value
+    /// and the new one to the derived trees. Plain reads of this transaction also need the
+    /// difference between the value at the snapshot and the newest value, which
+    /// [`overlay_put`](Self::overlay_put) and [`overlay_delete`](Self::overlay_delete) provide.
+    /// Costs next to nothing while no transaction has committed to the tree since the snapshot.
     ///
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
@@ -384,7 +384,7 @@ impl Transaction {
     }
 
     /// Undoes all writes since the savepoint was set. The savepoint stays set, later ones are
-    /// gone. Locks are kept.
+    /// removed. Locks are kept.
     ///
     /// # Errors
     /// `NotFound` if the savepoint is no longer set; `Invalid` for one of another transaction;
@@ -413,8 +413,8 @@ impl Transaction {
     // --- Commit, prepare, rollback ---
 
     /// Commits: all writes take effect atomically. Returns when the commit is as durable as the
-    /// transaction asks. Other transactions see the writes and get the locks before the wait for
-    /// the disk.
+    /// transaction's options require. Before the wait for the disk, other transactions see the
+    /// writes and can take the locks.
     ///
     /// # Errors
     /// `NoSpace`, or `NotFound` if a tree was dropped: nothing has changed, and the transaction
@@ -436,9 +436,9 @@ impl Transaction {
 
     /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase
     /// commit. From then on it can be committed or rolled back by this handle or by name
-    /// ([`Db::commit_prepared`](crate::Db::commit_prepared)), whatever happens, also after a
-    /// restart. It keeps its write locks and accepts no more reads or writes. Dropping the handle
-    /// leaves it prepared. It is as durable as the transaction asks when this returns.
+    /// ([`Db::commit_prepared`](crate::Db::commit_prepared)), even after a restart. It keeps its
+    /// write locks and accepts no more reads or writes. Dropping the handle leaves it prepared. On
+    /// return the prepare is as durable as the transaction's options require.
     ///
     /// # Errors
     /// `Exists` if another prepared transaction has this name; `Invalid` for the name, or if the
@@ -447,8 +447,9 @@ impl Transaction {
         self.inner.prepare(xid)
     }
 
-    /// The first half of a [`prepare`](Self::prepare): everything except the wait for the disk. A
-    /// coordinator may only be told that the transaction is prepared after that wait.
+    /// The first half of a [`prepare`](Self::prepare): everything except the wait for the disk.
+    /// Only after that wait may the caller report to its coordinator that the transaction is
+    /// prepared.
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
@@ -464,9 +465,10 @@ impl Transaction {
         self.inner.rollback()
     }
 
-    /// Rolls the transaction back unless another thread is in a call of it or of one of its
-    /// cursors; then it returns false and nothing has changed. It does not wait for that call, as
-    /// dropping the transaction would. A transaction that has ended or is prepared stays as it is.
+    /// Rolls the transaction back unless another thread is in a call on it or on one of its
+    /// cursors. In that case it returns false and nothing has changed. It does not wait for that
+    /// call, as dropping the transaction would. A transaction that has ended or is prepared stays
+    /// as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         self.inner.try_abandon()
@@ -521,8 +523,8 @@ impl TransactionCursorOptions {
 /// the transaction's own writes on top. A locking cursor shows the newest data. It locks each
 /// entry before it shows it, and from repeatable read on also the gap before the entry.
 ///
-/// The cursor shows the own writes as of its last `seek`, `seek_for_prev`, `first` or `last`.
-/// After the transaction has ended every move fails. In all else it is like a
+/// The cursor shows the transaction's own writes as of its last `seek`, `seek_for_prev`, `first` or
+/// `last`. After the transaction has ended every move fails. Otherwise it is like a
 /// [`Cursor`](crate::Cursor). One thread at a time.
 #[derive(Debug)]
 pub struct TransactionCursor {
@@ -601,10 +603,10 @@ impl TransactionCursor {
         self.inner.next()
     }
 
-    /// Moves over several adjacent entries at once, returns them, and stays at the last: at most
-    /// `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that many
-    /// calls of [`next`](Self::next). May return no entries where the next one needs more than a
-    /// copy, at an end, before the first entry, or after a backward move, and returns none of a
+    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
+    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
+    /// many calls of [`next`](Self::next). May return no entries where the next one needs more than
+    /// a copy, at an end, before the first entry, or after a backward move, and returns none of a
     /// locking cursor; call [`next`](Self::next) then.
     #[inline]
     #[must_use]

@@ -1,6 +1,6 @@
-//! Only the owner may read the files of a database, whatever the umask is, or also the users whom
-//! the options name. The test checks every file and directory that a workload creates. It is a
-//! program of its own, because the umask belongs to the process.
+//! Only the owner may read the files of a database, whatever the umask is, unless the options also
+//! allow other users. The test checks every file and directory that a workload creates. It is a
+//! separate program, because the umask belongs to the process.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -1,8 +1,8 @@
 //! Ten thousand trees in one database, each with a few rows: a table of many partitions, or a
-//! database of many tenants. Rule 24's limits hold, also after an explicit flush of all trees: at
-//! most 64 MiB of resident memory, 80 MB of disk and 64 open files.
+//! database of many tenants. The limits of rule 24 are kept, even after an explicit flush of all
+//! trees: at most 64 MiB of resident memory, 80 MB of disk and 64 open files.
 //!
-//! The only test of its program: memory and open files are counted for the process.
+//! This program has no other test, because memory and open files are counted for the process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 

@@ -73,8 +73,8 @@ impl Transactions {
         Ok(self.reads.snapshot())
     }
 
-    /// Waits until the commit whose log record ends at `end` is as durable as `durability` asks.
-    /// Also succeeds after a close that made the commit durable.
+    /// Waits until the commit whose log record ends at `end` is as durable as `durability`
+    /// requires. Also succeeds after a close that made the commit durable.
     ///
     /// # Errors
     /// `Poisoned` if the disk failed: the commit may be lost. `Closed`.

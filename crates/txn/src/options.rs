@@ -39,7 +39,7 @@ pub enum Wait {
     /// Wait, up to [`TransactionOptions::lock_timeout`].
     #[default]
     Timeout,
-    /// Fail at once with `Busy`.
+    /// Fail immediately with `Busy`.
     NoWait,
     /// Cursors skip locked rows, and lock no gaps; a single get fails with `Busy`.
     SkipLocked,

@@ -17,7 +17,7 @@ const POOL_MAX: usize = 64;
 
 /// A pooled object: the empty parts of a transaction, with their allocated memory.
 pub(crate) struct PooledParts {
-    /// Has the id of its last transaction: to be renewed before use.
+    /// Still has the id of its last transaction, which must be replaced before use.
     pub locker: Locker,
     pub writes: WriteSet,
     pub trees: Vec<Arc<TreeCore>>,

@@ -14,8 +14,8 @@
 //!   without its parts.
 //! - The edit that ends a prepared transaction in the manifest names the position of its record, so
 //!   that recovery skips the record as long as it is in the log.
-//! - The SeqNos of a commit come with record 4, so sources of the commit need the log from the
-//!   prepare on.
+//! - The SeqNos of a commit are in record 4 and its messages in record 3, so the memtables and runs
+//!   of the commit need the log from record 3 on.
 //! - Record 4 is durable before the drop of a tree that the transaction has written to, whatever
 //!   the durability of the commit: otherwise recovery would find the transaction without its tree.
 //!

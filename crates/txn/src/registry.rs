@@ -87,7 +87,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn add_message(&self) {
-        // One thread at a time changes it.
+        // Not an atomic addition: only one thread at a time changes the count.
         self.messages.store(self.messages.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 

@@ -34,7 +34,7 @@ impl Spilling {
         self.spills.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many parts of large transactions were written to disk before the commit, a count.
+    /// Number of parts of large transactions that were written to disk before the commit.
     #[must_use]
     pub fn spills(&self) -> u64 {
         self.spills.load(Ordering::Relaxed)

@@ -15,8 +15,9 @@
 //!
 //! What each isolation level sees and locks is in docs/design/transactions.md.
 //!
-//! A mutex protects the state of each transaction. A call holds it while it waits for a lock and
-//! while it commits, so calls from several threads take turns. A cancellation does not need it.
+//! A mutex protects the state of each transaction. A call holds the mutex while it waits for a lock
+//! and while it commits, so calls from several threads take turns. A cancellation does not take the
+//! mutex.
 
 mod charge;
 mod cursor;
@@ -62,11 +63,11 @@ pub(crate) struct Core {
     id: u64,
     canceller: Canceller,
     state: Mutex<TransactionState>,
-    /// The transaction has ended or is prepared. Cursors read this flag and not the state at each
-    /// step.
+    /// Whether the transaction has ended or is prepared. At each step, cursors read this flag
+    /// instead of the state, which a mutex protects.
     ended: AtomicBool,
-    /// The transaction was prepared: another thread may free the large values that its cursors have
-    /// found.
+    /// Whether the transaction was prepared: another thread may then free the large values that its
+    /// cursors have found.
     was_prepared: AtomicBool,
     /// Number of rollbacks to savepoints.
     rollbacks: AtomicU64,
@@ -87,7 +88,7 @@ enum Phase {
 struct TransactionState {
     phase: Phase,
     writes: WriteSet,
-    /// Corrections of the snapshot for plain reads.
+    /// What plain reads see in place of the snapshot's entries: see `overlay.rs`.
     overlay: Option<Box<Overlay>>,
     /// All trees that the transaction has written to.
     trees: Vec<Arc<TreeCore>>,
@@ -107,7 +108,7 @@ struct TransactionState {
     entry: Arc<Entry>,
 }
 
-/// The row that a single read has locked, while it is the last lock of the transaction.
+/// The row that a single read has locked, if the transaction has locked and written nothing since.
 #[derive(Default)]
 struct LastReadLock {
     tree: Option<TreeId>,
@@ -205,10 +206,10 @@ impl Transaction {
         &self.core.options
     }
 
-    /// A handle to cancel waits from any thread. It makes the current wait for a lock fail with
-    /// `Cancelled`, or a commit that waits for space, which then has changed nothing. Without a
-    /// current wait the cancellation stays pending and ends the next wait, unless a statement
-    /// begins first ([`begin_statement`](Self::begin_statement)).
+    /// A handle to cancel waits from any thread. It makes the current wait fail with `Cancelled`:
+    /// the wait for a lock, or the wait of a commit for space, after which the commit has changed
+    /// nothing. Without a current wait the cancellation stays pending and ends the next wait,
+    /// unless a statement begins first ([`begin_statement`](Self::begin_statement)).
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.core.canceller.clone()

@@ -16,8 +16,8 @@ impl Transactions {
         prepared::list(&self.prepared)
     }
 
-    /// Commits a prepared transaction. Returns when the commit is as durable as `durability` asks;
-    /// later reads see it.
+    /// Commits a prepared transaction. Returns when the commit is as durable as `durability`
+    /// requires; later reads see it.
     ///
     /// # Errors
     /// `NotFound` if no transaction of this name is prepared; `NoSpace`: the transaction is still

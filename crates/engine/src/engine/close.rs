@@ -7,8 +7,8 @@ use super::Engine;
 
 impl Engine {
     /// Flushes memtables whose replay would take long, stops the workers and closes the database.
-    /// Every later call fails with `Closed`, and the directory may be opened again, also if this
-    /// call fails. A second call returns the result of the first.
+    /// Even if this call fails, every later call fails with `Closed` and the directory may be
+    /// opened again. A second call returns the result of the first.
     pub fn close(&self) -> Result<()> {
         // Held to the end: a concurrent close returns only when the database is closed.
         let mut locks = self.locks.lock();

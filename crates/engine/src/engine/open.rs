@@ -146,7 +146,7 @@ impl Engine {
     /// create one. Changes nothing.
     ///
     /// # Errors
-    /// Those of `open` that show without opening.
+    /// The errors of `open` that can be found without opening.
     pub fn is_there(device: &SharedDevice, options: &EngineOptions) -> Result<bool> {
         options.check()?;
         recovery::exists(device, options)

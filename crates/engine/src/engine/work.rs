@@ -1,4 +1,4 @@
-//! Background work that a caller asks for: flush, checkpoint, waiting for merges, single tasks, and
+//! Background work that a caller requests: flush, checkpoint, waiting for merges, single tasks, and
 //! the rate limit.
 
 use frondb_background::LogPins;

@@ -1,5 +1,5 @@
-//! A full disk at each write, allocation and sync in turn, once or until space is freed, in a
-//! history of prepared transactions and of commits with private runs.
+//! In a history of prepared transactions and of commits with private runs, the disk becomes full at
+//! each write, allocation and sync in turn, once or until space is freed.
 //!
 //! A call that finds the disk full fails with `NoSpace` and changes nothing; once there is space
 //! the same call succeeds; no row is lost and no extent leaks. `FRONDB_SEED` sets the history, and

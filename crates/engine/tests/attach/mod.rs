@@ -3,12 +3,12 @@
 //!
 //! | file | |
 //! |---|---|
-//! | [`private_runs`] | commits and prepares private runs that the test asks for |
+//! | [`private_runs`] | commits and prepares private runs for the tests |
 //! | [`rules`] | rules 10, 15, 18, 19 and 22, one step at a time |
 //! | [`histories`] | random histories against a model |
 //! | [`crash`] | power loss at every write and sync of a random history |
 //! | [`full_disk`] | a full disk at every write, allocation or sync of a random history |
-//! | [`model`], [`step`], [`world`] | the random histories: model, calls, engine beside its model |
+//! | [`model`], [`step`], [`world`] | the random histories: model, calls, engine with its model |
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 

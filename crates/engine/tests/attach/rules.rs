@@ -90,7 +90,7 @@ fn later_messages_go_above_the_runs() {
 }
 
 /// Rules 10 and 19: the log keeps a commit's record until the edit that attaches its runs is
-/// durable, whichever call computes the start of the needed log.
+/// durable, whichever call computes where the needed part of the log begins.
 #[test]
 fn the_record_stays_while_the_runs_wait() {
     let keeps: [fn(&Background); 2] = [

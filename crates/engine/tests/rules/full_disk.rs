@@ -1,4 +1,4 @@
-//! Rule 25: which work goes on while the disk is full, and which work uses the reserve.
+//! Rule 25: which work continues while the disk is full, and which work uses the reserve.
 
 use frondb_background::jobs::Running;
 use frondb_background::jobs::flush::FlushJob;

@@ -90,7 +90,7 @@ fn no_extent_that_recovery_would_read_is_free() {
 }
 
 /// Rule 1: a run with views in several nodes is dead when the last view is dropped, and not before.
-/// A new run without views is dead at once.
+/// A new run without views is dead immediately.
 #[test]
 fn a_run_is_dead_with_its_last_view() {
     let engine = open(&MemoryDevice::new()).unwrap();

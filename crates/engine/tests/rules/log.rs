@@ -9,9 +9,9 @@ use super::{KEEPS, Keep, create, has, open, put};
 use crate::engine::Engine;
 use crate::layout::LOG_DIR;
 
-/// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which nothing needs any more.
+/// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need.
 /// Wherever the log begins according to the manifest, the next recovery reads later commits, and
-/// these get SeqNos that were not used before.
+/// these commits get SeqNos that were not used before.
 #[test]
 fn commits_after_a_cut_log_are_recovered() {
     for (how, keep) in KEEPS {
@@ -60,7 +60,7 @@ fn damage(device: &MemoryDevice, key: &str) {
 #[test]
 fn a_bad_record_below_the_durable_lsn_is_corruption() {
     let nothing: Keep = |_| {};
-    // The mark beside the log names the durable Lsn too.
+    // The mark in the log's directory also names the durable Lsn.
     for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing), ("the mark", nothing)]) {
         let device = MemoryDevice::new();
         let engine = open(&device).unwrap();
@@ -97,8 +97,8 @@ fn largest_assigned(engine: &Engine) -> (u32, u64, u64, SeqNo) {
 }
 
 /// Rules 7 and 8: ids and SeqNos are never assigned twice, even if the object with the largest id
-/// and the manifest that named it are gone. The log may still have records of a dropped tree: these
-/// must not become rows of a new tree.
+/// and the manifest that named it no longer exist. The log may still have records of a dropped
+/// tree: these records must not become rows of a new tree.
 #[test]
 fn ids_are_never_assigned_twice() {
     for log_is_needed in [true, false] {
@@ -140,8 +140,8 @@ fn ids_are_never_assigned_twice() {
     }
 }
 
-/// Rule 8: a flush whose messages cancel out makes no run, but its SeqNos stay used. A recovery
-/// would take a later message with such a SeqNo for flushed and would not replay it.
+/// Rule 8: a flush whose messages cancel out writes no run, but its SeqNos stay used. Otherwise a
+/// later message could get such a SeqNo, and recovery would skip the message as flushed.
 #[test]
 fn an_empty_flush_uses_up_its_seqnos() {
     let device = MemoryDevice::new();
@@ -167,7 +167,7 @@ fn an_empty_flush_uses_up_its_seqnos() {
     assert!(has(&open(&device).unwrap(), "t", "later"), "a synced row is lost");
 }
 
-/// Rule 8: the flushed SeqNo of a tree is exact, also in a manifest that is rewritten after a
+/// Rule 8: the flushed SeqNo of a tree is exact, even in a manifest that is rewritten after a
 /// reopening: a message is either in a run or replayed, never both. (Otherwise an update that was
 /// folded into a value of a run would count twice.)
 #[test]

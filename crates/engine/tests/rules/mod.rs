@@ -1,4 +1,4 @@
-//! Rules of docs/design/rules.md that a random history exercises only by chance. Each test makes
+//! Rules of docs/design/rules.md that a random history exercises only by chance. Each test performs
 //! the one step that its rule is about: an edit that frees log, a snapshot of the manifest, an
 //! install, a choice of the scheduler. They are unit tests of the crate, because they call parts of
 //! an [`Engine`].
@@ -36,7 +36,7 @@ use frondb_tree::Tree;
 use crate::engine::Engine;
 use crate::options::EngineOptions;
 
-/// A call that makes the start of the needed log durable.
+/// A call that records durably where the needed part of the log begins.
 type Keep = fn(&Background);
 
 const KEEPS: [(&str, Keep); 2] = [

@@ -70,7 +70,7 @@ fn a_relog_has_each_message_once() {
     }
 }
 
-/// Rule 10: once a memtable was logged again, its first records may be gone from the log. So a
+/// Rule 10: once a memtable was logged again, the log may no longer have its first records. So a
 /// recovery with a smaller write buffer must not flush the tree before it has read the relog.
 #[test]
 fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {

@@ -21,7 +21,7 @@ fn planned(node: NodeId, priority: u8) -> Planned {
     Planned { node, plan, work_bytes: 1, priority, frees_space: false }
 }
 
-/// Rule 3: rewrites that scans have paid for get a quarter of the steps, however long the queue is.
+/// Rule 3: rewrites that scans requested get a quarter of the steps, however long the queue is.
 #[test]
 fn rewrites_for_scans_get_a_quarter_of_the_steps() {
     let engine = open(&MemoryDevice::new()).unwrap();
@@ -106,8 +106,8 @@ impl Executor for BusyThreads {
     }
 }
 
-/// Rule 15: a commit that makes a tombstone run leaves the probe to a worker. So the commit reads
-/// no block, and a slow probe stalls no commit.
+/// Rule 15: a commit whose deletes form a tombstone run leaves the probe to a worker. So the commit
+/// reads no block, and a slow probe stalls no commit.
 #[test]
 fn a_commit_of_deletes_reads_no_block() {
     let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };

@@ -1,10 +1,10 @@
 //! The directory that a salvage writes to.
 //!
 //! The new database is made in `TO/unfinished-salvage`. Once it is complete and durable its files
-//! are moved up to `TO`, the superblock last. A directory without a superblock is no database, so
-//! `TO` is none until it is complete, also after a crash. The new database is not made beside
-//! `TO`, because `TO` may be a mount point, or the only directory that the user may write to. One
-//! thread.
+//! are moved up to `TO`, the superblock last. A directory without a superblock is not a database,
+//! so `TO` is not one until it is complete, even after a crash. The new database is not made next
+//! to `TO`, because `TO` may be a mount point, or the only directory that the user may write to.
+//! Only one thread uses the target.
 
 use std::path::{Path, PathBuf};
 

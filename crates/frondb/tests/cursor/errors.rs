@@ -54,7 +54,7 @@ fn assert_fails(cursor: &mut Cursor, moved: Result<bool>, kind: ErrorKind) {
     assert_eq!(cursor.value().unwrap_or_default(), b"");
 }
 
-/// The error stays, in both directions.
+/// Every further move returns the error, in both directions.
 fn assert_stuck(cursor: &mut Cursor, kind: ErrorKind) {
     for _ in 0..2 {
         let moved = cursor.next();

@@ -1,5 +1,6 @@
-//! Seeks from the current place of a cursor: near and far, in both directions, over memtables, runs
-//! and base, with versions, range deletes, updates and a transaction's own writes, against a map.
+//! Seeks from the current position of a cursor: near and far, in both directions, over memtables,
+//! runs and base, with versions, range deletes, updates and a transaction's own writes, checked
+//! against a map.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -56,7 +57,7 @@ fn write(db: &Db, tree: &Tree, model: &mut Model, count: u64, prng: &mut Prng) {
             0 => {
                 let end = self::key(prng.below(KEYS));
                 let (lo, hi) = (key.clone().min(end.clone()), key.max(end));
-                // Seldom many.
+                // Only one range delete in four covers many keys.
                 let hi = if prng.chance(1, 4) { hi } else { [&lo[..], &[0, 1]].concat() };
                 batch.delete_range(tree, &lo, Some(&hi));
                 let range = (Bound::Included(lo), Bound::Excluded(hi));

@@ -1,5 +1,5 @@
-//! Rule 12: a cursor that is kept and not moved pins no memtable. A flush takes its version away,
-//! and its next move continues from its key at its snapshot: it shows what it would have shown.
+//! Rule 12: a cursor that is not moved pins no memtable. A flush releases the cursor's version, and
+//! its next move continues from its key at its snapshot: it shows what it would have shown.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ fn put(db: &Db, tree: &Tree, rows: std::ops::Range<u64>, value: &[u8]) {
     }
 }
 
-/// Memtables take no more than their share, however many cursors were opened meanwhile.
+/// Memtables take no more than their share, however many cursors are opened while they fill.
 #[test]
 fn cursors_that_stand_still_pin_no_memtable() {
     let db = open();
@@ -85,7 +85,7 @@ fn cursors_that_stand_still_pin_no_memtable() {
     }
 }
 
-/// A key and a value that the cursor lent before the flush are valid after it.
+/// A key and a value that the cursor returned before the flush are valid after it.
 #[test]
 fn keys_and_values_that_a_cursor_lent_stay_valid() {
     let db = open();
@@ -102,7 +102,7 @@ fn keys_and_values_that_a_cursor_lent_stay_valid() {
     assert_eq!((cursor.key(), cursor.value().unwrap()), (&501u64.to_be_bytes()[..], &b"first"[..]));
 }
 
-/// A large value is read when the caller asks for it: its extents stay while a snapshot sees it.
+/// A large value is read when the caller calls `value`: its extents stay while a snapshot sees it.
 #[test]
 fn a_large_value_is_read_after_the_version_went() {
     let db = open();
@@ -129,8 +129,8 @@ fn a_large_value_is_read_after_the_version_went() {
     assert!(!cursor.next().unwrap());
 }
 
-/// A cursor on a dropped tree works, even if its version was taken away before, or if it had none
-/// yet.
+/// A cursor on a dropped tree works, even if its version was released before the drop, or if it had
+/// none yet.
 #[test]
 fn a_cursor_on_a_dropped_tree_goes_on() {
     let db = open();
@@ -278,7 +278,8 @@ fn random_moves_between_flushes_show_the_snapshot() {
         let db = open();
         let tree = create(&db, "t");
         let (mut model, mut readers) = (Model::new(), Vec::new());
-        // Beside 20 other cursors a scan reads small chunks, beside 200 none at all.
+        // While 20 other cursors are open a scan reads small chunks; while 200 are open it reads
+        // none.
         let others = [0, 20, 200][round as usize % 3];
         let _others: Vec<Cursor> = (0..others).map(|_| tree.cursor().unwrap()).collect();
         for _ in 0..200 {

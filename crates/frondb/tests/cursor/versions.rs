@@ -1,6 +1,6 @@
-//! Rule 12: only cursors pin versions, and not for long. An install takes the version of a cursor
-//! that does not move away; a cursor that moves takes the newest version at its next leaf once its
-//! own is older than a second. So replaced data frees its space although the cursor is still in
+//! Rule 12: only cursors pin versions, and not for long. An install takes the version away from a
+//! cursor that does not move. A cursor that moves takes the newest version at its next leaf once
+//! its own is older than a second. So replaced data frees its space although the cursor is still in
 //! use, and the cursor still shows its snapshot. A snapshot pins no version.
 
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn create(db: &Db) -> Tree {
     db.create_tree("t", options).unwrap()
 }
 
-/// Writes every row and merges it into the base; returns the bytes in use then.
+/// Writes every row and merges it into the base; returns the bytes in use afterwards.
 fn write_all(db: &Db, tree: &Tree, value: u8) -> u64 {
     let mut batch = Batch::new();
     for row in 0..ROWS {
@@ -57,8 +57,8 @@ fn a_cursor_releases_replaced_data() {
     assert!(tree.stats().unwrap().leaves >= 8);
     let mut cursor = tree.cursor().unwrap();
     assert!(cursor.next().unwrap());
-    // New runs keep the rows of the cursor's snapshot beside the new rows; the replaced runs are
-    // gone although the cursor was not moved.
+    // New runs hold the rows of the cursor's snapshot and the new rows. The replaced runs were
+    // freed although the cursor was not moved.
     let used = write_all(&db, &tree, 2);
     assert!(used < DATA_BYTES * 24 / 10, "{used} bytes in use");
 
@@ -87,8 +87,8 @@ fn a_snapshot_pins_no_version() {
     assert_eq!(old, [1; VALUE_BYTES]);
 }
 
-/// Every hot row keeps one version for each snapshot that still reads it, and none between: one
-/// long dump does not keep everything that is written meanwhile.
+/// Every hot row keeps one version for each snapshot that still reads it, and none in between: one
+/// long dump does not keep everything that is written while it runs.
 #[test]
 fn a_long_snapshot_keeps_one_version_of_a_hot_row() {
     let db = open(&Arc::new(ManualClock::stepping()));

@@ -1,6 +1,6 @@
-//! Known-empty ranges, which cursors skip because all their rows were deleted: right after deletes
-//! in key order the first and the last key are one seek away, and every reader sees exactly its
-//! rows, whatever is written again.
+//! Known-empty ranges, which cursors skip because all their rows were deleted. Right after deletes
+//! in key order, the first and the last key are one seek away. Every reader sees exactly its rows,
+//! whatever is written again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,8 +51,8 @@ fn delete(db: &Db, tree: &Tree, ids: impl Iterator<Item = u64>, batch_rows: usiz
     }
 }
 
-/// Counts the deletes stepped over to find the first key and the last key, which must be these.
-/// Waits until the workers have probed.
+/// Counts the deletes stepped over to find the first key and the last key, which must be `first`
+/// and `last`. Waits until the workers have probed.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     db.wait_settled().unwrap();
     let before = db.stats().tombstones_skipped;
@@ -65,8 +65,8 @@ fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     db.stats().tombstones_skipped - before
 }
 
-/// Deletes from either side, in large and in small commits, with and without threads that flush
-/// meanwhile.
+/// Deletes from either side, in large and in small commits, without background threads and with
+/// threads that flush during the deletes.
 #[test]
 fn the_ends_are_near_right_after_deletes() {
     const ROWS: u64 = 120_000;
@@ -84,13 +84,13 @@ fn the_ends_are_near_right_after_deletes() {
             assert!(left <= 3000, "{left} deletes before the first key");
             delete(&db, &tree, (last - 9_999..=last).rev(), batch_rows);
             last -= 10_000;
-            // Alternates with the other end, so that each tombstone run ends the count of the
-            // other.
+            // Alternates with the other end: a delete there ends the tombstone run that is counted
+            // here.
             let right = stepped(&db, &tree, first, last);
             assert!(right <= 3000, "{right} deletes after the last key");
         }
         assert_eq!(scan(&tree, None, 0, u64::MAX).len() as u64, last - first + 1);
-        // Up to the last row, and what happens then.
+        // Delete up to the last row, and check the empty tree.
         delete(&db, &tree, first..=last, batch_rows);
         assert!(!tree.cursor().unwrap().first().unwrap());
         assert!(!tree.cursor().unwrap().last().unwrap());
@@ -103,8 +103,8 @@ fn the_ends_are_near_right_after_deletes() {
     }
 }
 
-/// A transaction sees its own writes in a known-empty range, and they are gone when it is rolled
-/// back; a snapshot and a transaction from before the deletes see the deleted rows.
+/// A transaction sees its own writes in a known-empty range, and no longer after a rollback. A
+/// snapshot and a transaction from before the deletes see the deleted rows.
 #[test]
 fn own_writes_and_old_readers_see_theirs() {
     let dir = TempDir::new("empty-ranges");
@@ -286,9 +286,9 @@ fn change(db: &Db, tree: &Tree, rows: &mut Rows, prng: &mut Prng) {
     }
 }
 
-/// One thread deletes from the left and puts rows back, another does the same with ids of its own
-/// in between; both record their first row with each commit. Readers must find exactly this row at
-/// any moment.
+/// One thread deletes from the left and puts rows back, and another thread does the same with its
+/// own ids, which lie in between. Both record their first row with each commit. Readers must find
+/// exactly this row at any moment.
 #[test]
 fn readers_beside_two_writers_find_the_first_row() {
     const IDS: u64 = 40_000;

@@ -1,10 +1,11 @@
-//! Deletes free their space without any command, also when nothing is written any more: the deletes
-//! are in a memtable that is far from full, and an idle engine flushes it.
+//! Deletes free their space without any command, even if nothing more is written: the deletes are
+//! in a memtable that is far from full, and an idle engine flushes it.
 
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
-/// A third of them is no long tombstone run (rule 15), whose deletes would be flushed at once.
+/// A third of these rows is too few for a long tombstone run (rule 15), whose deletes would be
+/// flushed immediately.
 const ROWS: u64 = 50_000;
 
 fn loaded(dir: &TempDir) -> (Db, Tree) {

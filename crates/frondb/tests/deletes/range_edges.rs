@@ -1,6 +1,6 @@
 //! A range delete that was just committed is in a memtable, above the runs whose rows it hides. A
-//! reader skips these rows at once and not one by one: after the lower half of a tree is deleted,
-//! the first key is found as fast as before.
+//! reader skips these rows in one step and not one by one: after the lower half of a tree is
+//! deleted, the first key is found as fast as before.
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, TreeOptions};
 use frondb_testkit::TempDir;
@@ -34,7 +34,7 @@ fn at(cursor: &Cursor) -> Option<u64> {
     cursor.is_valid().then(|| u64::from_be_bytes(cursor.key().try_into().unwrap()))
 }
 
-/// Rule 15: rows that a memtable hides where they are form a tombstone run, as deletes do.
+/// Rule 15: rows that a range delete hides in its own memtable form a tombstone run, as deletes do.
 #[test]
 fn a_memtable_that_hides_many_of_its_own_rows_is_flushed() {
     let dir = TempDir::new("range-own");
@@ -66,7 +66,7 @@ fn rows_hidden_by_an_unflushed_range_delete_are_skipped() {
     let (from, to) = (ROWS / 10, ROWS * 6 / 10);
     tree.delete_range(b"", Some(&from.to_be_bytes())).unwrap();
     tree.delete_range(&from.to_be_bytes(), Some(&to.to_be_bytes())).unwrap();
-    // Above the deletes, and inside them.
+    // Put one row above the deleted range, and one inside it.
     tree.put(&from.to_be_bytes(), b"new").unwrap();
     let flushes = db.stats().flushes;
 

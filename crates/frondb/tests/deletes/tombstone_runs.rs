@@ -10,8 +10,8 @@ const BATCH_ROWS: u64 = 1_000;
 const LOOK_EVERY: u64 = 100_000;
 /// Deletes that a reader may step over if each hides a put: 128 Ki messages.
 const DELETES_MAX: u64 = 64 << 10;
-/// The same at the beginning of a tree: two tombstone runs that are worth a truncation, and a
-/// batch.
+/// Deletes that a reader may step over at the beginning of a tree: two tombstone runs that are
+/// worth a truncation, and a batch.
 const BEGINNING_MAX: u64 = (16 << 10) + BATCH_ROWS;
 
 fn row(id: u64) -> [u8; 8] {
@@ -24,7 +24,8 @@ fn entry(id: u64) -> [u8; 16] {
     (u128::from(scattered) << 64 | u128::from(id)).to_be_bytes()
 }
 
-/// Counts the deletes stepped over to find the first key and the last key, which must be these.
+/// Counts the deletes stepped over to find the first key and the last key, which must be `first`
+/// and `last`.
 fn stepped(db: &Db, tree: &Tree, first: u64, last: u64) -> u64 {
     let before = db.stats().tombstones_skipped;
     let mut cursor = tree.cursor().unwrap();
@@ -63,13 +64,13 @@ fn delete_left(mut options: TreeOptions, threads: usize, merged_max: u64) {
             db.write(&batch, Durability::NoSync).unwrap();
             batch.clear();
         }
-        // Seldom, since a reader that finds a long tombstone run requests its compaction too.
+        // Check seldom: a reader that finds a long tombstone run also requests its compaction.
         if (id + 1) % LOOK_EVERY == 0 {
             worst = worst.max(stepped(&db, &rows, id + 1, ROWS - 1));
         }
     }
     assert!(worst > 0, "no delete was stepped over: the test tests nothing");
-    // A worker may be busy elsewhere in that leaf and compact late.
+    // A worker may be doing other work in that leaf and compact it late.
     let allowed = if threads == 0 { BEGINNING_MAX } else { 2 * BEGINNING_MAX };
     assert!(worst <= allowed, "{worst} deletes stepped over");
     let merged = db.stats().merged_entries - merged_before;

@@ -1,5 +1,5 @@
-//! Limits of background work that are changed while a database is open: bytes a second, the period
-//! of checkpoints, and the files that it keeps.
+//! Limits of background work that are changed while a database is open: bytes per second, the
+//! checkpoint period, and the files that the database keeps.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::support;
 
 const LIMIT: u64 = 1 << 20;
 
-/// With threads: so large that the rows of [`fill`] just fill the write buffer and wait for no
-/// space.
+/// Memory of a database with threads: just enough that the rows of [`fill`] fit into the write
+/// buffer and no write waits.
 const MEMORY: u64 = 24 << 20;
 
 /// Writes about 4 MiB that do not compress.
@@ -53,7 +53,8 @@ fn flushes_and_merges_keep_to_the_limit() {
     };
     let (written, took) = run(1);
     assert!(written > 4 << 20, "{written}");
-    // A quarter of a second is free, and the next step pays for the bytes of the last one.
+    // The bytes of a quarter of a second are not delayed, nor is the last step, after which no job
+    // waits.
     let least = Duration::from_secs_f64((written - (1 << 20)) as f64 / LIMIT as f64);
     assert!(took >= least, "{written} bytes in {took:?}");
     assert!(db.stats().rate_limit_nanos > 0);

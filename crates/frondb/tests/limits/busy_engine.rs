@@ -79,7 +79,7 @@ fn idle_trees_neither_keep_the_log_nor_cost_a_flush() {
     }
 }
 
-/// Appends, until the test tells it to panic.
+/// Appends; panics once the test requests it.
 struct Panics;
 
 impl UpdateFn for Panics {

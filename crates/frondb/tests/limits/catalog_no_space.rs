@@ -1,5 +1,6 @@
-//! A change of the catalog that fails because the disk is full has changed nothing, neither at once
-//! nor after a snapshot of the manifest nor after a restart. The caller may repeat it.
+//! A change of the catalog that fails because the disk is full has changed nothing: not
+//! immediately, not after a snapshot of the manifest and not after a restart. The caller may repeat
+//! it.
 
 use frondb::{Db, ErrorKind, Options, TreeOptions};
 use frondb_core::sync::Arc;

@@ -1,4 +1,4 @@
-//! Any thread may ask for a checkpoint at any time, while a worker replaces the manifest: one
+//! Any thread may request a checkpoint at any time, even while a worker replaces the manifest: one
 //! snapshot of the manifest is written at a time, and no caller is refused.
 
 use frondb::{Options, TreeOptions};

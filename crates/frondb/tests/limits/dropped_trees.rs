@@ -30,7 +30,7 @@ fn fill(db: &Db, tree: &Tree, bytes: u64) {
 }
 
 /// A tree with half a write buffer of rows in memory, dropped while a cursor reads it; the cursor
-/// goes on.
+/// continues.
 fn drop_under_a_cursor(db: &Db, name: &str) -> Cursor {
     let tree = db.create_tree(name, TreeOptions::new()).unwrap();
     fill(db, &tree, WRITE_BUFFER / 2);

@@ -1,6 +1,6 @@
 //! Rule 25: on a full disk writers get `NoSpace`, readers are not affected, and deletes and drops
 //! still work. Once they have freed space, writes work again without reopening. No acknowledged row
-//! is lost, and no refused row is there.
+//! is lost, and no refused row exists.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The memory option of an open database changes: memory in use falls at once and rises again, and
-//! no write is lost.
+//! The memory option of an open database changes: memory in use falls immediately and rises again,
+//! and no write is lost.
 
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
 use frondb_core::prng::Prng;
@@ -108,7 +108,7 @@ fn a_transaction_under_way_spills_then() {
     db.close().unwrap();
 }
 
-/// Writers, readers and background work go on while the memory option changes all the time.
+/// Writers, readers and background work continue while the memory option changes all the time.
 #[test]
 fn it_changes_under_load() {
     let dir = TempDir::new("memory-load");

@@ -34,7 +34,8 @@ fn refused(path: &Path, options: Options, kind: ErrorKind, words: &[&str]) -> Er
     error
 }
 
-/// The file whose name begins like this; from the log's directory if it is not in the directory.
+/// The file whose name begins with `prefix`, in the database directory or else in the log's
+/// directory.
 fn file(dir: &Path, prefix: &str) -> PathBuf {
     let list = |dir: &Path| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = list(dir).chain(list(&dir.join("wal"))).collect();
@@ -176,7 +177,7 @@ fn a_file_that_is_missing_or_another_databases() {
         let error = Db::open(dir.path(), options()).map(|_| ()).unwrap_err();
         let kind = error.kind();
         assert!(matches!(kind, ErrorKind::Corruption | ErrorKind::Invalid), "{name}: {error}");
-        // With the file put back the database is whole again: nothing was changed meanwhile.
+        // With the original file restored the database is intact: the failed open changed nothing.
         fs::write(&path, ours).unwrap();
         let db = Db::open(dir.path(), options()).unwrap();
         assert_eq!(db.open_tree("t").unwrap().get(b"\0\0\0\x07").unwrap(), Some(vec![5; 100]));

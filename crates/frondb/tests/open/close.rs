@@ -1,5 +1,5 @@
-//! A closed database can be opened again at once, whatever handles of it still exist; none of these
-//! handles can write.
+//! A closed database can be opened again immediately, whatever handles of it still exist; none of
+//! these handles can write.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,8 +47,8 @@ fn the_directory_is_free_while_handles_live() {
     }
 }
 
-/// Other threads commit while the database is closed: every commit that was acknowledged is there,
-/// and none that was refused.
+/// Other threads commit while the database is closed: every acknowledged commit is in the database,
+/// and no refused one.
 #[test]
 fn calls_under_way_end_before_the_directory_is_free() {
     const WRITERS: u64 = 3;

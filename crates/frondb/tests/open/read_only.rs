@@ -80,7 +80,8 @@ fn nothing_below_changes_and_all_is_read() {
         assert!(!db.run_one(true), "there is no background work");
         db.close().unwrap();
     }
-    // The open asks for the log's directory, which exists; the device traces that as a creation.
+    // The open creates the log's directory if it is missing; the device traces the call although
+    // the directory exists.
     let calls = traced.take();
     let changes: Vec<&str> = calls.lines().filter(|line| *line != "create_dir wal").collect();
     assert_eq!(changes, [""; 0], "the files are as they were");

@@ -115,8 +115,8 @@ fn open_or_create(device: &MemoryDevice) -> Db {
     support::open(Arc::new(device.clone()), options).unwrap()
 }
 
-/// Two damages at once: without the newer superblock, the older one does not know how far the
-/// manifest was durable. The log knows which trees there were, so a tree whose rows are in it is
+/// Two damages: without the newer superblock, the older one does not record how far the manifest
+/// was durable. The log records which trees there were, so a tree whose rows are in the log is
 /// never lost silently.
 #[test]
 fn no_tree_with_synced_rows_goes_with_a_superblock_and_the_end_of_the_manifest() {

@@ -1,6 +1,5 @@
 //! A log that is longer than memtables may be: it was written with more memory, or could not be
-//! flushed. Recovery replays it in steps, whichever caller opens it and whatever stops it on the
-//! way.
+//! flushed. Recovery replays it in steps, for every kind of open and even if it is interrupted.
 
 use std::collections::BTreeMap;
 

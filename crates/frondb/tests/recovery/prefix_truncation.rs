@@ -1,6 +1,6 @@
 //! Power is lost at every call while rows are deleted from the left and the prefixes of leaves are
-//! truncated, which removes rows without writing anything for them: the rows whose deletes were
-//! acknowledged as durable are gone, and no other row is.
+//! truncated, which removes rows without writing data. The rows whose deletes were acknowledged as
+//! durable are deleted, and no other row is.
 
 use frondb::{Batch, Codec, Cursor, Db, Durability, Options, Tree, TreeOptions};
 use frondb_core::Result;
@@ -61,7 +61,7 @@ fn history(device: &MemoryDevice, known: &Known) -> Result<()> {
         let mut batch = Batch::new();
         (from..to).for_each(|row| batch.delete(&tree, &row.to_be_bytes()));
         known.asked.store(to, Ordering::SeqCst);
-        // Every third commit is durable, and with it all before it.
+        // Every third commit is durable, and makes all commits before it durable.
         let is_durable = from / BATCH_ROWS % 3 == 2;
         db.write(&batch, if is_durable { Durability::Sync } else { Durability::NoSync })?;
         if is_durable {

@@ -1,5 +1,5 @@
-//! Salvage as a call on directories: what it refuses, and what it leaves in the place of the new
-//! database. The simulator and the command line test what it saves.
+//! Salvage as a call on directories: what it refuses, and what it leaves in the target directory.
+//! The tests of the simulator and of the command line check what it saves.
 
 use std::path::Path;
 use std::process::Command;
@@ -287,7 +287,7 @@ fn a_log_directory_that_is_missing_is_named() {
     assert!(error.contains(&wal) && error.contains("salvage"), "{error}");
 }
 
-/// When a data file ends early, salvage saves the rows before the end, also those of the run that
+/// When a data file ends early, salvage saves the rows before the end, even those of the run that
 /// is cut.
 #[test]
 fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
@@ -320,8 +320,8 @@ fn of_a_data_file_that_is_cut_the_part_that_is_there_is_saved() {
         let report = salvage(&from, &to, false).unwrap();
         let saved = report.trees[0].rows;
         assert!(!report.is_complete() && report.cut.is_empty());
-        // The missing bytes hold no more rows than that; a few blocks are cut or lie beside the
-        // cut.
+        // The missing bytes held no more rows than that, except for a few blocks that are cut or
+        // next to the cut.
         let most = missing / 64 + 2000;
         let lost = u64::from(ROWS) - saved;
         assert!(lost <= most, "{lost} rows are lost with {missing} bytes");

@@ -1,5 +1,5 @@
-//! What power loss takes, and what it does not, for every choice of durability: of a write, of a
-//! handle and of the database, also while the choice changes.
+//! What power loss removes, and what it does not, for every choice of durability: of a write, of a
+//! handle and of the database, even while the choice changes.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ fn commits_older_than_the_interval_survive() {
     let (mut keys, mut times) = (Vec::new(), Vec::new());
     let (mut old, mut lost) = (0, 0);
     for round in 0..60 {
-        // After long pauses, too, when only the clock triggers the sync.
+        // Test long pauses too, during which only the clock triggers the sync.
         for i in 0..prng.below(4) {
             let key = format!("{round} {i}");
             put(if prng.chance(1, 2) { &tree } else { &unsynced }, &key);
@@ -93,7 +93,7 @@ fn a_worker_syncs_although_nothing_more_is_written() {
         put(&tree, &key);
         let since = clock.now();
         while db.stats().wal_syncs == before {
-            // Only so that a failure is not an endless wait.
+            // This only keeps a failing test from waiting without end.
             assert!(clock.now().since(since) < Duration::from_secs(100), "it is never synced");
             std::thread::yield_now();
         }
@@ -102,7 +102,7 @@ fn a_worker_syncs_although_nothing_more_is_written() {
             assert!(clock.now().since(since) < Duration::from_secs(100), "it is never synced");
         }
     }
-    // A worker that waits for the end of a long interval learns of a shorter one.
+    // A worker that waits for the end of a long interval must notice a shorter one.
     db.set_sync_mode(SyncMode::EveryMillis(SyncMode::MILLIS_MAX)).unwrap();
     put(&tree, "long");
     assert!(!survives(&memory, "long"));

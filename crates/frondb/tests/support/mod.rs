@@ -16,7 +16,7 @@ use frondb_testkit::functions::Append;
 /// The rows of a tree.
 pub(crate) type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Opens a database under a clock that advances a little with each look at it.
+/// Opens a database under a clock that advances a little each time it is read.
 pub(crate) fn open(device: SharedDevice, options: Options) -> Result<Db> {
     open_at(device, options, Arc::new(ManualClock::stepping()))
 }

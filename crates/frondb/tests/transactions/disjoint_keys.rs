@@ -145,7 +145,7 @@ fn open(dir: &TempDir) -> (Db, Vec<Tree>) {
 fn owners_of_different_keys_do_not_meet() {
     let seed = seed::from_env("FRONDB_SEED", 1);
     println!("FRONDB_SEED={seed}");
-    // Gaps and ranges are not packed, so there are few of them where there are many rows.
+    // Each gap and range takes memory of its own, so a case with many rows has few of them.
     let cases =
         [(Layout::Apart, 30, true), (Layout::InTurn, 30, true), (Layout::InTurn, 1000, false)];
     for (layout, calls, scans) in cases {

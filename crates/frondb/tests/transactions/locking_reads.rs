@@ -1,5 +1,5 @@
 //! What a locking read leaves behind, and how batches and index builds, which are not transactions,
-//! meet locks.
+//! wait for locks.
 
 use std::sync::Arc;
 use std::time::Duration;

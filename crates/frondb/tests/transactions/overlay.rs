@@ -1,6 +1,6 @@
-//! Rows and an index over them, in transactions whose rows others change behind their snapshot: a
+//! Rows and an index over them, in transactions whose rows others change after their snapshot. A
 //! plain read by the index finds exactly what it finds among the rows, whatever was written, undone
-//! or spilled; and the committed index is that of the newest rows (decision 0036, rules 20 to 22).
+//! or spilled. The committed index is that of the newest rows (decision 0036, rules 20 to 22).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Table {
         self.db.begin(TransactionOptions::new().isolation(isolation)).unwrap()
     }
 
-    /// Writes a row as a table handler does, and tells the overlay.
+    /// Writes a row as a table handler does, and its index entries to the index and the overlay.
     fn write(&self, txn: &Transaction, key: &[u8], value: Option<&[u8]>) {
         let newest = txn.get_for_update(&self.rows, key, Wait::NoWait).unwrap();
         if let Some(seen) = txn.outdated(&self.rows, key).unwrap() {
@@ -194,7 +194,7 @@ fn history(seed: u64, filler: usize, steps: u64) -> u64 {
         let txn = table.begin(isolation);
         txn.begin_statement().unwrap();
         let mut savepoints: Vec<Savepoint> = Vec::new();
-        // Not the rows that the transaction has locked: other transactions would wait.
+        // Skip the rows that the transaction has locked: other transactions would wait for them.
         let mut locked = Vec::new();
         for step in 0..steps {
             let key = [b'A' + random.below(24) as u8];

@@ -66,9 +66,9 @@ fn the_locks_of_a_name_that_is_used_again_stay() {
     }
 }
 
-/// The writes of a prepared transaction are in the log, so the end of its handle, in whichever way,
-/// leaves nothing in the budget of write sets; otherwise other transactions would spill for
-/// nothing.
+/// The writes of a prepared transaction are in the log. So once its handle has ended, in whichever
+/// way, it takes nothing of the memory budget of write sets; otherwise other transactions would
+/// spill without need.
 #[test]
 fn a_prepared_transaction_is_not_in_the_budget_of_write_sets() {
     let (db, tree) = database();

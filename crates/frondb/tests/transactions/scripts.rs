@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Closes and opens the database; transactions that are not prepared are gone.
+    /// Closes and opens the database; transactions that are not prepared are rolled back.
     fn reopen(&mut self) -> String {
         self.sessions.clear();
         self.handles.lock().clear();

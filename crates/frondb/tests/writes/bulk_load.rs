@@ -1,4 +1,5 @@
-//! Bulk loads are sorted outside the trees and attached at once; a load that fails leaves nothing.
+//! Bulk loads are sorted outside the trees and attached with one commit; a load that fails leaves
+//! nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,7 +160,7 @@ fn the_smallest_key_that_is_given_twice_is_reported() {
     }
 }
 
-/// The base is written once: as many leaves as a tree of that size has, and nothing left to merge.
+/// The base is written once: into as many leaves as a tree of that size has, and no merge is due.
 #[test]
 fn an_empty_tree_gets_its_base_at_once() {
     let db = open(&Arc::new(MemoryDevice::new()));

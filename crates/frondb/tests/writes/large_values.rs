@@ -63,7 +63,7 @@ fn deleted_values_are_given_back_when_it_has_settled() {
     assert!(after < before / 10, "{before} bytes in use, then {after}");
 }
 
-/// The same among many small rows, which the rewrite of a leaf must read and write too.
+/// Deleted values among many small rows, which the rewrite of a leaf must read and write too.
 #[test]
 fn deleted_values_among_small_rows_are_given_back_when_it_has_settled() {
     let dir = TempDir::new("large-among-small");

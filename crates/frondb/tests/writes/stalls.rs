@@ -10,7 +10,7 @@ use frondb::{
 use frondb_core::prng::Prng;
 use frondb_testkit::TempDir;
 
-/// One byte a second: data in memory stays there.
+/// Limits background work to one byte per second, so that data in memory stays there.
 fn stalling(dir: &TempDir) -> Db {
     let options = Options::new()
         .memory_bytes(16 << 20)

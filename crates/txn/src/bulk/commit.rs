@@ -14,9 +14,10 @@ use super::shared::LoadShared;
 const LOCK_SLICE: Duration = Duration::from_millis(100);
 
 impl LoadShared {
-    /// Attaches all parts with one commit. Locks whole trees meanwhile, because the loaded keys
-    /// may conflict with locks of transactions. Calls `go_on` between tries. Returns the log
-    /// position to wait for; after an error nothing has changed.
+    /// Attaches all parts with one commit, during which the whole trees are locked, because the
+    /// loaded keys may conflict with locks of transactions. Calls `go_on` between two tries to lock
+    /// them. Returns the log position to wait for; `None` if there is no part. After an error
+    /// nothing has changed.
     pub(super) fn commit(
         &self,
         parts: &[Attachment],
@@ -45,9 +46,8 @@ impl LoadShared {
         Ok(Some(committed.end))
     }
 
-    /// Locks all trees in short tries, because other transactions wait for new locks during a
-    /// try. The load is the victim of every deadlock except in its last try, because it loses
-    /// nothing.
+    /// Locks all trees in short tries, because other transactions wait for new locks during a try.
+    /// The load is the victim of every deadlock except in its last try, because it loses no work.
     fn lock_trees(
         &self,
         locker: &mut Locker,
@@ -67,7 +67,7 @@ impl LoadShared {
             }
             let Err(error) = lock_all(locker, parts, left.min(LOCK_SLICE)) else { return Ok(()) };
             match error.kind() {
-                // Count the slice: in tests the clock may not advance during a wait.
+                // Count the whole try: in tests the clock may not advance during a wait.
                 ErrorKind::LockTimeout if !is_last => waited += LOCK_SLICE,
                 // The other transactions proceed once these locks are released.
                 ErrorKind::Deadlock if !is_last => {}

@@ -81,8 +81,8 @@ impl BulkLoad {
     }
 
     /// Merges the entries of all writers and commits them atomically to all trees, as durable as
-    /// the options ask. Calls `progress` from time to time, and cancels the load when it returns
-    /// false.
+    /// the options require. Calls `progress` from time to time, and cancels the load when it
+    /// returns false.
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished, or the load is finished already; `Cancelled`;

@@ -4,9 +4,9 @@
 //!  spools  1 2 3 4 5 6 ... --passes--> 1 2-5 6 ... --and buffers--> base runs, one a leaf
 //! ```
 //!
-//! More than [`FAN_IN_MAX`] spools are merged in passes. Sources have numbers in the order in
-//! which a writer filled them: of duplicate keys the one with the largest number stays. Dropping
-//! a merge at any time removes everything that is not committed.
+//! More than [`FAN_IN_MAX`] spools are merged in passes. Sources have numbers in the order in which
+//! a writer filled them. Of entries with the same key, the one from the source with the largest
+//! number is kept. Dropping a merge at any time removes everything that is not committed.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -34,7 +34,7 @@ const FAN_IN_MAX: usize = 64;
 const FAN_IN_MIN: usize = 4;
 /// Memory of a spool during a merge, bytes.
 const SPOOL_BYTES: u64 = 768 << 10;
-/// Bytes of the base written at once.
+/// Bytes of the base written at a time.
 const WRITE_BYTES: usize = 512 << 10;
 /// Entries of a pass between two checks for cancellation.
 const PASS_STEP_ENTRIES: u64 = 64 * 1024;
@@ -79,8 +79,8 @@ impl<'a> Merging<'a> {
         Ok(self.report)
     }
 
-    /// Merges the smallest adjacent spools of a tree. Adjacent by number only: each writer's last
-    /// entry wins.
+    /// Merges the smallest adjacent spools of a tree. Only spools with adjacent numbers are merged,
+    /// so that each writer's last entry of a key wins.
     fn merge_some(&mut self, i: usize) -> Result<()> {
         let all = &mut self.trees[i].spools;
         all.sort_by_key(|(number, _)| *number);
@@ -273,8 +273,8 @@ impl GatheredTree {
     }
 }
 
-/// The neighbours to merge first where there are more than `fan_in` spools: no more than it takes
-/// to have `fan_in` left, and the smallest.
+/// The adjacent spools to merge first if there are more than `fan_in`: not more than needed to have
+/// `fan_in` spools left, and the smallest such group.
 fn smallest_window(sizes: &[u64], fan_in: usize) -> Range<usize> {
     let n = (sizes.len() - fan_in + 1).min(fan_in);
     let sums = sizes.windows(n).map(|window| window.iter().sum::<u64>());

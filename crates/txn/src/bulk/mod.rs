@@ -8,9 +8,9 @@
 //!          --> one commit attaches the runs of all trees (rules 18 and 19)
 //! ```
 //!
-//! The manifest has nothing of a load before its commit: a crash, a cancellation and a drop leave
-//! the trees as they were and free the space. Readers and writers of the trees proceed during the
-//! load; the commit locks whole trees for a moment.
+//! The manifest contains nothing of a load before its commit: a crash, a cancellation and a drop
+//! leave the trees as they were and free the space. Readers and writers of the trees proceed during
+//! the load; the commit locks whole trees for a moment.
 //!
 //! | file | role |
 //! |---|---|

@@ -47,9 +47,9 @@ pub struct PreparedTxn {
     pub(super) trees: BTreeSet<TreeId>,
     /// Start of the log record of the prepare.
     pub(super) logged: AtomicU64,
-    /// Start of the log that the transaction needs.
+    /// Where the part of the log begins that the transaction needs.
     pub(super) needed_from: AtomicU64,
-    /// The manifest has the transaction as prepared.
+    /// Whether the manifest lists the transaction as prepared.
     pub(super) in_manifest: AtomicBool,
     /// `None` once the transaction is committed or rolled back.
     pub(super) writes: Mutex<Option<PreparedWrites>>,
@@ -108,7 +108,7 @@ impl PreparedSet {
         self.by_xid.lock().is_empty()
     }
 
-    /// Start of the log that prepared transactions need.
+    /// Where the part of the log begins that prepared transactions need.
     pub fn needed_from(&self) -> Lsn {
         let all = self.by_xid.lock();
         let needed = all.values().map(|txn| txn.needed_from.load(Ordering::Acquire));
@@ -132,8 +132,8 @@ impl PreparedSet {
     }
 }
 
-/// The prepared transactions of an open database, with the handles to commit and roll back them.
-/// Any thread may use it.
+/// The prepared transactions of an open database, with the handles to commit them or roll them
+/// back. Any thread may use it.
 pub struct Prepared {
     pub(super) set: PreparedSet,
     /// Locks and registry entries. Keyed by id, because names may be reused.

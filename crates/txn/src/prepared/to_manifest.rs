@@ -32,7 +32,7 @@ impl LogPins for Prepared {
 /// messages become private runs, and they no longer need the log.
 ///
 /// # Errors
-/// `NoSpace`: the remaining transactions are as before; those of reading and writing runs.
+/// `NoSpace`: the remaining transactions are as before. Errors of reading and writing runs.
 fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     let pinning = |txn: &Arc<PreparedTxn>| txn.needed_from.load(Ordering::Acquire) < limit.get();
     let all: Vec<(Box<[u8]>, Arc<PreparedTxn>)> = {
@@ -51,7 +51,8 @@ fn move_to_manifest(context: &Prepared, limit: Lsn) -> Result<()> {
     Ok(())
 }
 
-/// Logs a transaction without writes again: it has no part, which the manifest would need.
+/// Logs the prepare of a transaction without writes again. Such a transaction has no part, and the
+/// manifest keeps only prepared transactions with parts.
 fn log_again(
     context: &Prepared,
     xid: &[u8],
@@ -64,7 +65,7 @@ fn log_again(
         context.jobs.log.set_applied(lsns.1);
         Ok::<_, Error>(lsns)
     })?;
-    // Sync: the old record may have been acknowledged as durable, and it is about to go.
+    // Sync: the old record may have been acknowledged as durable, and it is about to be freed.
     context.jobs.log.wal.sync_to(end)?;
     txn.logged.store(start.get(), Ordering::Release);
     txn.needed_from.store(start.get(), Ordering::Release);

@@ -1,9 +1,9 @@
-//! Cursors of a transaction. A plain cursor merges own writes with committed data at the
-//! snapshot. A locking cursor reads the newest data, and locks each entry and gap before it shows
-//! the entry.
+//! Cursors of a transaction. A plain cursor merges the transaction's writes with committed data at
+//! the snapshot. A locking cursor reads the newest data, and locks each entry and gap before it
+//! shows the entry.
 //!
-//! A cursor sees the own writes that existed at its last seek. After a rollback to a savepoint, the
-//! next step repositions the cursor.
+//! A cursor sees the transaction's writes that existed at its last seek. After a rollback to a
+//! savepoint, the next step repositions the cursor.
 //!
 //! # A locking step
 //! The cursor reads the next entry, and locks it and the gap before it. If there was a commit to
@@ -54,9 +54,9 @@ pub struct TransactionCursor {
     lock: Option<ReadLock>,
     /// The transaction's number of rollbacks to savepoints at the last positioning.
     rollbacks: u64,
-    /// The cursor has taken the lock of its entry; the transaction did not hold it before.
+    /// Whether the cursor took the lock of its entry, which the transaction did not hold before.
     is_new_lock: bool,
-    /// The cursor was positioned at least once.
+    /// Whether the cursor was positioned at least once.
     is_positioned: bool,
 }
 
@@ -135,7 +135,7 @@ impl TransactionCursor {
     /// Goes to the first entry with a key not below `key`. Returns whether there is one.
     ///
     /// # Errors
-    /// `Invalid` if the transaction has ended; those of a get and, of a locking cursor, of
+    /// `Invalid` if the transaction has ended; errors of a get; of a locking cursor, errors of
     /// [`Transaction::get_for_update`]. After an error the cursor is at no entry.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
         let at = key.max(&self.lower).to_vec();
@@ -181,10 +181,10 @@ impl TransactionCursor {
         self.step(Direction::Forward)
     }
 
-    /// Goes on over entries that lie one after the other and is at the last of them: at most
-    /// `max`, with at most `bytes` of keys and as many of values. None where [`next`](Self::next)
-    /// has to be called: it locks, its transaction has ended or undone something, or one of the
-    /// reasons of [`Cursor::next_entries`].
+    /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
+    /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Returns no entries
+    /// if [`next`](Self::next) must be called instead: for a locking cursor, after the end of the
+    /// transaction or a rollback to a savepoint, and for the reasons of [`Cursor::next_entries`].
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         let is_plain = self.lock.is_none()
             && self.is_current()
@@ -217,7 +217,7 @@ impl TransactionCursor {
         Ok(())
     }
 
-    /// Moves to a place that the caller names. The cursor sees all own writes up to now.
+    /// Moves to `from`. The cursor then sees all writes of its transaction up to now.
     fn position(&mut self, direction: Direction, from: From) -> Result<bool> {
         let found = self.try_position(direction, from);
         found.or_else(|error| self.fail(error))
@@ -273,7 +273,7 @@ impl TransactionCursor {
             };
         }
         if !self.is_valid() {
-            // At an end, or failed: it stays there.
+            // The cursor is at an end, or has failed, and stays there.
             return match direction {
                 Direction::Forward => self.cursor.next(),
                 Direction::Backward => self.cursor.prev(),
@@ -333,8 +333,8 @@ impl TransactionCursor {
         newest > self.cursor.snapshot().seq().get()
     }
 
-    /// Locks the first entry after `from`, at which the cursor is, and the gap before it. Without
-    /// an entry locks the gap to the end.
+    /// Locks the cursor's entry, which is the first one after `from`, and the gap before it.
+    /// Without an entry, locks the gap to the cursor's bound.
     fn lock_found(
         &mut self,
         state: &mut TransactionState,
@@ -377,7 +377,7 @@ impl TransactionCursor {
     }
 
     /// Locks an entry and the gap between it and the start of the step; without an entry, the gap
-    /// to the end. Returns whether the lock is new to the transaction.
+    /// to the cursor's bound. Returns whether the lock is new to the transaction.
     fn lock_one(
         &self,
         state: &mut TransactionState,

@@ -24,7 +24,7 @@ pub struct Committing {
 }
 
 impl Committing {
-    /// Waits until the commit or prepare is as durable as the transaction's options ask.
+    /// Waits until the commit or prepare is as durable as the transaction's options require.
     ///
     /// # Errors
     /// `Poisoned` if the disk failed: the commit may be lost; close and reopen the database.
@@ -38,7 +38,7 @@ impl Committing {
 }
 
 impl Transaction {
-    /// Commits all writes atomically. On return they are as durable as the options ask. The
+    /// Commits all writes atomically. On return they are as durable as the options require. The
     /// transaction releases its locks before it waits for the disk.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl Transaction {
     }
 
     /// Prepares the transaction under the name `xid`, 1 to 256 bytes. From then on it can be
-    /// committed or rolled back, also after a crash. It keeps its write locks, and accepts no
-    /// more reads or writes. On return the prepare is as durable as the options ask.
+    /// committed or rolled back, even after a crash. It keeps its write locks, and accepts no more
+    /// reads or writes. On return the prepare is as durable as the options require.
     ///
     /// # Errors
     /// `Exists` if a transaction of this name is prepared; `Invalid` for a bad name, or if the
@@ -88,7 +88,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `Invalid` if an earlier call has committed the transaction or rolled it back; for a prepared
-    /// transaction those of [`Transactions::roll_back_prepared`].
+    /// transaction, the errors of [`Transactions::roll_back_prepared`].
     pub fn rollback(&self) -> Result<()> {
         if let Some(xid) = self.core.prepared_xid() {
             self.core.txns.roll_back_prepared_of(&xid, Some(self.core.id))?;
@@ -108,9 +108,9 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Rolls back the transaction unless another thread is in a call of it or of one of its
-    /// cursors. In that case returns false and changes nothing, so this call never waits for a
-    /// lock wait of another thread. An ended or prepared transaction stays as it is.
+    /// Rolls back the transaction unless another thread is in a call on it or on one of its
+    /// cursors. In that case returns false and changes nothing, so this call never waits for a lock
+    /// wait of another thread. An ended or prepared transaction stays as it is.
     #[must_use = "it may be in use"]
     pub fn try_abandon(&self) -> bool {
         if self.core.ended.load(Ordering::Acquire) {

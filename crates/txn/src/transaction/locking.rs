@@ -1,4 +1,4 @@
-//! How a transaction asks for row locks, and what a failed request does to it.
+//! How a transaction requests row locks, and how a failed request affects it.
 
 use frondb_core::{ErrorKind, Result};
 use frondb_locks::{Acquired, LockMode, LockWait};
@@ -36,8 +36,8 @@ impl Core {
         self.locked(state, tree, locked)
     }
 
-    /// Ends every lock request. Rolls back the victim of a deadlock at once, so that the other
-    /// transactions proceed.
+    /// Completes every lock request. Rolls the transaction back immediately if it is the victim of
+    /// a deadlock, so that the other transactions proceed.
     pub(super) fn locked(
         &self,
         state: &mut TransactionState,

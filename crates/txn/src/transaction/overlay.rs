@@ -129,14 +129,14 @@ impl Core {
         Ok(state)
     }
 
-    /// The overlay ends with its snapshot.
+    /// Discards the overlay, because its snapshot ends.
     pub(super) fn end_overlay(&self, state: &mut TransactionState) {
         let Some(mut overlay) = state.overlay.take() else { return };
         // No log record refers to the overlay's runs and large values, so discarding them is safe.
         overlay.writes.discard(&self.txns.spill);
     }
 
-    /// Feeds the messages that the overlay of the snapshot `at` has for `key`.
+    /// Adds the messages that the overlay of the snapshot `at` has for `key` to the lookup.
     pub(super) fn look_into_overlay(
         &self,
         state: &mut TransactionState,

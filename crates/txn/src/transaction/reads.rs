@@ -171,7 +171,8 @@ impl Core {
             .while_open(|| get::exists_under(&self.txns.reads, tree.core(), key, at, lookup))
     }
 
-    /// The layers above committed data: own writes, and for a read at a snapshot the overlay.
+    /// Looks `key` up in the layers above committed data: own writes, and for a read at a snapshot
+    /// the overlay.
     fn own_lookup(
         &self,
         state: &mut TransactionState,

@@ -26,8 +26,8 @@ impl Transaction {
         Ok(Savepoint { transaction: self.core.id, id: state.writes.set_savepoint() })
     }
 
-    /// Undoes all writes since the savepoint was set. The savepoint stays set, and later
-    /// savepoints are removed. Locks stay.
+    /// Undoes all writes since the savepoint was set. The savepoint stays set, and later savepoints
+    /// are removed. The transaction keeps its locks.
     ///
     /// # Errors
     /// `NotFound` if the savepoint is no longer set; `Invalid` for a savepoint of another
