@@ -12,14 +12,14 @@
 //! ```
 //!
 //! Invariant: a thread that reads a block waits for the device only, so each read ends, and then
-//! the thread that has waited longest continues. Threads: any. No other lock is taken under this
-//! one.
+//! the thread that has waited longest continues. Any thread may use it. No other lock is taken
+//! under its mutex.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};
 
-/// The blocks that are being read take at most the memory divided by this, unless there is only
-/// one.
+/// The blocks that are being read take at most the memory budget divided by this, unless there is
+/// only one.
 const MEMORY_DIVISOR: u64 = 16;
 
 /// The blocks that readers are reading; see the module documentation. One object for all runs of an
@@ -34,7 +34,7 @@ pub(crate) struct BlockReads {
 struct ReadState {
     /// Bytes of all blocks that are being read.
     bytes: u64,
-    /// Threads that wait for the limit.
+    /// Threads that wait until the limit admits their block.
     waiting: usize,
 }
 
@@ -52,7 +52,7 @@ impl BlockReads {
         let most = budget.total() / MEMORY_DIVISOR;
         let mut state = self.state.lock();
         let is_room = |state: &ReadState| state.bytes == 0 || state.bytes + bytes <= most;
-        // Queue after the threads that wait: otherwise a large block might never get its turn.
+        // Queue after the threads that wait: otherwise a large block could wait for ever.
         let has_waited = !is_room(&state) || state.waiting > 0 && state.bytes > 0;
         if has_waited {
             state.waiting += 1;
@@ -156,9 +156,9 @@ mod schedules {
     use super::*;
     use shuttle::thread;
 
-    /// Small blocks, and one that is only admitted alone: in every schedule all are read, and
-    /// together they never take more than the limit. A lost wake-up would leave threads waiting for
-    /// ever, which shuttle reports.
+    /// Small blocks, and one that is only admitted alone: in every schedule all blocks are read,
+    /// and together they never take more than the limit. A lost wake-up would leave threads waiting
+    /// for ever, which shuttle reports.
     fn readers() {
         let (budget, block_reads) = (Budget::new(1600), Arc::new(BlockReads::default()));
         let threads: Vec<_> = [60, 50, 150, 40]

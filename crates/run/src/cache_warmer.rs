@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Otherwise a table that fits in memory would be read from the device again after each job that
-//! rewrites it. Warming evicts nothing, and costs nothing if there are no reads. Decoding a block
+//! rewrites it. Warming evicts nothing, and does no work if there are no reads. Decoding a block
 //! here costs as much as it would cost the reader that needs the block, and saves that reader the
 //! wait for the device.
 
@@ -25,11 +25,11 @@ use crate::index::BlockIndex;
 /// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
 const READER_FACTOR: u64 = 2;
 
-/// The place of a frame before it is written.
+/// The position in error messages of a frame that is not written yet.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 
 /// Inserts the parts of one run into the cache. Parts of a run that is never finished are evicted
-/// sooner or later: run ids are not reused, so no reader asks for them.
+/// sooner or later: run ids are not reused, so no reader requests these parts.
 pub(crate) struct CacheWarmer {
     env: Arc<RunEnv>,
     run: RunId,
@@ -50,7 +50,8 @@ impl CacheWarmer {
     /// Caches data block `number` if reads justify it and the cache has room.
     ///
     /// # Errors
-    /// `Corruption` if a reader would reject the frame. The caller must not write it then.
+    /// `Corruption` if a reader would reject the frame. In that case the caller must not write the
+    /// frame.
     pub(crate) fn block(&self, number: u32, frame: &[u8]) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! [`Charge`]: what a reader's cursor charges, in the budget and in a sum over all cursors.
+//! [`Charge`]: memory of a reader's cursor, counted in the memory budget and in a sum over all
+//! cursors.
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::Arc;
@@ -6,7 +7,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::env::RunEnv;
 
-/// The memory of a reader's window or block, in the budget and in the sum of its kind.
+/// The memory of a reader's window or block, counted in the budget and in the sum of all windows or
+/// of all blocks until dropped.
 pub(crate) struct Charge {
     env: Arc<RunEnv>,
     sum: Sum,
@@ -14,7 +16,7 @@ pub(crate) struct Charge {
     _reserved: Reservation,
 }
 
-/// The sum to charge; see [`RunEnv`].
+/// Selects the sum to charge, a field of [`RunEnv`].
 pub(crate) type Sum = fn(&RunEnv) -> &AtomicU64;
 
 impl Charge {

@@ -1,8 +1,8 @@
 //! Counts the entries of a key range exactly, by reading the blocks that its bounds fall in.
 //!
-//! The caller is about to read the range, like an optimizer before a short query. So if the range
-//! has only a few blocks, those that are not in the cache are read with one request, including the
-//! blocks between the bounds.
+//! The caller will probably read the range next, as after an optimizer's estimate for a short
+//! query. So if the range has only a few blocks, those that are not in the cache are read with one
+//! request, including the blocks between the bounds.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::reader::Run;
 const TOGETHER_BLOCKS_MAX: usize = 8;
 const TOGETHER_BYTES_MAX: usize = 128 << 10;
 
-/// Blocks by number. The count holds them, because the cache may have evicted them again.
+/// Blocks by number. Held during the count, because the cache may evict them in between.
 type Blocks = SmallVec<[(usize, Block); 4]>;
 
 impl Run {

@@ -6,13 +6,13 @@
 //! of 128 KiB, bypassing the cache.
 //!
 //! The blocks of a window stay encoded until the cursor reaches them. So a cursor that stops early
-//! has decoded no block for nothing, and a damaged block fails only when it is reached. The window
-//! is freed with its last block.
+//! has decoded no block in vain, and a damaged block fails only when it is reached. The window is
+//! freed with its last block.
 //!
 //! With low memory, a reader's cursor charges its current block, because the cache may have evicted
-//! it. When the blocks of all cursors reach a part of the memory, further cursors hold none: they
-//! copy a small chunk out of their block and fetch the block again for the next chunk, most likely
-//! from the cache.
+//! it. When the blocks of all cursors reach a fraction of the memory budget, further cursors hold
+//! none: they copy a small chunk out of their block and fetch the block again for the next chunk,
+//! most likely from the cache.
 
 mod window;
 
@@ -28,7 +28,7 @@ use crate::low_memory::{CHUNK_ENTRIES_LOW_MEMORY, is_low_memory, merge_window_by
 use crate::reader::Run;
 use window::Window;
 
-/// First chunk of a reader's cursor, entries: a short scan must not pay for a whole block.
+/// First chunk of a reader's cursor, entries: a short scan must not decode a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
 /// First chunk after a long skip, entries: a cursor that skips from group to group needs one entry
 /// of each group.
@@ -54,7 +54,8 @@ pub struct RunCursor {
     /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor.
     next: usize,
     end: usize,
-    /// Key bounds, if they cut the run: searched in the first and last block when it is reached.
+    /// Key bounds, if they exclude part of the run: searched in the first or last block when the
+    /// cursor reaches it.
     lo: Option<Box<[u8]>>,
     hi: Option<Box<[u8]>>,
     /// The current block, and its entries that are left.
@@ -90,7 +91,7 @@ impl RunCursor {
         let empty = lo.is_some_and(|lo| *lo > *meta.last_key)
             || hi.is_some_and(|hi| *hi <= *meta.first_key)
             || matches!((lo, hi), (Some(lo), Some(hi)) if lo >= hi);
-        // Drop bounds that do not cut the run, so that no search pays for them later.
+        // Drop bounds that exclude no part of the run, so that no block is searched for them later.
         let lo = lo.filter(|lo| **lo > *meta.first_key);
         let hi = hi.filter(|hi| **hi <= *meta.last_key);
         let next = lo.map_or(0, |lo| index.find(lo));
@@ -188,7 +189,7 @@ impl RunCursor {
         Ok(&*self.block.insert(block))
     }
 
-    /// Leaves the current block for a neighbour, or for one further away.
+    /// Leaves the current block for a neighbour, or, with `is_far`, for a block further away.
     fn leave_block(&mut self, is_far: bool) {
         self.block = None;
         self.left = 0..0;

@@ -45,7 +45,7 @@ pub struct RunStats {
     pub merge_read_bytes: AtomicU64,
 }
 
-/// The handles of a run; one object for all runs of an engine.
+/// The handles that runs use; one object for all runs of an engine.
 pub struct RunEnv {
     /// The data files.
     pub space: Arc<Space>,

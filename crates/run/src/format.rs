@@ -17,7 +17,7 @@
 //! count, then for each block:
 //!   shared      bytes its separator shares with the one before
 //!   suffix      length and bytes
-//!   bytes << 1 | continues     encoded length of the block; 1 if it begins with the key the
+//!   bytes << 1 | continues     encoded length of the block; 1 if it begins with the key that the
 //!                              block before ends with (versions of one key in two blocks)
 //!   entries
 //! ```
@@ -43,9 +43,9 @@ const FLAG_UNIQUE_KEYS: u8 = 4;
 pub struct RunMeta {
     /// Never reused.
     pub id: RunId,
-    /// The tree whose messages it holds.
+    /// The tree whose messages the run holds.
     pub tree: TreeId,
-    /// The extents of its bytes, in order.
+    /// The extents of the run's bytes, in order.
     pub extents: Vec<Extent>,
     /// Bytes of its data blocks; the index frame follows.
     pub blocks_bytes: u64,
@@ -53,21 +53,22 @@ pub struct RunMeta {
     pub blocks: u32,
     /// Bytes of the index frame.
     pub index_bytes: u32,
-    /// Bytes of the filter frame; 0 if it has none.
+    /// Bytes of the filter frame; 0 if the run has no filter.
     pub filter_bytes: u32,
     /// Messages of all kinds.
     pub entries: u64,
-    /// Deletes among them.
+    /// Deletes among the entries.
     pub deletes: u64,
-    /// Updates among them.
+    /// Updates among the entries.
     pub updates: u64,
-    /// References to values in extents of their own among them.
+    /// References to values in extents of their own among the entries.
     pub refs: u64,
     /// Key and value bytes before encoding.
     pub raw_bytes: u64,
     /// Smallest SeqNo.
     pub min_seq: SeqNo,
-    /// Largest SeqNo. The SeqNo of every message when none is stored with each.
+    /// Largest SeqNo. If messages do not carry their own SeqNos, this is the SeqNo of every
+    /// message.
     pub max_seq: SeqNo,
     /// Whether each message carries its own SeqNo, because a snapshot lay below `max_seq` when
     /// the run was written.
@@ -78,7 +79,7 @@ pub struct RunMeta {
     /// The number added to every SeqNo stored with a message: 0, except for a run written with a
     /// transaction's local numbers ([`attached`](Self::attached)).
     pub seq_shift: u64,
-    /// How often its messages have been written so far (rule 4).
+    /// How often the run's messages have been written so far (rule 4).
     pub writes: u8,
     /// Smallest key.
     pub first_key: Box<[u8]>,
@@ -238,7 +239,8 @@ pub(crate) fn decode_index_entry(
     Ok((bytes >> 1, bytes & 1 == 1, entries))
 }
 
-/// The place of a value in extents of its own: the value of a [`PutRef`] message (rule 17).
+/// Where a large value is stored in extents of its own: the value of a [`PutRef`] message (rule
+/// 17).
 ///
 /// ```text
 /// len (varint), checksum (u64, XXH3 of the value), extent count, each extent

@@ -11,8 +11,9 @@
 //! last key of the previous block. So the keys of block `i` are in `[separator(i), separator(i +
 //! 1))`, including the end if block `i + 1` continues.
 //!
-//! An index rebuilt by a salvage may have gaps: blocks that cannot be decoded, whose keys may begin
-//! with their separator and end with the separator of the next block ([`crate::rebuild`]).
+//! An index rebuilt by a salvage may have gaps: blocks that cannot be decoded, whose keys may lie
+//! anywhere from their separator to the separator of the next block, both included
+//! ([`crate::rebuild`]).
 //!
 //! The index consists of arrays and is searched by 8-byte prefixes first. Immutable, so any thread
 //! may search it.
@@ -161,7 +162,7 @@ impl BlockIndex {
         (start, (self.offsets[block + 1] - start) as usize)
     }
 
-    /// Entries in the blocks before `block` (`len()` gives all).
+    /// Number of entries in the blocks before `block`; in all blocks if `block` is `len()`.
     #[must_use]
     pub fn rank(&self, block: usize) -> u64 {
         self.ranks[block]
@@ -283,7 +284,7 @@ mod tests {
             \x00\x04kiwi\x19\x02\
             \x00\x01m\x1a\x02";
         assert_eq!(build(&PICTURE), expected);
-        // A separator stores only what it does not share with its predecessor.
+        // For a separator only the bytes that it does not share with its predecessor are stored.
         let expected = b"\x03\x00\x00\x14\x02\x00\x03abd\x16\x02\x03\x01d\x18\x02";
         assert_eq!(build(&[("abc", "abcz"), ("abd", "abdc"), ("abddef", "b")]), expected);
     }

@@ -1,5 +1,5 @@
 //! Layer 3: immutable sorted runs. A [`RunWriter`] writes a run once, a [`RunMeta`] in the manifest
-//! describes it, and point lookups and cursors read it until its last holder is gone.
+//! describes it, and point lookups and cursors read it until the last reference to it is dropped.
 //!
 //! ```text
 //!  extents of data files, one logical byte space:
@@ -10,8 +10,8 @@
 //! A [`Spool`] is simpler: the temporary data of an external sort, read once and never in the
 //! manifest.
 //!
-//! The crate knows nothing of trees, nodes or logs: its owner marks a [`Run`] as dead, and the last
-//! holder to drop it releases its extents (rule 7).
+//! The crate has no notion of trees, nodes or logs: the engine marks a [`Run`] as dead, and
+//! dropping the last reference to it releases its extents (rule 7).
 
 mod block_reads;
 mod cache_warmer;

@@ -1,20 +1,21 @@
 //! Loads filters and block indexes that are not in the cache: each by one thread at a time, and all
-//! of them together within a part of the memory.
+//! of them together within a fraction of the memory budget.
 //!
-//! The filter of a large leaf has megabytes. When the cache cannot hold all filters, every reader
+//! The filter of a large leaf takes megabytes. When the cache cannot hold all filters, every reader
 //! misses, and 64 threads that each read a filter would use hundreds of megabytes that no budget
 //! counts.
 //!
 //! ```text
-//!   miss -- is it being read? -- yes -- wait, share what the reader gets
+//!   miss -- is it being read? -- yes -- wait, share the loaded object
 //!                | no
-//!                +-- room for it beside what is being read? -- no -- wait
+//!                +-- room besides what is being read? -- no -- wait
 //!                           | yes: charged before the read, so that the cache yields first
 //!                           +-- read, insert into the cache, release the charge
 //! ```
 //!
-//! Invariant: a load under way ends, even if it fails or panics. Another waiting thread tries then.
-//! Threads: any. The only lock taken under this one is the cache's.
+//! Invariant: a load under way ends, even if it fails or panics. After a failure another waiting
+//! thread tries. Any thread may load. The only lock taken under the mutex of the loads is the
+//! cache's.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ use frondb_core::Result;
 use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::{Arc, Condvar, Mutex, OnceLock};
 
-/// The loads under way take at most the memory divided by this, unless there is only one.
+/// The loads under way take at most the memory budget divided by this, unless there is only one.
 const MEMORY_DIVISOR: u64 = 16;
 
 /// The loads under way; see the module documentation. One object for all runs of an engine.

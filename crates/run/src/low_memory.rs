@@ -6,9 +6,10 @@
 //! ```
 //!
 //! An input needs at least one decoded block. So with low memory the blocks of runs are smaller,
-//! and the planner merges only as many runs at once as a part of the memory can hold.
+//! and the planner merges only as many runs at the same time as fit into a fraction of the memory
+//! budget.
 
-/// Less memory than this is *low memory*.
+/// A memory budget smaller than this is *low memory*.
 const LOW_MEMORY_BYTES: u64 = 64 << 20;
 
 /// Largest chunk with low memory, entries.
@@ -23,14 +24,14 @@ const WINDOW_BYTES_MIN: u64 = 16 << 10;
 /// Approximate memory of an input with ordinary memory, in windows.
 const INPUT_WINDOWS: u64 = 6;
 
-/// With low memory: bytes of an input beside its window and a decoded block, that is a chunk of
+/// With low memory: bytes of an input besides its window and a decoded block, for a chunk of
 /// entries of ordinary size.
 const CHUNK_BYTES_LOW_MEMORY: u64 = 12 << 10;
 
-/// With low memory, the inputs of one merge take at most the memory divided by this.
+/// With low memory, the inputs of one merge take at most the memory budget divided by this.
 const MERGE_DIVISOR: u64 = 8;
 
-/// Whether merges and cursors must economise.
+/// Whether merges and cursors must save memory.
 pub(crate) fn is_low_memory(memory_bytes: u64) -> bool {
     memory_bytes < LOW_MEMORY_BYTES
 }
@@ -70,8 +71,8 @@ pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     (inputs as usize).max(MERGE_INPUTS_MIN)
 }
 
-/// Lower bound, for the smallest memory of tests: with fewer inputs a message would be rewritten
-/// often.
+/// Lower bound, which applies with the smallest budgets of tests: with fewer inputs per merge, each
+/// message would be rewritten too often.
 const MERGE_INPUTS_MIN: usize = 16;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The output stream of runs: acquires extents ahead, writes them in large aligned pieces, and
 //! returns to each run the extents that hold it.
 //!
-//! All slices of a flush share one stream, so that they become one large sequential write.
+//! All runs of a flush share one stream, so that they become one large sequential write.
 //!
 //! ```text
 //!  acquired   |------ extent 1 ------|-- extent 2 --|--- extent 3 ---|
@@ -11,7 +11,7 @@
 //! Each run begins at a page (`p` is padding with zeros) and may continue in the next extent. Life
 //! cycle: `new`, then for each run `write`... and [`end_run`](Output::end_run), then
 //! [`finish`](Output::finish). A stream that is dropped before `finish` releases every extent that
-//! it acquired: the manifest cannot name any of them yet. For one thread at a time.
+//! it acquired: the manifest cannot name any of them yet. Used by one thread at a time.
 
 use frondb_core::Result;
 use frondb_core::limits::PAGE_BYTES;
@@ -23,7 +23,7 @@ use frondb_space::{Class, Extent, Space};
 /// write under way.
 const BUFFER_BYTES: usize = 128 * 1024;
 
-/// Most pages acquired at once.
+/// Most pages acquired in one call (4 MiB).
 const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 
 /// The output stream of runs; see the module documentation.
@@ -49,8 +49,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// A stream into `space` that expects about `expected_bytes`. `reserved` lets it use the space
-    /// that is reserved for a full disk.
+    /// A stream into `space` that expects about `expected_bytes`. `reserved` lets the stream use
+    /// the space that is reserved for a full disk.
     #[must_use]
     pub fn new(space: Arc<Space>, class: Class, expected_bytes: u64, reserved: bool) -> Self {
         let buf_bytes = (expected_bytes.min(BUFFER_BYTES as u64) as usize)
@@ -97,7 +97,7 @@ impl Output {
     /// Appends to the current run.
     ///
     /// # Errors
-    /// `NoSpace` or an error of the device; the stream can only be dropped then.
+    /// `NoSpace` or an error of the device. After an error the stream can only be dropped.
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.run_bytes += bytes.len() as u64;
         while !bytes.is_empty() {
@@ -121,10 +121,11 @@ impl Output {
     }
 
     /// Writes the buffer and releases the acquired space that was not used. The extents of ended
-    /// runs belong to the caller now. Returns the bytes written, padding included.
+    /// runs then belong to the caller. Returns the bytes written, padding included.
     ///
     /// # Errors
-    /// Errors of the device; all extents are released then, including those of ended runs.
+    /// Errors of the device. After an error all extents are released, including those of ended
+    /// runs.
     pub fn finish(mut self) -> Result<u64> {
         debug_assert!(self.run_extents.is_empty(), "the last run was not ended");
         self.write_buffer()?;

@@ -48,7 +48,7 @@ pub(crate) fn read_span(
     )))
 }
 
-/// File name and offset of logical `offset`, for the place of a corruption.
+/// File name and offset of logical `offset`, for the message of a corruption.
 pub(crate) fn locate(space: &Space, extents: &[Extent], offset: u64) -> (String, u64) {
     let mut skip = offset;
     for extent in extents {

@@ -21,12 +21,12 @@ use crate::read::{Span, locate, read_span};
 /// Approximate memory for reading a block index, as a multiple of its size on disk.
 const INDEX_FACTOR: u64 = 6;
 
-/// Largest filter that is read: the memory divided by this. A writer with as much memory makes none
-/// larger.
+/// Largest filter that is read: the memory budget divided by this. A writer with the same budget
+/// creates no larger filter.
 const FILTER_DIVISOR: u64 = 32;
 
-/// The place that a block gets when it is decoded for the first time. If that fails, the block is
-/// decoded once more with its real place.
+/// The position given to the first attempt to decode a block. If decoding fails, the block is
+/// decoded once more with its real file and offset, so that the error names them.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
 /// The result of [`Run::key_after`].
@@ -38,17 +38,17 @@ pub struct KeyAfter {
     pub entries: u64,
 }
 
-/// Receives a message and returns whether older ones are wanted.
+/// Receives a message and returns whether the caller wants older ones.
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
-/// An immutable run. Thread-safe; its last holder frees it.
+/// An immutable run. Thread-safe; freed with its last reference.
 ///
 /// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an edit,
 /// 4 [`kill`](Self::kill)ed once that edit is durable, 5 released: the last version or cursor that
-/// pins it is gone, and its extents are free.
+/// pinned it has been dropped, and its extents are free.
 ///
 /// The private run of a transaction has local numbers for SeqNos; [`attached`](Self::attached)
-/// returns the same run with SeqNos. Both handles name the same bytes, which are released once.
+/// returns the same run with SeqNos. Both handles refer to the same bytes, which are released once.
 pub struct Run {
     meta: RunMeta,
     pub(crate) filter_prefix: Option<u16>,
@@ -66,8 +66,8 @@ impl Run {
     }
 
     /// The run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same bytes,
-    /// and the same blocks in the cache. Killing it kills `self`; the last holder of either handle
-    /// releases the extents.
+    /// and the same blocks in the cache. Killing it kills `self`; the extents are released when the
+    /// last reference to either handle is dropped.
     #[must_use]
     pub fn attached(self: Arc<Self>, base: SeqNo) -> Arc<Self> {
         Arc::new(Self {
@@ -91,7 +91,8 @@ impl Run {
         &self.env
     }
 
-    /// Marks the run as dead: no durable manifest names it. The last holder releases its extents.
+    /// Marks the run as dead: no durable manifest names it. Its extents are released with the last
+    /// reference to it.
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Release);
     }
@@ -130,7 +131,8 @@ impl Run {
     }
 
     /// Whether the filter admits `key`. Always `true` if the run has no filter, or a filter from a
-    /// writer with far more memory: reading that one would empty the cache for a single lookup.
+    /// writer with far more memory: reading such a filter would empty the cache for a single
+    /// lookup.
     pub fn may_contain(&self, key: &[u8]) -> Result<bool> {
         let most = self.env.budget.total() / FILTER_DIVISOR;
         if self.meta.filter_bytes == 0 || u64::from(self.meta.filter_bytes) > most {
@@ -258,8 +260,8 @@ impl Run {
         Ok(block)
     }
 
-    /// Waits until there is room for data block `number` beside the blocks that other threads read,
-    /// and begins its read.
+    /// Waits until there is room for data block `number` in addition to the blocks that other
+    /// threads are reading, and begins its read.
     pub(crate) fn begin_read<'a>(
         &self,
         env: &'a RunEnv,
@@ -288,7 +290,7 @@ impl Run {
 
     /// Decodes the block whose frame is `frame`, at logical `offset`.
     pub(crate) fn decode(&self, frame: &[u8], offset: u64) -> Result<Block> {
-        // A place costs an allocation, so only a failed decode computes one.
+        // The file name costs an allocation, so it is only determined after a failed decode.
         Block::decode(frame, &NO_PLACE)
             .or_else(|_| self.decode_at(offset, |place| Block::decode(frame, place)))
     }
@@ -299,7 +301,7 @@ impl Run {
             .or_else(|_| self.decode_at(offset, |place| decode_frame(frame, kind, place)))
     }
 
-    /// Decodes once more, so that the error names the place in this run.
+    /// Decodes once more, so that the error names the file, the offset and this run.
     fn decode_at<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         decode(&Place { file: &file, offset })

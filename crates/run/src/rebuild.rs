@@ -21,7 +21,7 @@
 //!
 //! A gap may hold any key from the last one before it to the first one after it, both included,
 //! because versions of one key may lie in two blocks. The blocks before and after a gap count as
-//! part of it: if one of them were in the wrong place, no neighbour would show it.
+//! part of it: a neighbour that would show that such a block is in the wrong place is missing.
 //!
 //! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts
 //! do not belong to the run, and frames after missing pages that lead neither to more missing
@@ -40,7 +40,7 @@ use crate::verify::Tally;
 /// this part in memory.
 const GAP_BYTES_MAX: u64 = 1 << 20;
 
-/// Most bytes that a block stores per message beside key and value.
+/// Most bytes that a block stores per message besides key and value.
 const MESSAGE_BYTES_MAX: u64 = 24;
 
 /// The index under construction.
@@ -59,7 +59,7 @@ struct IndexRebuilder<'a> {
     chunk: Chunk,
 }
 
-/// A block with what the index will store of it.
+/// A block, reduced to what the index will store of it and its last key.
 struct IndexedBlock {
     bytes: u64,
     first_key: Vec<u8>,
@@ -69,7 +69,8 @@ struct IndexedBlock {
 }
 
 impl Run {
-    /// The index of the readable blocks; `None` if it would not be certain.
+    /// The index of the readable blocks; `None` if it is not certain that the blocks belong to this
+    /// run.
     pub(crate) fn rebuild_index(&self) -> Option<Arc<BlockIndex>> {
         let meta = self.meta();
         let mut rebuilding = IndexRebuilder {
@@ -114,7 +115,7 @@ impl Run {
     }
 
     /// Largest raw size of a block of this run. All blocks but the last are about as large as the
-    /// tree's options say, plus one entry.
+    /// options of the tree require, plus one entry.
     fn block_bytes_max(&self) -> u64 {
         let meta = self.meta();
         let all = meta.raw_bytes.saturating_add(meta.entries.saturating_mul(MESSAGE_BYTES_MAX));
@@ -160,8 +161,8 @@ impl Run {
     }
 
     /// The block whose frame begins at `offset`, with the frame's length. `None` if the block
-    /// cannot be read or decoded, or if it states a length that no block of this run has: a damaged
-    /// length must not allocate memory.
+    /// cannot be read or decoded, or if its header states a length that no block of this run has: a
+    /// damaged length must not cause a large allocation.
     fn block_at(&self, offset: u64) -> Option<(u64, Block)> {
         let left = self.meta().blocks_bytes.checked_sub(offset)?;
         let header = self.read_for_merge(offset, FRAME_HEADER_BYTES).ok()?;
@@ -218,8 +219,8 @@ impl IndexRebuilder<'_> {
         }
         while self.gap_bytes > 0 {
             let part = self.gap_bytes.min(GAP_BYTES_MAX);
-            // The gap may begin with another version of the key before it, so it continues that
-            // key.
+            // The gap may begin with another version of the key before it, so list it as a block
+            // that continues that key.
             let continues = !self.index.is_empty();
             self.index.push(&self.last_key, part, continues, 0).ok()?;
             self.gap_bytes -= part;

@@ -1,9 +1,9 @@
-//! Spools: sorted puts that are written once, read once from end to end, and freed with their last
-//! holder. They are the temporary files of an external sort.
+//! Spools: sorted puts that are written once, read once from end to end, and freed with the last
+//! reference to them. They are the temporary files of an external sort.
 //!
 //! A run would serve, too, but costs twice the processor time: transposed columns, block index and
 //! compression pay off when a block is searched often. The frames of a spool hold keys and values
-//! as arrays that a reader uses as they are; frames are written and read in batches.
+//! as arrays that a reader uses without decoding; frames are written and read in batches.
 //!
 //! ```text
 //!  frame  | count | key bytes | has kinds | key ends | value ends | kinds | keys | values |
@@ -35,17 +35,18 @@ const FRAME_BYTES: usize = 16 * 1024;
 /// Bytes of frames written, and read, at once: more than elsewhere, because the loading thread
 /// waits for each batch.
 const BATCH_BYTES: usize = 512 * 1024;
-/// The place of a frame that passes its checks.
+/// The position given to the first attempt to decode a frame; only an error message needs the true
+/// one.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
-/// Writes a [`Spool`]. Dropped before [`finish`](Self::finish), it releases its space. For one
-/// thread at a time.
+/// Writes a [`Spool`]. If dropped before [`finish`](Self::finish), it releases its space. Used by
+/// one thread at a time.
 pub struct SpoolWriter {
     output: Output,
     env: Arc<RunEnv>,
     trial: CodecTrial,
     frame: Frame,
-    /// Encoded frames to be written.
+    /// Encoded frames that are not written yet.
     encoded: Vec<u8>,
     batches: Vec<(u32, u64)>,
     entries: u64,
@@ -83,7 +84,7 @@ impl SpoolWriter {
     /// Appends an entry: keys ascend and are unique. Key and value are within the engine's limits.
     ///
     /// # Errors
-    /// `NoSpace` or an error of the device; the writer can only be dropped then.
+    /// `NoSpace` or an error of the device. After an error the writer can only be dropped.
     #[inline]
     pub fn add(&mut self, key: &[u8], kind: MessageKind, value: &[u8]) -> Result<()> {
         let frame = &mut self.frame;
@@ -118,7 +119,7 @@ impl SpoolWriter {
         Ok(())
     }
 
-    /// Writes the rest; `None` if nothing was added.
+    /// Writes the remaining entries; returns `None` if nothing was added.
     ///
     /// # Errors
     /// As [`add`](Self::add); the space is released.
@@ -206,8 +207,8 @@ fn fill_ends(stored: &[u8], start: u32, end: u32, ends: &mut Array<u32>) -> Opti
     (*ends.first()? >= start && ends.is_sorted() && *ends.last()? == end).then_some(())
 }
 
-/// Sorted puts on the device; see the module documentation. Any thread may read it. The last holder
-/// releases its space.
+/// Sorted puts on the device; see the module documentation. Any thread may read it. Dropping the
+/// last reference releases its space.
 pub struct Spool {
     env: Arc<RunEnv>,
     extents: Vec<Extent>,
@@ -252,7 +253,7 @@ impl Spool {
     /// The payload of a frame, at logical `offset`.
     fn frame(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
         decode_frame(frame, BlockKind::Spool, &NO_PLACE).or_else(|_| {
-            // Decodes once more, for an error that names the place.
+            // Decode once more, for an error that names the file and offset.
             let (file, at) = locate(&self.env.space, &self.extents, offset);
             decode_frame(frame, BlockKind::Spool, &Place { file: &file, offset: at })
         })
@@ -287,7 +288,7 @@ impl Source for SpoolSource {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
         if self.batch.as_ref().is_none_or(|batch| self.at == batch.bytes().len()) {
-            // Frees the old batch first, so that the next one can take its place.
+            // Frees the old batch first, so that the next batch can reuse its memory.
             self.batch = None;
             if self.next == self.spool.batches.len() {
                 return Ok(false);

@@ -1,5 +1,5 @@
-//! Reads a whole run and checks the checksum of every block, the order of the messages, and
-//! everything that index, filter and metadata say about them.
+//! Reads a whole run and checks the checksum of every block, the order of the messages, and whether
+//! the index, the filter and the metadata agree with the messages.
 
 use frondb_block::BlockKind;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
@@ -88,7 +88,7 @@ pub struct DamagedPart {
     pub lo: Vec<u8>,
     /// Last key that the part may contain; `None` if there is no upper bound.
     pub hi: Option<Vec<u8>>,
-    /// The fault, with its place.
+    /// The fault, with file and offset.
     pub error: Error,
 }
 
@@ -143,7 +143,7 @@ impl Run {
         parts
     }
 
-    /// Fills `chunk` from a block that agrees with index and metadata.
+    /// Fills `chunk` from a block. Fails unless the block agrees with the index and the metadata.
     fn sound_block(&self, index: &BlockIndex, number: usize, chunk: &mut Chunk) -> Result<()> {
         let meta = self.meta();
         let (offset, len) = index.extent(number);
@@ -168,7 +168,7 @@ impl Run {
     /// and ranges.
     ///
     /// # Errors
-    /// The first fault found: `Corruption` with its place, or a device error.
+    /// The first fault found: `Corruption` with file and offset, or a device error.
     pub fn verify(&self) -> Result<()> {
         self.verify_with(&mut |_, _| {})
     }

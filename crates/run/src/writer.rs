@@ -31,9 +31,11 @@ pub struct RunOptions {
 
 /// Bytes by which a run's hashes grow before the charge on the budget is updated.
 const FILTER_CHARGE_BYTES: u64 = 64 << 10;
-/// Most memory for a run's hashes: the total divided by this. A run with more keys has no filter.
+/// Most memory for the key hashes of a run's filter: the memory budget divided by this. A run with
+/// more keys has no filter.
 const HASHES_DIVISOR: u64 = 8;
-/// Most additional memory for building the filter from them: the total divided by this.
+/// Most additional memory for building the filter from the hashes: the memory budget divided by
+/// this.
 const FILTER_WORK_DIVISOR: u64 = 128;
 
 /// Memory of a large run while its filter is built: the hashes, the filter, and scratch space.
@@ -62,7 +64,7 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// A writer for run `id` of `tree`. `per_entry_seqs` stores the SeqNo of each message, which is
-    /// necessary if a live snapshot lies below the largest.
+    /// necessary if a live snapshot lies below the largest SeqNo of the run.
     #[must_use]
     pub fn new(id: RunId, tree: TreeId, options: RunOptions, per_entry_seqs: bool) -> Self {
         let filter = match options.filter {
@@ -108,8 +110,8 @@ impl RunWriter {
     }
 
     /// Caches the blocks as they are written, while the cache has room and fewer blocks were cached
-    /// so than reads were made: `reads` is the number of lookups that found something since the
-    /// engine was opened. Call it before the first message.
+    /// in this way than reads were made: `reads` is the number of lookups that found something
+    /// since the engine was opened. Call it before the first message.
     #[must_use]
     pub fn warming_cache(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
         let work_bytes = (env.budget.total() / FILTER_WORK_DIVISOR) as usize;
@@ -143,7 +145,7 @@ impl RunWriter {
     /// Appends a message.
     ///
     /// # Errors
-    /// `NoSpace` or an error of the device; the writer can only be dropped then.
+    /// `NoSpace` or an error of the device. After an error the writer can only be dropped.
     #[inline]
     pub fn add(
         &mut self,

@@ -18,7 +18,8 @@ const PIECE_BITS: u32 = 18;
 const PIECE_BYTES: usize = 1 << PIECE_BITS;
 const _: () = assert!(KEY_BYTES_MAX + VALUE_INLINE_BYTES_MAX <= PIECE_BYTES / 2);
 
-/// Pairs of keys and values, addressed by their places. For one thread at a time.
+/// Pairs of keys and values, addressed by their places (piece and offset). Used by one thread at a
+/// time.
 #[derive(Default)]
 pub(crate) struct Arena {
     /// The first `used` pieces are in use; the others are kept for later.

@@ -10,10 +10,10 @@ use frondb_run::{RunEnv, RunOptions};
 pub struct SpillEnv {
     /// Where the runs are stored.
     pub runs: Arc<RunEnv>,
-    /// The last run id given out.
+    /// The last run id assigned.
     pub run_ids: Arc<AtomicU64>,
-    /// The budget that indexes charge. This is not the engine's budget, which already includes the
-    /// sum of all write sets.
+    /// The budget that the indexes of write sets charge. This is not the engine's budget, which
+    /// already includes the sum of all write sets.
     pub index_budget: Arc<frondb_core::budget::Budget>,
     /// Maximum number of private runs in a tree (rule 18). A larger value merges runs later, and so
     /// fewer times. May be changed at any time.

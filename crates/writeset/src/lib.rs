@@ -2,7 +2,7 @@
 //! committed.
 //!
 //! ```text
-//!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, 3 ... a tree
+//!  put, delete, ... --> TreeWrites    messages in the log's encoding, numbered 1, 2, ... per tree
 //!                         |  read     an index is built: a memtable with numbers for SeqNos
 //!                         |  too many bytes: sorted, folded, written as a private run
 //!  rollback to a savepoint: the messages after its numbers are removed
@@ -14,7 +14,7 @@
 //! two there may be an overlay, whose messages are read but never committed ([`OVERLAY_SEQS`],
 //! decision 0036).
 //!
-//! This crate does not know locks, logs and trunks.
+//! This crate has no notion of locks, logs and trunks.
 
 mod arena;
 mod env;

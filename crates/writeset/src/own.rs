@@ -36,7 +36,7 @@ fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {
 }
 
 /// A tree's own messages at one moment; later writes are not visible. Cheap to clone; any thread
-/// may read it. Keeps what it needs alive.
+/// may read it. Keeps the runs and large values that it refers to alive.
 #[derive(Clone)]
 pub struct OwnWrites {
     /// The SeqNo that readers see for message number 0.
@@ -84,7 +84,7 @@ impl OwnWrites {
         Ok(())
     }
 
-    /// Whether there is no message with a key in `[lo, hi)`. May return false although there is
+    /// Whether there is no message with a key in `[lo, hi)`. May also return false if there is
     /// none.
     #[must_use]
     pub fn is_empty_in(&self, lo: &[u8], hi: &[u8]) -> bool {

@@ -7,14 +7,14 @@ pub struct SavepointId(pub(crate) u64);
 /// A savepoint that is set.
 pub(crate) struct Mark {
     pub(crate) id: SavepointId,
-    /// The trees that existed then, in the write set's order.
+    /// The trees that had been written when the savepoint was set, in the write set's order.
     pub(crate) trees: Vec<TreeMark>,
 }
 
 /// The position of one tree's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TreeMark {
-    /// The last number.
+    /// The last number assigned.
     pub(crate) number: u64,
     /// Bytes in memory, if nothing has been spilled since.
     pub(crate) bytes: usize,

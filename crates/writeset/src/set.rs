@@ -10,16 +10,17 @@ use crate::own::{OVERLAY_SEQS, OWN_SEQS};
 use crate::savepoint::{Mark, SavepointId};
 use crate::writes::TreeWrites;
 
-/// A commit that attaches runs anyway writes a tree's messages as a run too if they have this many
-/// bytes, instead of logging them and inserting them into a memtable. They are then written once
-/// less, and the next reader of the tree finds a run instead of a memtable with all of them.
+/// If a commit attaches runs anyway, a tree with at least this many bytes of messages in memory
+/// writes them as a run too, instead of logging them and inserting them into a memtable. That saves
+/// one write of the messages, and the next reader of the tree finds a run instead of a memtable
+/// with all of them.
 const RUN_BYTES_MIN: usize = 4 << 20;
 
 /// Returns how a tree's runs are written.
 pub type SpillOf<'a> = dyn Fn(TreeId) -> Result<TreeSpill> + 'a;
 
-/// The uncommitted writes of a transaction. For one thread at a time. Before dropping a
-/// write set that has spilled, call [`discard`](Self::discard).
+/// The uncommitted writes of a transaction. Used by one thread at a time. Before dropping a write
+/// set that has spilled, call [`discard`](Self::discard).
 pub struct WriteSet {
     /// The SeqNo that readers see for message number 0 of a tree.
     from: SeqNo,
@@ -33,7 +34,8 @@ pub struct WriteSet {
     reusable: Option<TreeWrites>,
 }
 
-/// The part of one tree that a commit takes from disk: private runs and what belongs to them.
+/// The part of one tree's writes that a commit takes from disk: private runs and what belongs to
+/// them.
 pub struct Sealed {
     /// The tree.
     pub tree: TreeId,
@@ -148,7 +150,7 @@ impl WriteSet {
         self.trees.iter().map(TreeWrites::memory_bytes).sum()
     }
 
-    /// Whether part of it is on disk.
+    /// Whether part of the write set is on disk.
     #[must_use]
     pub fn has_spilled(&self) -> bool {
         self.trees.iter().any(TreeWrites::has_spilled)
@@ -164,12 +166,12 @@ impl WriteSet {
         id
     }
 
-    /// Undoes everything written since the savepoint was set. The savepoint stays set; later ones
-    /// are gone.
+    /// Undoes everything written since the savepoint was set. The savepoint stays set; later
+    /// savepoints are released.
     ///
     /// # Errors
     /// `NotFound` if the savepoint is not set or no longer set. Errors of reading and writing a
-    /// private run; the call may be repeated then.
+    /// private run; after such an error the call may be repeated.
     pub fn roll_back_to(
         &mut self,
         id: SavepointId,
@@ -182,7 +184,7 @@ impl WriteSet {
             let savepoints = self.savepoints_of(i);
             let mark = self.marks[at].trees.get(i).copied().unwrap_or_default();
             let writes = &mut self.trees[i];
-            // First the steps that can fail.
+            // Do the steps that can fail first.
             if writes.runs.first().is_some_and(|run| run.meta().max_seq.get() > mark.number) {
                 writes.cut_runs(env, &spill_of(writes.tree())?, mark.number, &savepoints)?;
             }
@@ -232,7 +234,7 @@ impl WriteSet {
     /// Writes the messages of the tree with the most bytes in memory to a private run.
     ///
     /// # Errors
-    /// `NoSpace` or a device error; nothing has changed then.
+    /// `NoSpace` or a device error; after an error nothing has changed.
     pub fn spill_largest(&mut self, env: &SpillEnv, spill_of: &SpillOf<'_>) -> Result<()> {
         let largest = (0..self.trees.len()).max_by_key(|&i| self.trees[i].memory_bytes());
         largest.map_or(Ok(()), |i| self.spill(i, env, spill_of))
@@ -262,7 +264,7 @@ impl WriteSet {
         Ok(())
     }
 
-    /// The parts that a commit takes from disk, by tree; [`trees`](Self::trees) have what is in
+    /// The parts that a commit takes from disk, by tree; [`trees`](Self::trees) returns what is in
     /// memory. Call [`seal`](Self::seal) first.
     #[must_use]
     pub fn sealed(&self) -> Vec<Sealed> {

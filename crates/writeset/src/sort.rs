@@ -1,5 +1,5 @@
-//! [`SortBuffer`]: entries in any order, sorted when they are read. A bulk load collects its
-//! entries here before it has to write.
+//! [`SortBuffer`]: entries in any order, sorted when they are read. A bulk load collects entries
+//! here until it has to write them.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo, Source};
 
 use crate::arena::Arena;
 
-/// Number of entries that are prefetched into the processor's cache at once.
+/// Number of entries that are prefetched into the processor's cache together.
 const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 /// Bytes to prefetch of each entry; the processor predicts later accesses itself.
@@ -19,7 +19,7 @@ const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Puts of one tree, in order of arrival. For one thread at a time.
+/// Puts of one tree, in order of arrival. Used by one thread at a time.
 #[derive(Default)]
 pub struct SortBuffer {
     arena: Arena,

@@ -5,8 +5,8 @@
 //!  slots   c 2     m 1     t 3          where each begins, by key, then newest first
 //! ```
 //!
-//! An index, which a transaction builds when it reads, would serve, too. But building an index for
-//! a single walk costs three times as much, and its memory. Immutable; any thread may read it.
+//! The index that a transaction builds when it reads would serve, too. But building an index for a
+//! single walk takes three times as long, and additional memory. Immutable; any thread may read it.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ const CHUNK_ENTRIES: usize = 1024;
 /// A chunk ends when its keys and values pass this.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Number of messages that are prefetched into the processor's cache at once.
+/// Number of messages that are prefetched into the processor's cache together.
 const PREFETCHED: usize = 16;
 const CACHE_LINE_BYTES: usize = 64;
 
@@ -56,8 +56,8 @@ impl Sorted {
     pub(crate) fn new(bytes: Vec<u8>, mut slots: Vec<Slot>, first: u64) -> Self {
         let key = |slot: &Slot| match decode_at(&bytes, slot.at) {
             Ok(Op::Point { key, .. }) => key,
-            // The caller decoded the messages to make the slots; `next_chunk` reports an error
-            // otherwise.
+            // Not expected, because the caller decoded the messages to create the slots;
+            // `next_chunk` would report the error.
             _ => &[],
         };
         slots.sort_unstable_by(|a, b| {

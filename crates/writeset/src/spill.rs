@@ -1,8 +1,9 @@
 //! Private runs: sorted and folded messages of a transaction, on disk before it commits.
 //!
-//! Live savepoints have the role that snapshots have in any other fold: the newest message of each
-//! stripe between two of them stays. A run that was written while a savepoint lay inside it stores
-//! each message's number, so that a rollback to that savepoint can tell the messages apart.
+//! Live savepoints have the role that snapshots have in any other fold: of each key, the newest
+//! message of each stripe between two savepoints stays. A run that was written while a savepoint
+//! lay among its numbers stores each message's number, so that a rollback to that savepoint can
+//! tell the messages apart.
 
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -151,7 +152,8 @@ impl TreeWrites {
     }
 
     /// Undoes messages after number `upto` in the runs: newer runs are dropped, and a run with
-    /// messages on both sides is rewritten. `savepoints` are those that stay.
+    /// messages on both sides is rewritten. `savepoints` are the numbers of the savepoints that
+    /// stay set.
     pub(crate) fn cut_runs(
         &mut self,
         env: &SpillEnv,
@@ -240,8 +242,8 @@ impl TreeWrites {
         self.release(env, values);
     }
 
-    /// Releases extents of large values once the readers that may follow references to them are
-    /// gone.
+    /// Releases extents of large values once all readers that may follow references to them have
+    /// ended.
     pub(crate) fn release(&mut self, env: &SpillEnv, extents: Vec<Extent>) {
         if extents.is_empty() {
             return;

@@ -28,19 +28,20 @@ const KEPT_BYTES_MAX: usize = 4 << 10;
 /// live message.
 const EXCLUDED_MAX: u64 = 1024;
 
-/// The uncommitted writes of a transaction to one tree. For one thread at a time.
+/// The uncommitted writes of a transaction to one tree. Used by one thread at a time.
 pub struct TreeWrites {
     pub(crate) tree: TreeId,
     /// The SeqNo that readers see for message number 0.
     from: SeqNo,
     pub(crate) bytes: Vec<u8>,
-    /// Where the numbering continues after a gap; the first piece begins at 0 if there are bytes.
+    /// Where in `bytes` the numbering continues after a gap; if `bytes` is not empty, the first
+    /// piece begins at offset 0.
     pieces: Vec<Piece>,
     /// Messages in `bytes`.
     pub(crate) count: u64,
     /// Messages written and not undone, spilled or not.
     written: u64,
-    /// The last number given out.
+    /// The last number assigned.
     pub(crate) last: u64,
     /// Whether the messages written and not undone, spilled or not, include a put or an update.
     adds_data: bool,
@@ -68,7 +69,7 @@ struct Piece {
 
 struct Index {
     memtable: Arc<Memtable>,
-    /// How much of what is in memory the index contains.
+    /// The index contains the messages in memory before this position.
     indexed_to: MessagePosition,
 }
 
@@ -149,8 +150,8 @@ impl TreeWrites {
         self.count == 0 && self.runs.is_empty() && self.range_deletes.is_empty()
     }
 
-    /// Whether part of it left memory: private runs, or range deletes that the log will not
-    /// contain.
+    /// Whether part of the writes has left memory: to private runs, or as range deletes that the
+    /// log will not contain.
     #[must_use]
     pub fn has_spilled(&self) -> bool {
         self.spills > 0 && !self.is_empty()
@@ -218,7 +219,7 @@ impl TreeWrites {
     }
 
     /// Removes messages in memory written after `mark`. Returns the extents of their large values.
-    /// The caller undoes what was spilled since.
+    /// The caller must undo separately what was spilled after the mark.
     pub(crate) fn cut(&mut self, mark: TreeMark) -> Vec<Extent> {
         if self.last == mark.number {
             return Vec::new();

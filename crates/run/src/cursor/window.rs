@@ -27,7 +27,7 @@ const HELD_DIVISOR: u64 = 8;
 /// Consecutive encoded blocks.
 pub(super) struct Window {
     blocks: Range<usize>,
-    /// Logical offset of the first.
+    /// Logical offset of the first block.
     offset: u64,
     span: Span,
     /// Whether its blocks are inserted into the cache.
@@ -121,7 +121,7 @@ impl RunCursor {
         let windows: Sum = |env| &env.window_bytes;
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
-                // A single block needs no limit: each reading thread has one at most, and only
+                // A single block needs no limit: each reading thread has at most one, and only
                 // briefly.
                 let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
                 let charge = (blocks.len() > 1).then(charge).flatten();
@@ -135,8 +135,8 @@ impl RunCursor {
         Ok(Window { blocks, offset, span, is_cached, _charge: charge })
     }
 
-    /// The size of the next window, at most `wanted` bytes: the windows of all readers together
-    /// take a part of the memory.
+    /// The size of the next window, at most `wanted` bytes: the windows of all readers together are
+    /// limited to a fraction of the memory budget.
     fn next_window(&self, wanted: usize) -> usize {
         let env = self.run.env();
         let others = env.window_bytes.load(Ordering::Relaxed);

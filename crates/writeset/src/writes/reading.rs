@@ -53,8 +53,8 @@ impl TreeWrites {
         Ok(())
     }
 
-    /// The messages written up to now, for a reader that continues while more are written, and
-    /// after these were undone.
+    /// The messages written up to now, for a reader that continues while more messages are written,
+    /// and even after these messages were undone.
     ///
     /// # Errors
     /// `Internal` if the encoded messages cannot be decoded.
