@@ -2,7 +2,7 @@
 //! in one with a million locks, by one thread and by four; and the cost of a scan's step.
 //!
 //! `cargo bench -p frondb-locks -- [rounds] [words of a case's name]`. Prints the third-fastest of
-//! nine samples, in nanoseconds a lock: processor time if one thread runs (other processes do not
+//! nine samples, in nanoseconds per lock: processor time if one thread runs (other processes do not
 //! count), wall-clock time if several do.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints its table")]
@@ -90,7 +90,7 @@ fn now_ns(clock: ClockId) -> f64 {
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// Nanoseconds a lock of the third-fastest sample.
+/// Nanoseconds per lock in the third-fastest sample.
 fn measure(clock: ClockId, locks: u64, mut run: impl FnMut()) -> f64 {
     let mut samples: Vec<f64> = (0..SAMPLES)
         .map(|_| {

@@ -1,5 +1,5 @@
-//! Rows become ranges all the time, in random histories: no transaction loses a granted lock, and
-//! none is granted what another one holds.
+//! Random histories in which rows constantly become ranges: no transaction loses a granted lock,
+//! and none is granted what another one holds.
 #![cfg(not(shuttle))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,8 +34,8 @@ struct Granted {
     sort: Sort,
 }
 
-/// The table of docs/design/transactions.md, for locks held side by side. Scans are shared here,
-/// because an exclusive scan may overlap what others hold in its gaps.
+/// The table of docs/design/transactions.md, for locks held at the same time. Scans are shared
+/// here, because an exclusive scan may overlap what others hold in its gaps.
 fn excludes(a: Sort, b: Sort) -> bool {
     let shared = |(kind, mode): Sort| kind == Kind::Gap || mode == Shared;
     !shared(a) || !shared(b)

@@ -129,7 +129,7 @@ fn no_deadlock_is_found_where_there_is_none() {
     });
 }
 
-/// Timeouts race with grants; the waiters queued behind go on.
+/// Timeouts race with grants; the waiters queued after them continue.
 #[test]
 fn a_timeout_leaves_nothing() {
     run(3, |setup, number| {
@@ -176,7 +176,7 @@ fn a_cancel_hits_one_wait() {
     shuttle::check_pct(schedule, SCHEDULES, 3);
 }
 
-/// A batch without locks and a locker are never inside together.
+/// A batch without locks and a locker are never inside at the same time.
 #[test]
 fn batches_without_locks_exclude_lockers() {
     run(3, |setup, number| {
@@ -194,7 +194,7 @@ fn batches_without_locks_exclude_lockers() {
     });
 }
 
-/// Two batches may be inside at once; a locker waits for both.
+/// Two batches may be inside at the same time; a locker waits for both batches.
 #[test]
 fn a_locker_waits_for_all_batches_inside() {
     run(3, |setup, number| {

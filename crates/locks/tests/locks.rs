@@ -163,8 +163,8 @@ fn a_row_that_did_not_match_is_unlocked() {
     assert_eq!(one.lock_row(&table, &700_u32.to_be_bytes(), Shared, NoWait).unwrap(), HELD);
 }
 
-/// A row that an earlier statement holds shared and a later one upgraded stays locked when the
-/// later one unlocks it.
+/// A row that an earlier statement locked shared and a later statement upgraded stays locked when
+/// the later statement unlocks it.
 #[test]
 fn an_upgraded_row_stays_locked() {
     let (manager, table) = manager();
@@ -368,7 +368,7 @@ fn a_renewed_locker_has_no_locks_and_no_pending_cancel() {
     let mut locker = manager.locker(1);
     locker.lock_row(&table, b"a", Exclusive, NoWait).unwrap();
     let old = locker.canceller();
-    // No other thread knows this locker's waker when it is renewed.
+    // No canceller of this locker is left when it is renewed.
     let mut quiet = manager.locker(2);
     quiet.canceller().cancel();
     locker.renew(3);

@@ -1,5 +1,5 @@
 //! Rule 9: flips every bit of the superblocks and of a manifest file. The result is Corruption with
-//! its place, or a cut tail that is reported, or a warning with nothing lost. Damage is never
+//! file and offset, or a cut tail that is reported, or a warning with nothing lost. Damage is never
 //! silent and never yields other data.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]

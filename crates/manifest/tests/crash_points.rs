@@ -17,7 +17,7 @@ use frondb_manifest::{Manifest, SnapshotWriter};
 use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use support::{create, edit, encode, open, state};
 
-/// The knowledge of the history when it ends.
+/// What the test knows of the history when power is lost.
 #[derive(Debug, Default, Clone)]
 struct Known {
     created: bool,
@@ -174,7 +174,7 @@ fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
     if mode == CrashMode::KeepAll {
         assert_eq!(recovered.torn_tail, None, "the device stops between calls");
     }
-    // The manifest goes on from there, through edits and a snapshot.
+    // The manifest continues from there, through edits and a snapshot.
     support::log(&manifest, &edit(1 << 40)).unwrap();
     drop(manifest);
     let (manifest, recovered) = open(&device).unwrap();
@@ -213,7 +213,7 @@ fn history(seed: u64, memory: Arc<MemoryDevice>, faults: &str) -> Known {
     History { prng, memory, device, known: Known::default(), next: 0 }.run(80)
 }
 
-/// Adds the seed to `faults`.
+/// Loses power at each point of one history per seed; the seed replaces `SEED` in `faults`.
 fn power_loss(seeds: std::ops::Range<u64>, lotteries: u64, faults: &str) {
     for seed in seeds {
         let faults = faults.replace("SEED", &seed.to_string());

@@ -1,6 +1,6 @@
 //! Rule 9: a manifest file that is truncated, or zeroed from some offset on: every secured edit is
-//! there, or the file is damaged. Only edits that were synced and never secured can look like a
-//! torn tail.
+//! found, or the file is reported as damaged. Only edits that were synced and never secured can
+//! look like a torn tail.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -44,7 +44,8 @@ fn used(memory: &MemoryDevice, name: &str) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
 }
 
-/// Cuts the file at every offset; returns how often that was damage, and how often a tail was lost.
+/// Cuts the file at every offset; returns how often that was reported as damage, and how often a
+/// tail was cut off.
 fn sweep(memory: &MemoryDevice, name: &str, expected: &[u64], secured: usize) -> (u64, u64) {
     let (mut refused, mut lost) = (0, 0);
     for cut in [Cut::Shorter, Cut::Zeros] {
@@ -145,8 +146,8 @@ fn recovered_edits_are_secured() {
     assert_eq!(sweep(&memory, "MANIFEST-000001", &[1], 1), (2 * end, 0));
 }
 
-/// A superblock that records more of the same file goes to both slots; that of a new file replaces
-/// either.
+/// A superblock that records more of the same file is written to both slots in turn; the superblock
+/// of a new file replaces the one in either slot.
 #[test]
 fn every_point_of_securing_and_changing_files_keeps_what_was_secured() {
     for point in 0.. {

@@ -58,7 +58,7 @@ fn edits_made_during_a_snapshot_are_carried_over() {
     let waiting = manifest.append(&edit(6)).unwrap();
     writer.write(&encode(&[3, 4])).unwrap();
     writer.finish().unwrap();
-    // Durable through the new file.
+    // The edit is durable through the new file already: no sync is needed.
     let syncs = manifest.stats().syncs;
     manifest.sync(waiting).unwrap();
     assert_eq!(manifest.stats().syncs, syncs);
@@ -120,7 +120,7 @@ fn a_snapshot_that_may_contain_abandoned_edits_is_not_finished() {
     assert_eq!(state(&open(&device).unwrap().1), [1, 4]);
 }
 
-/// A final edit that could not be written poisons the manifest at once, so that no edit that
+/// A final edit that could not be written poisons the manifest immediately, so that no edit that
 /// depends on it is ever found.
 #[test]
 fn nothing_follows_a_final_edit_that_was_abandoned() {

@@ -1,4 +1,4 @@
-//! A damaged byte causes an error that names its place, and only reads of its block fail.
+//! A damaged byte causes an error that names file and offset, and only reads of its block fail.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -208,7 +208,7 @@ impl Damaged {
     }
 
     /// Asserts that all entries between two keys can be read, and that nothing follows the last
-    /// one.
+    /// entry.
     fn assert_readable(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) {
         let is_in = |entry: &&Entry| {
             lo.is_none_or(|lo| *entry.key >= *lo) && hi.is_none_or(|hi| *entry.key < *hi)
@@ -279,8 +279,8 @@ fn blocks_that_are_certain_can_be_read_without_the_index() {
     }
 }
 
-/// Without an index, a block in the wrong place condemns the run, and so does damage beside that of
-/// the index.
+/// Without an index, a block in the wrong place condemns the run, and so does damage in addition to
+/// that of the index.
 #[test]
 fn a_whole_run_is_lost_where_its_blocks_are_not_certain() {
     let damaged = Damaged::new();

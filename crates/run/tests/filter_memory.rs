@@ -1,4 +1,4 @@
-//! Filters that would take a large part of the memory are neither built nor read (rule 24).
+//! Filters that would take a large part of the memory budget are neither built nor read (rule 24).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -12,7 +12,7 @@ use frondb_filter::FilterKind;
 use frondb_run::{Run, RunOptions, RunWriter};
 use support::{Fixture, get, options, put};
 
-/// Even numbers, as keys of a run.
+/// A run whose keys are even numbers.
 fn run_of(fixture: &Fixture, kind: FilterKind, keys: u32) -> Arc<Run> {
     let mut output = fixture.output(0);
     let options = RunOptions { filter: kind, ..options(1000) };

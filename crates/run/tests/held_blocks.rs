@@ -1,5 +1,5 @@
 //! With low memory, the blocks that readers' cursors hold are charged, because the cache no longer
-//! counts a block that it has evicted. They take at most a part of the memory (rule 24).
+//! counts a block that it has evicted. They take at most a fraction of the memory budget (rule 24).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;

@@ -1,5 +1,5 @@
 //! An extent has exactly one owner: the stream until it is finished, then the run, and none once
-//! the last holder of a dead run is gone (rule 7).
+//! the last reference to a dead run is dropped (rule 7).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
@@ -148,8 +148,8 @@ fn a_full_disk_fails_the_stream_and_loses_no_page() {
     assert_eq!(whole, fixture.env.space.stats().file_bytes);
 }
 
-/// The handles of a transaction and of its commit refer to one run: the last holder of either
-/// releases its extents, once.
+/// The handles of a transaction and of its commit refer to one run: its extents are released once,
+/// when the last of the references is dropped.
 #[test]
 fn an_attached_run_is_released_once_with_its_last_holder() {
     let fixture = Fixture::new();

@@ -170,7 +170,7 @@ fn runs_of_any_shape_read_as_they_were_written() {
         run.verify().unwrap();
         assert_eq!(meta.unique_keys, entries.windows(2).all(|pair| pair[0].key != pair[1].key));
 
-        // Without stored SeqNos every message has the largest of the run.
+        // Without stored SeqNos every message has the largest SeqNo of the run.
         let mut expected = entries.clone();
         if !per_entry_seqs {
             expected.iter_mut().for_each(|entry| entry.seq = meta.max_seq);
@@ -297,7 +297,7 @@ fn reads_outside_of_the_keys_and_seqnos_of_a_run_read_no_block() {
     assert_eq!(scan(Some(&[30]), Some(&[32])).unwrap(), entries[20..22]);
 }
 
-/// A caller that asks for the size of a short range reads the range next.
+/// A caller that requests the size of a short range usually reads the range next.
 #[test]
 fn a_count_reads_a_short_range_at_once() {
     let fixture = Fixture::new();

@@ -83,9 +83,10 @@ fn only_frames_that_shrink_are_compressed() {
     };
     let raw_bytes = 120_000 * 104;
     assert!(both(&noise, &noise) > raw_bytes);
-    // The numbers in front of the keys stay, and the rest nearly vanishes.
+    // The keys, which are numbers, and the offsets keep their size; the values compress to almost
+    // nothing.
     assert!(both(&letters, &letters) < raw_bytes / 4);
-    // The writer notices when compression begins to pay, and when it stops to pay.
+    // The writer notices when compression begins to pay off, and when it stops paying off.
     for (first, second) in [(&noise, &letters), (&letters, &noise)] {
         let bytes = both(first, second);
         assert!(bytes < raw_bytes && bytes > raw_bytes / 2, "{bytes}");

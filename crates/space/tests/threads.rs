@@ -73,7 +73,7 @@ fn threads_share_a_space() {
     assert!(stats.grown_bytes > 0 && stats.syncs > 0);
 }
 
-/// Offsets come from disk, so a wrong offset is an error that names the place.
+/// Offsets are read from disk, so a wrong offset is a `Corruption` that names file and offset.
 #[test]
 fn a_read_outside_its_extent_is_corruption() {
     let space = Space::open(Arc::new(MemoryDevice::new()), SpaceOptions::default(), []).unwrap();

@@ -1,6 +1,6 @@
-//! Rule 9: flips every bit of a small log. The damage is reported as Corruption with its place or,
-//! where nothing proves that the record had been durable, as a torn tail that was cut off. Damage
-//! is never silent, and what is replayed is what was appended.
+//! Rule 9: flips every bit of a small log. The damage is reported as Corruption with file and
+//! offset or, where nothing proves that the record had been durable, as a torn tail that was cut
+//! off. Damage is never silent, and what is replayed is what was appended.
 
 #![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -68,10 +68,10 @@ fn flip(device: &dyn Device, name: &str, bit: u64) {
     file.write_at(bit / 8, &byte).unwrap();
 }
 
-/// Flips every bit of every file of the log. `known` is what the manifest knows to be durable;
-/// damage in the first `certain` records must be reported as Corruption and not cut off. One slot
-/// of the mark suffices, and segments repeat what `LOG` says: a flipped bit in these leaves the log
-/// intact.
+/// Flips every bit of every file of the log. `known` is the Lsn up to which the manifest records
+/// the log as durable; damage in the first `certain` records must be reported as Corruption and not
+/// cut off. One slot of the mark suffices, and segments repeat what `LOG` says: a flipped bit in
+/// these leaves the log intact.
 fn sweep(log: &Log, options: &WalOptions, known: Lsn, certain: usize) -> (u64, u64) {
     let (mut corrupt, mut torn_tails) = (0, 0);
     for name in log.memory.list("").unwrap() {
@@ -126,14 +126,14 @@ fn the_mark_knows_what_was_synced() {
 fn without_a_mark_the_log_itself_proves_what_was_durable() {
     let log = log(false);
     forget_mark(&log.memory);
-    // Five records were synced; the sixth says so.
+    // Five records were synced; the sixth stores that they are durable.
     let (corrupt, torn) = sweep(&log, &options(false), Lsn(0), 5);
     println!("unknown: {corrupt} corruptions, {torn} torn tails");
     assert!(corrupt > 30_000 && torn > 1_000);
 }
 
-/// A flipped bit in each slot makes the mark unreadable: this is damage for any bits, even where
-/// `LOG` cannot say that there must be a mark.
+/// A flipped bit in each slot makes the mark unreadable: whichever bits are flipped, this is
+/// damage, even where `LOG` cannot say that there must be a mark.
 #[test]
 fn a_mark_without_a_valid_slot_is_corruption() {
     let log = log(false);

@@ -18,7 +18,7 @@ use frondb_testkit::{Crash, CrashTest, for_each_crash_point};
 use frondb_wal::{Wal, WalOptions};
 use support::{payload, recover, small, unmark};
 
-/// The knowledge of the history when it ends.
+/// What the test knows of the history when power is lost.
 #[derive(Debug, Default, Clone)]
 struct Known {
     /// The records that were not reported as failed, by number, with their Lsns.
@@ -27,7 +27,7 @@ struct Known {
     written: usize,
     /// Number of records acknowledged as durable.
     synced: usize,
-    /// The start and durable Lsn that a manifest would know.
+    /// The start and durable Lsn that a manifest would record.
     start: Lsn,
     durable: Lsn,
     /// Whether the test itself is changing the files.
@@ -128,7 +128,8 @@ impl History {
         Ok(())
     }
 
-    /// After a write that failed for lack of space, the records after `end` are gone for good.
+    /// After a write that failed for lack of space, the records after `end` must never be found
+    /// again.
     fn settle(&mut self, wal: &Wal, result: Result<()>) -> Result<()> {
         let end = wal.end_lsn();
         match result {
@@ -167,7 +168,7 @@ fn check_recovered(device: SharedDevice, known: &Known, mode: CrashMode) {
         // The device stops between calls, so no write is torn.
         assert_eq!(torn, None);
     }
-    // The log goes on where it ended, and the tail does not come back.
+    // The log continues where it ended, and the tail does not come back.
     let end = wal.append(&[&payload(u64::MAX, 50)]).unwrap().end;
     wal.sync_to(end).unwrap();
     drop(wal);
@@ -203,7 +204,8 @@ fn history(seed: u64, memory: Arc<MemoryDevice>, compression: bool, faults: &str
     History { prng, memory, device, options, known: Known::default(), number: 0 }.run(80)
 }
 
-/// Adds the seed to `faults`. Every second history compresses.
+/// Loses power at each point of one history per seed; the seed replaces `SEED` in `faults`. Every
+/// second history compresses.
 fn power_loss(seeds: std::ops::Range<u64>, faults: &str) {
     for seed in seeds {
         let faults = faults.replace("SEED", &seed.to_string());
@@ -261,7 +263,7 @@ fn power_loss_at_every_point_until_the_log_has_its_mark() {
                         known.written = known.synced;
                         drop(wal);
                         if upgrade && number == 0 {
-                            // A state that no build leaves.
+                            // No build leaves the states that this call passes through.
                             known.is_between = true;
                             unmark(&*device)?;
                             known.is_between = false;

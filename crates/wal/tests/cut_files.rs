@@ -1,6 +1,6 @@
 //! Rule 9: segments that are truncated, zeroed from some offset on, or removed. Records
-//! acknowledged as durable are there, or the log is damaged and the error names the file. Records
-//! that were only written may be gone.
+//! acknowledged as durable are found, or the log is reported as damaged and the error names the
+//! file. Records that were only written may be missing.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -94,7 +94,8 @@ fn after_a_close_nothing_is_lost_silently_even_with_one_slot() {
     }
 }
 
-/// After power loss the mark may lack what the newest segment got since it began, and nothing else.
+/// After power loss the mark may lack what was synced since the newest segment began, and nothing
+/// else.
 #[test]
 fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
     let memory = log(40, false).crash(CrashMode::LoseUnsynced);
@@ -153,17 +154,20 @@ fn damage_mark(memory: &MemoryDevice, how: &str) {
 }
 
 /// Segments that are lost together with the mark, with or without `LOG`: as long as any file says
-/// that there was a mark, the log is damaged, and a salvage finds nothing certain.
+/// that there was a mark, the log counts as damaged, and a salvage reports that records may be
+/// missing.
 #[test]
 fn losing_the_mark_with_the_newest_segment_is_damage() {
     for close in [false, true] {
         let memory = log(40, close);
         let names = segments(&memory);
         for how in ["removed", "cut", "zeroed"] {
-            // First only the newest segment, then one more each time; at last all of them.
+            // First remove no segment, then the newest, then one more each time; at last all of
+            // them.
             for from in (0..=names.len()).rev() {
                 for owner_too in [false, true] {
-                    // Otherwise no file of the database is left there.
+                    // With all segments and `LOG` removed, nothing in the directory would identify
+                    // the database.
                     if owner_too && from == 0 {
                         continue;
                     }
@@ -190,7 +194,7 @@ fn losing_the_mark_with_the_newest_segment_is_damage() {
     }
 }
 
-/// A log of a build without a mark can be opened, and has a mark from then on.
+/// A log written by a build that had no marks can be opened, and has a mark from then on.
 #[test]
 fn a_log_without_a_mark_gets_one() {
     let memory = log(20, true);

@@ -6,9 +6,9 @@
 //! | `run` | each line of the input is a command (below); prints the result of each |
 //! | `trace` | the same with the calls to the device |
 //!
-//! Commands: `open [START [DURABLE]]`, `append TEXT...` (a record a word), `fill N` (a record of N
-//! bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`, `kill` (drops the log),
-//! `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
+//! Commands: `open [START [DURABLE]]`, `append TEXT...` (one record per word), `fill N` (a record
+//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`, `kill` (drops the
+//! log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
 //! `list`, `positions`, `unmarked` (from now on each open finds a `LOG.mark` that records nothing,
 //! so only the log itself can prove damage; `list` omits it and `LOG`), `old` (no mark, and no file
 //! says that there was one).

@@ -24,7 +24,8 @@ use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
 
 const TREES: u32 = 3;
 
-/// The state of a key: `Some(None)` was deleted here, `None` was not written.
+/// The keys that the write set has written: a deleted key maps to `None`; a key that was not
+/// written is absent.
 type Model = BTreeMap<(u32, Vec<u8>), Option<Vec<u8>>>;
 
 /// The committed value below the own writes.

@@ -226,7 +226,8 @@ fn the_record_of_a_deadlock_is_bounded() {
     for wait in &found.waits {
         assert!(matches!(&wait.wanted, Locked::Row { key } if key.len() == 1024));
     }
-    // Once the victim is gone, each waiter is granted when the next one has gone.
+    // Once the victim has released its locks, each waiter is granted its lock when the next one has
+    // released its own.
     drop(last);
     waiters.into_iter().rev().for_each(|waiter| drop(granted(waiter)));
     setup.nothing_is_left();
