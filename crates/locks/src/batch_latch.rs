@@ -44,7 +44,7 @@ impl BatchLatch {
         }
     }
 
-    /// Uncounts a locker that has released all its locks.
+    /// Subtracts a locker, which has released all its locks, from the count.
     #[inline]
     pub(crate) fn leave(&self) {
         self.inside.fetch_sub(LOCKER, Ordering::AcqRel);
@@ -57,7 +57,7 @@ impl BatchLatch {
         self.inside.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
     }
 
-    /// Uncounts a batch that has finished its writes.
+    /// Subtracts a batch, which has finished its writes, from the count.
     #[inline]
     pub(crate) fn leave_batch(&self) {
         let left = self.inside.fetch_sub(1, Ordering::AcqRel) - 1;

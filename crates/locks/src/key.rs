@@ -165,7 +165,7 @@ impl Area {
         self.reaches(&other.lo) && other.reaches(&self.lo)
     }
 
-    /// Whether two different lockers cannot hold both.
+    /// Whether the areas conflict, so that different lockers cannot hold both areas.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         self.class.conflicts(other.class) && self.overlaps(other)
     }

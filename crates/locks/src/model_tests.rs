@@ -233,7 +233,7 @@ impl World {
         assert!((1..self.next_id).all(|id| !graph.is_awaited(id) && graph.get(id).is_none()));
     }
 
-    /// Both sides must have decided the same.
+    /// Asserts that the lock manager and the model have decided the same waits in the same way.
     fn settle(&mut self) {
         let expected = self.model.settle();
         let mut found = BTreeMap::new();

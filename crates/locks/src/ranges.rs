@@ -83,7 +83,7 @@ impl Ranges {
         self.free.push(removed);
         let node = self.nodes[removed as usize].take();
         if self.root == NIL {
-            // Free the memory of a long list with its last entry.
+            // Nothing is left: free the memory, of which a long list may have taken much.
             *self = Self::default();
         }
         node.map(|node| node.range)

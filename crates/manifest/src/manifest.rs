@@ -41,8 +41,8 @@ pub struct Ticket(pub(crate) u64);
 /// 2. The snapshot is written and synced. Meanwhile edits are acknowledged when they are durable in
 ///    the old file.
 /// 3. `finish` takes the lead, so no edit is acknowledged for two or three syncs. It appends the
-///    edits since step 1, syncs file and directory, puts the new superblock in force, appends the
-///    record `confirmed`, and syncs that.
+///    edits since step 1, syncs file and directory, puts the new superblock in force (from then on
+///    startup reads the new file), appends the record `confirmed`, and syncs that.
 /// 4. From now on edits go to the new file only, and the old one is removed.
 ///
 /// A crash before the superblock of step 3 is durable leaves the old file with every acknowledged

@@ -58,9 +58,9 @@ impl<V> Default for Loads<V> {
 }
 
 impl<V: Clone> Loads<V> {
-    /// The value of `key`: from the cache, by `cached`, if it is there by now; else from another
-    /// thread that is loading it; else from `read`, which takes `bytes` of memory, charged to
-    /// `part`.
+    /// The value of `key`: from the cache, by `cached`, if the cache has it by now; else from
+    /// another thread that is loading it; else from `read`, which takes `bytes` of memory, charged
+    /// to `part`.
     pub(crate) fn load(
         &self,
         key: CacheKey,

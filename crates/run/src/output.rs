@@ -161,7 +161,7 @@ impl Output {
 
     fn acquire(&mut self) -> Result<()> {
         let left = self.expected.saturating_sub(self.bytes_written).div_ceil(PAGE_BYTES as u64);
-        // Beyond the expected size: a buffer's worth, and more the longer the stream gets.
+        // Beyond the expected size, acquire a buffer's worth, and more the longer the stream gets.
         let grown = self.bytes_written / (8 * PAGE_BYTES as u64);
         let least = (self.buf.len() / PAGE_BYTES) as u64;
         let pages = left.max(grown).clamp(least, ACQUIRE_PAGES_MAX.max(least)) as u32;
@@ -177,7 +177,7 @@ impl Output {
         Ok(())
     }
 
-    /// Assigns the pages since the last cut of the current extent to the current run.
+    /// Assigns the pages of the current extent from `part_start` on to the current run.
     fn close_part(&mut self) {
         let Some(extent) = self.extent else { return };
         let end = self.pages_written + (self.filled / PAGE_BYTES) as u32;

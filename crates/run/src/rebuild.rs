@@ -21,7 +21,8 @@
 //!
 //! A gap may hold any key from the last one before it to the first one after it, both included,
 //! because versions of one key may lie in two blocks. The blocks before and after a gap count as
-//! part of it: a neighbour that would show that such a block is in the wrong place is missing.
+//! part of it, because the neighbour that would show whether such a block is in the right place is
+//! missing.
 //!
 //! Two findings condemn the whole run: a frame with a right checksum whose keys, SeqNos or counts
 //! do not belong to the run, and frames after missing pages that lead neither to more missing

@@ -32,8 +32,8 @@ use crate::read::{Span, locate, read_span};
 /// Key and value bytes after which a frame is closed. A merge has one frame of each spool in use,
 /// and they must stay in the processor's cache.
 const FRAME_BYTES: usize = 16 * 1024;
-/// Bytes of frames written, and read, at once: more than elsewhere, because the loading thread
-/// waits for each batch.
+/// Bytes of frames written, and read, in one request: more than elsewhere, because the loading
+/// thread waits for each batch.
 const BATCH_BYTES: usize = 512 * 1024;
 /// The position given to the first attempt to decode a frame; only an error message needs the true
 /// one.

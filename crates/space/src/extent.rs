@@ -2,7 +2,8 @@
 
 use frondb_core::limits::PAGE_BYTES;
 
-/// A range of whole pages in one data file. Plain data: the manifest decides who owns it.
+/// A range of whole pages in one data file. Plain data: the manifest records which run or value
+/// owns it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Extent {
     /// Number of the data file.

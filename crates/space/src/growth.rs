@@ -44,8 +44,9 @@ impl Space {
         file.handle.allocate(part.offset(), part.bytes())
     }
 
-    /// Extends a file or creates the next one, unless another thread did so since the caller read
-    /// `growths` as `seen`.
+    /// Extends a file or creates the next one, so that `pages` pages can be taken and `leave`
+    /// backed pages remain. Does nothing if `growths` is no longer `seen`: another thread has grown
+    /// or truncated a file.
     ///
     /// The step follows the size of the file, so that a database of a few pages stays small and the
     /// file system does not cut a large one into thousands of pieces. On a full disk exactly the

@@ -4,7 +4,7 @@
 //! # The decision (rule 9)
 //! Where no valid record follows, the reader is in one of these situations:
 //!
-//! | place | verdict |
+//! | where the records end | verdict |
 //! |---|---|
 //! | not the last segment, at the next one's `end before` | the log continues in the next segment |
 //! | not the last segment, elsewhere | Corruption: the segment was synced before the next began |

@@ -113,7 +113,7 @@ fn after_power_loss_what_was_synced_before_the_newest_segment_is_known() {
     sweep(&memory, 40 - in_newest);
 }
 
-/// A replay does not read segments below the start either.
+/// Like a replay, a salvage does not read segments below the start.
 #[test]
 fn salvage_ignores_a_damaged_segment_below_the_start() {
     let memory = log(60, true);
