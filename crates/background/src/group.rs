@@ -126,8 +126,8 @@ impl Background {
                 abandon(&tree);
             }
             if edit_bytes > EDIT_BYTES / 2 {
-                // The space reserved in the manifest is certain to hold only this many bytes of edits.
-                // install.
+                // The space reserved in the manifest is certain to hold only this many bytes of
+                // edits.
                 self.settle_group(&mut installed);
                 edit_bytes = 0;
             }

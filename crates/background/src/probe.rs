@@ -9,8 +9,8 @@ use frondb_tree::{Cursor, CursorOptions, TreeCore};
 use crate::background::Background;
 
 impl Background {
-    /// Requests a probe of a tree after a commit, if the deletes of its memtable have made a
-    /// tombstone run.
+    /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
+    /// run.
     pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>) {
         if let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) {
             self.queue.add_probe(tree, run);

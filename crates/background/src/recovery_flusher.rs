@@ -36,7 +36,8 @@ pub struct RecoveryFlusher<'a> {
 }
 
 impl<'a> RecoveryFlusher<'a> {
-    /// For one recovery. Trees in `relogs` are flushed from the record at that position on.
+    /// For one recovery. A tree in `relogs` is not flushed before recovery has applied the record
+    /// at that position.
     #[must_use]
     pub fn new(
         context: &'a JobContext,

@@ -1,4 +1,4 @@
-//! Carrying out a task: begin its job, step the job, install what it made.
+//! Carrying out a task: begin its job, step the job, install its output.
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;

@@ -50,14 +50,14 @@ impl Log {
         Lsn(self.from.load(Ordering::Acquire))
     }
 
-    /// Up to where the log is durable, as the manifest records it.
+    /// The position up to which the log is durable according to the manifest.
     #[must_use]
     pub fn known(&self) -> Lsn {
         Lsn(self.known.load(Ordering::Acquire))
     }
 
-    /// Notes that the manifest says durably that the log is needed from `start` on, and was durable
-    /// up to `known`.
+    /// Notes that the manifest durably records that the log is needed from `start` on, and that it
+    /// was durable up to `known`.
     pub fn note_trimmed(&self, start: Lsn, known: Lsn) {
         self.known.fetch_max(known.get(), Ordering::AcqRel);
         self.from.fetch_max(start.get(), Ordering::AcqRel);

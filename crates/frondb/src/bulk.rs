@@ -126,11 +126,12 @@ impl BulkLoad {
     /// `progress` is called every few milliseconds; the load is cancelled when it returns false.
     ///
     /// # Errors
-    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled`, also if
-    /// a writer was dropped; `Exists` if a key was given twice under [`Duplicates::Fail`], or the
-    /// name of a new tree is taken; `NotFound` if a tree was dropped; `LockTimeout` or `Deadlock`
-    /// if transactions kept the trees locked for longer than [`BulkOptions::lock_timeout`];
-    /// `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded.
+    /// `Invalid` if a writer is not finished or the load was finished before; `Cancelled` after a
+    /// cancel, or if a writer was dropped; `Exists` if a key was given twice under
+    /// [`Duplicates::Fail`], or the name of a new tree is taken; `NotFound` if a tree was dropped;
+    /// `LockTimeout` or `Deadlock` if transactions kept the trees locked for longer than
+    /// [`BulkOptions::lock_timeout`]; `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing
+    /// is loaded.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         self.inner.finish(progress)
     }

@@ -207,7 +207,7 @@ impl Options {
     }
 }
 
-/// How a tree is made. Stored with the tree.
+/// How a tree is created. Stored with the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
     pub(crate) trunk: TrunkOptions,

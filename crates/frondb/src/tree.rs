@@ -42,7 +42,7 @@ impl Tree {
         self.inner.id()
     }
 
-    /// The options the tree was made with.
+    /// The options that the tree was created with.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
         let options = self.inner.options().clone();
@@ -212,7 +212,7 @@ impl Tree {
     }
 
     /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (without `hi`, all from
-    /// `lo` on), and tells whether the range has more keys. Deleted keys whose tombstones are
+    /// `lo` on), and finds out whether the range has more keys. Deleted keys whose tombstones are
     /// still in the tree count as keys.
     ///
     /// This is for an optimizer that wants to know whether a range is short. It costs as much as a

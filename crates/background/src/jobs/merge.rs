@@ -223,8 +223,9 @@ fn hints_after_truncation(
 ) -> CompactionHints {
     let Some(node) = version.trunk.find(node) else { return CompactionHints::default() };
     let deletes: u64 = node.runs.iter().map(View::deletes).sum();
-    // A tombstone run may end in the leaf and be short in it. A run that a snapshot holds is
-    // truncated when the snapshot has ended.
+    // The truncation was futile if it dropped few deletes: the tombstone run may end early in this
+    // leaf. It was not futile if a snapshot still needed the rows; the run is truncated after the
+    // end of the snapshot.
     let in_vain = !held && stats.entries_in < TRUNCATION_RUN.min(deletes / 2);
     if in_vain {
         // Set the flag in the current leaf too: this leaf stays in the trunk if nothing was

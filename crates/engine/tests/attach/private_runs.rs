@@ -215,7 +215,7 @@ impl Engine {
         ) -> Result<T>,
     ) -> Result<T> {
         let txns = &self.txns;
-        // Before the runs, because this call syncs: `PendingParts::add` syncs the runs.
+        // Write the values first, because this call syncs: `PendingParts::add` syncs the runs.
         let written = write_values(&txns.reads.runs.space, batch)?;
         let attachments = match write_all(txns, parts) {
             Ok(attachments) => attachments,

@@ -78,7 +78,7 @@ fn cursors_that_stand_still_pin_no_memtable() {
         assert!(in_the_middle.prev().unwrap());
         assert_eq!(of(in_the_middle), round * 5000 + 1233);
         assert_eq!(in_the_middle.value().unwrap(), [round as u8; 100]);
-        // The snapshot ends with its round.
+        // The snapshot shows the last key that its round had written.
         assert!(unmoved.last().unwrap());
         assert_eq!(of(unmoved), round * 5000 + 4999);
         assert!(!unmoved.next().unwrap());

@@ -66,7 +66,7 @@ fn rows_hidden_by_an_unflushed_range_delete_are_skipped() {
     let (from, to) = (ROWS / 10, ROWS * 6 / 10);
     tree.delete_range(b"", Some(&from.to_be_bytes())).unwrap();
     tree.delete_range(&from.to_be_bytes(), Some(&to.to_be_bytes())).unwrap();
-    // Put one row above the deleted range, and one inside it.
+    // A put that is newer than the range deletes, at the key where they meet.
     tree.put(&from.to_be_bytes(), b"new").unwrap();
     let flushes = db.stats().flushes;
 

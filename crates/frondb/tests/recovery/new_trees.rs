@@ -92,7 +92,7 @@ fn they_are_there_from_the_commit_on() {
     db.close().unwrap();
 }
 
-/// The first to use the name has it.
+/// The first call that uses the name gets it.
 #[test]
 fn a_name_that_is_taken_meanwhile_fails_the_load() {
     let db = open(&Arc::new(MemoryDevice::new())).unwrap();

@@ -221,7 +221,7 @@ fn a_transaction_is_as_durable_as_its_handle_unless_it_says_more() {
     assert_eq!(syncs_of_a_transaction(&db, &tree, new().durability(Durability::NoSync)), 0);
 }
 
-/// A commit's record carries all commits before it: the log never loses a part in the middle.
+/// A synced commit makes all commits before it durable: the log never loses a part in the middle.
 #[test]
 fn a_synced_commit_makes_those_before_it_durable_too() {
     let memory = MemoryDevice::new();

@@ -130,8 +130,9 @@ impl World {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let id = self.handles.lock().get(name).map(|(id, _)| *id);
-            // A plain batch or an index build waits as a transaction that no session has. One that
-            // waited before the command is a different one, however long this one takes to answer.
+            // A plain batch or an index build waits under a transaction id that no session has. An
+            // id that waited before the command belongs to another call, however long this one
+            // takes to answer.
             let others: Vec<u64> = self.handles.lock().values().map(|(id, _)| *id).collect();
             let is_new = |waiting: &u64| !others.contains(waiting) && !known.contains(waiting);
             let is_it = |waiting: u64| Some(waiting) == id || id.is_none() && is_new(&waiting);

@@ -86,7 +86,7 @@ fn durability_may_be_changed_until_the_commit() {
     assert_eq!(tree.get(b"a").unwrap().unwrap(), b"1");
 }
 
-/// The option would be ignored, and its caller would lose updates.
+/// Otherwise the option would be ignored, and its caller would lose updates.
 #[test]
 fn snapshot_isolation_at_another_level_is_refused() {
     let db = database();

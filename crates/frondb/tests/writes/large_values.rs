@@ -45,8 +45,8 @@ fn put_all(db: &Db, tree: &Tree, round: u64) {
     db.wait_settled().unwrap();
 }
 
-/// A caller that flushes deletes of large values and waits until the database is settled has the
-/// space back, idle or not.
+/// A caller that flushes deletes of large values and waits until the database is settled gets the
+/// space back, whether the database is idle or not.
 #[test]
 fn deleted_values_are_given_back_when_it_has_settled() {
     let dir = TempDir::new("large-deleted");
@@ -99,8 +99,8 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     (0..len.div_ceil(8)).flat_map(|_| prng.next_u64().to_le_bytes()).take(len).collect()
 }
 
-/// Between the small rows of a tree of several leaves: the deletes are so few and small that
-/// nothing else would move them down to the leaves.
+/// Deleted values between the small rows of a tree of several leaves: the deletes are so few and
+/// small that nothing else would move them down to the leaves.
 #[test]
 fn deleted_values_between_the_rows_of_many_leaves_are_given_back() {
     const ROWS: u64 = 400;
@@ -168,8 +168,8 @@ fn deletes_of_small_rows_rewrite_no_leaves_for_values_that_stay() {
     }
 }
 
-/// A caller that flushes deletes while a snapshot or a cursor is open, and waits after its end, has
-/// the space back.
+/// A caller that flushes deletes while a snapshot or a cursor is open, and waits after its end,
+/// gets the space back.
 #[test]
 fn space_of_a_snapshot_is_freed_when_settled_after_its_end() {
     for with_cursor in [false, true] {

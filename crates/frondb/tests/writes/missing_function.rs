@@ -35,7 +35,7 @@ fn options() -> Options {
     Options::new().memory_bytes(16 << 20).background_threads(0)
 }
 
-/// A tree with resolved keys and the key "m", which has an operand upon a value.
+/// A tree with resolved keys and the key "m", which has an unresolved operand on top of a value.
 fn make(dir: &TempDir, flushed: bool) {
     let db = Db::open(dir.path(), options().update_fn(Append(1))).unwrap();
     let tree = db.create_tree("log", TreeOptions::new().update_fn("append", 1)).unwrap();

@@ -21,9 +21,9 @@ impl BulkLoad {
     /// then only writers of this load accept it; every other call with it fails with `NotFound`.
     ///
     /// # Errors
-    /// `Exists`, here or from [`finish`](Self::finish) if the name is taken meanwhile; `Invalid`
-    /// for a bad name or option, an update function that is not registered, or a load that was
-    /// finished; `Closed`, `Poisoned`.
+    /// `Exists`, here or from [`finish`](Self::finish) if another thread takes the name before
+    /// that; `Invalid` for a bad name or option, an update function that is not registered, or a
+    /// load that was finished; `Closed`, `Poisoned`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let shared = &self.shared;
         let mut new_trees = shared.new_trees.lock();
