@@ -1,8 +1,9 @@
 //! One memory budget for the whole engine (rule 24).
 //!
-//! Every part charges what it holds: memtables their arenas, the cache its blocks, a merge its
-//! windows. The sum is compared with a single number, the user's `memory` option. So no part has a
-//! size option of its own that could be set wrongly in relation to another's.
+//! Every part of the engine charges the memory that it holds: the memtables their arenas, the cache
+//! its blocks, a merge its windows. The sum is compared with a single number, the user's `memory`
+//! option. So no part has a size option of its own that could be set wrongly in relation to another
+//! part's option.
 //!
 //! ```text
 //!   memtable -+ reserve / grow                  over total
@@ -11,8 +12,9 @@
 //! ```
 //!
 //! Reserving never fails and never waits: a commit must get the memory that it needs, and the cache
-//! yields. The thread that pushes the sum over the total runs the callbacks before it continues, so
-//! the overshoot is bounded by what all threads reserve while one of them evicts.
+//! yields. The thread that pushes the sum over the total runs the callbacks before it continues
+//! (unless another thread is running them), so the overshoot is bounded by what all threads reserve
+//! while one of them evicts.
 //!
 //! Invariants
 //! - `used` is the sum of the live reservations; dropping a reservation releases its bytes.
@@ -26,13 +28,14 @@
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, RwLock};
 
-/// The parts of the engine that hold memory. Reported separately, summed for the limit.
+/// The parts of the engine that hold memory. Each is reported separately; the limit applies to
+/// their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum Part {
     /// Arenas of active and frozen memtables.
     Memtable = 0,
-    /// Decompressed blocks. Yields to every other part.
+    /// Decompressed blocks. The cache yields its memory to every other part.
     Cache = 1,
     /// Filters that are held outside the cache.
     Filter = 2,
@@ -64,7 +67,7 @@ impl Part {
         Self::Other,
     ];
 
-    /// The name that status output and JSON give it.
+    /// The part's name in status output and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -96,7 +99,7 @@ pub struct Budget {
     /// Set while a thread runs the callbacks.
     relieving: AtomicBool,
     /// Counts how often the sum was found over the total, so that the thread that runs the
-    /// callbacks notices requests that arrive meanwhile.
+    /// callbacks notices requests that arrive while it runs them.
     requests: AtomicU64,
     callbacks: RwLock<Vec<Arc<PressureFn>>>,
 }
@@ -123,8 +126,8 @@ impl Budget {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Changes the limit. If more than that is in use, the pressure callbacks run before the call
-    /// returns.
+    /// Changes the limit. If more than `total_bytes` is in use, runs the pressure callbacks before
+    /// it returns, or leaves another run of them to the thread that is running them already.
     pub fn set_total(&self, total_bytes: u64) {
         self.total.store(total_bytes, Ordering::Relaxed);
         if self.used() > total_bytes {
@@ -146,11 +149,11 @@ impl Budget {
         self.by_part[part as usize].load(Ordering::Relaxed)
     }
 
-    /// The part of the total that the other parts leave to `part`; 0 if they use all of it.
+    /// The bytes of the total that the other parts leave to `part`; 0 if they use all of it.
     ///
-    /// The sum runs over the other parts. The difference between the sum and this part would need
-    /// two loads instead of eight, but would be wrong while another thread is between its two
-    /// additions.
+    /// The function adds up the other parts. Subtracting `part` from the sum of all parts would
+    /// need two loads instead of eight, but would be wrong while another thread is between the two
+    /// additions of [`count`](Self::count).
     #[inline]
     #[must_use]
     pub fn left_for(&self, part: Part) -> u64 {
@@ -171,17 +174,18 @@ impl Budget {
         self.peak_by_part[part as usize].load(Ordering::Relaxed)
     }
 
-    /// Charges `bytes` to `part` until the reservation is dropped. Never fails; if the sum passes
-    /// the total, the pressure callbacks run before this returns.
+    /// Charges `bytes` to `part` until the reservation is dropped. Never fails. If the sum passes
+    /// the total, the pressure callbacks run before this returns, or once more in the thread that
+    /// is running them already.
     #[must_use = "the bytes are given back when the reservation is dropped"]
     pub fn reserve(self: &Arc<Self>, part: Part, bytes: u64) -> Reservation {
         self.charge(part, bytes);
         Reservation { budget: Arc::clone(self), part, bytes }
     }
 
-    /// Charges `bytes` to a part that yields by itself, without a reservation and without running
-    /// the callbacks. For the cache: it makes room before it inserts, and a reservation per block
-    /// would cost more than the block's lookup. The caller releases the same bytes with
+    /// Charges `bytes` to a part that limits itself, without a reservation and without running the
+    /// callbacks. For the cache: it makes room before it inserts a block, and a reservation per
+    /// block would cost more than the block's lookup. The caller releases the same bytes with
     /// [`uncount`](Self::uncount). Returns the sum of all parts.
     #[inline]
     pub fn count(&self, part: Part, bytes: u64) -> u64 {
@@ -220,8 +224,8 @@ impl Budget {
     }
 
     /// Runs the callbacks. If another thread is running them, that thread runs them once more
-    /// instead. SeqCst orders the request count against the flag; otherwise both threads could rely
-    /// on the other one to check.
+    /// instead. SeqCst orders the request count against the flag; otherwise each of two threads
+    /// could leave the check to the other.
     #[cold]
     fn relieve(&self) {
         self.requests.fetch_add(1, Ordering::SeqCst);
@@ -291,7 +295,7 @@ impl Reservation {
     /// Releases `less` bytes.
     ///
     /// # Panics
-    /// If it holds fewer.
+    /// If the reservation holds fewer bytes.
     #[inline]
     pub fn shrink(&mut self, less: u64) {
         assert!(less <= self.bytes, "cannot release {less} bytes of {} reserved", self.bytes);
@@ -312,7 +316,7 @@ impl Reservation {
     /// Splits `bytes` off into a new reservation, for memory that is handed to another owner.
     ///
     /// # Panics
-    /// If it holds fewer.
+    /// If the reservation holds fewer bytes.
     pub fn split(&mut self, bytes: u64) -> Self {
         assert!(bytes <= self.bytes, "cannot split {bytes} bytes off {} reserved", self.bytes);
         self.bytes -= bytes;
@@ -362,7 +366,8 @@ mod tests {
         let budget = Budget::new(100);
         let cache = Arc::new(Mutex::new(budget.reserve(Part::Cache, 90)));
         let calls = Arc::new(Mutex::new(Vec::new()));
-        // Weak, as a real cache's is: the budget keeps the callback, and a reservation the budget.
+        // A weak pointer, as in the real cache: the budget keeps the callback alive, and a
+        // reservation keeps the budget alive.
         let (yielding, log) = (Arc::downgrade(&cache), Arc::clone(&calls));
         budget.on_pressure(Box::new(move |over| {
             log.lock().push(("cache", over));

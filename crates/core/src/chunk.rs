@@ -215,7 +215,7 @@ impl Chunk {
     }
 }
 
-/// Consecutive entries of a chunk, laid out so that a reader copies them at once.
+/// Consecutive entries of a chunk, laid out so that a reader can copy them as whole arrays.
 #[derive(Clone, Copy, Debug)]
 pub struct Entries<'a> {
     chunk: &'a Chunk,
@@ -235,7 +235,7 @@ impl<'a> Entries<'a> {
     /// The messages in `range` of a chunk.
     ///
     /// # Panics
-    /// If the chunk has fewer.
+    /// If the range reaches beyond the end of the chunk.
     #[must_use]
     pub fn new(chunk: &'a Chunk, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= chunk.len());
@@ -256,7 +256,8 @@ impl<'a> Entries<'a> {
         self.start == self.end
     }
 
-    /// The key bytes and the end of each key; the number is where the first key begins.
+    /// The key bytes of the whole chunk, the offset at which the first key of the range begins, and
+    /// the end of each key of the range.
     #[must_use]
     pub fn keys(&self) -> (&'a [u8], u32, &'a [u32]) {
         let first = self.start.checked_sub(1).map_or(0, |before| self.chunk.key_ends[before]);
@@ -291,19 +292,19 @@ pub trait Source: Send {
     /// empty chunk, when no messages are left; never `true` with an empty chunk.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
 
-    /// Asks the source to fill chunks of about `messages` messages from now on, in memory of their
-    /// own, and to limit its read-ahead accordingly: for a scan beside very many others. A source
-    /// may ignore the request.
+    /// Asks the source to fill chunks of about `messages` messages from now on, to keep no
+    /// read-ahead buffer, and to copy values instead of keeping decoded blocks alive: for a scan
+    /// that is one of very many open scans. A source may ignore the request.
     fn keep_small(&mut self, messages: usize) {
         let _ = messages;
     }
 
-    /// Skips messages not handed out yet: those with keys below `key` if the source runs forward,
-    /// those with keys from `key` on if it runs backward. A hint: the next chunks may still contain
-    /// some of them.
+    /// Skips messages that were not handed out yet: those with keys below `key` if the source runs
+    /// forward, those with keys at or above `key` if it runs backward. A hint: the next chunks may
+    /// still contain some of them.
     ///
     /// # Errors
-    /// Those of reading on.
+    /// The errors of reading further messages.
     fn skip(&mut self, key: &[u8]) -> Result<()> {
         let _ = key;
         Ok(())

@@ -25,7 +25,7 @@ impl Nanos {
     /// Later than any time a clock reports.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Time since `earlier`; zero if it lies in the future.
+    /// Time since `earlier`; zero if `earlier` lies after this point.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -78,7 +78,7 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn sleep(&self, length: Duration);
 }
 
-/// A clock as the parts of the engine hold it.
+/// A clock that the parts of the engine share.
 pub type SharedClock = Arc<dyn Clock>;
 
 /// The operating system's monotonic clock; its origin is the moment of its creation.

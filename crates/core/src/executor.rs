@@ -25,24 +25,24 @@ pub enum Priority {
     /// The priority of the thread that started it.
     Same,
     /// Below threads that serve calls, but never starved by them. At the same priority, a point
-    /// read on a machine with few cores spends most of its time waiting behind a merge, which uses
-    /// all the processor time that it can get.
+    /// read on a machine with few cores spends most of its time waiting for a merge to release the
+    /// processor, because the merge uses all the processor time that it can get.
     Background,
 }
 
-/// Runs tasks on threads of their own.
+/// Runs each task on a thread of its own.
 pub trait Executor: Send + Sync + fmt::Debug {
     /// Starts `task` on a new thread called `name` (the kernel shows its first 15 bytes).
     ///
     /// # Errors
-    /// `Io` if the system refuses another thread; the task has not run then.
+    /// `Io` if the system refuses another thread; `task` is then dropped without being run.
     fn spawn(&self, name: &str, priority: Priority, task: Task) -> Result<JoinHandle>;
 }
 
-/// An executor as the parts of the engine hold it.
+/// An executor that the parts of the engine share.
 pub type SharedExecutor = Arc<dyn Executor>;
 
-/// A started thread. Dropping it lets the thread run on.
+/// A started thread. Dropping the handle detaches the thread, which continues to run.
 #[must_use = "a thread that nobody joins may outlive what it works on"]
 pub struct JoinHandle {
     name: String,
@@ -105,7 +105,8 @@ impl ThreadExecutor {
 const BACKGROUND_NICENESS: i32 = 10;
 
 /// Lowers the priority of the calling thread. If the system refuses, the thread runs at its old
-/// priority. Linux has a nice value per thread; elsewhere the whole process would be lowered.
+/// priority. Only on Linux, which has a nice value per thread: elsewhere the call would lower the
+/// priority of the whole process.
 fn lower_priority() {
     #[cfg(all(target_os = "linux", not(shuttle)))]
     let _ = rustix::process::nice(BACKGROUND_NICENESS);
@@ -142,7 +143,7 @@ mod tests {
             let found = Arc::new(AtomicI32::new(i32::MIN));
             let set = Arc::clone(&found);
             let task = Box::new(move || {
-                // Adding nothing returns the current value.
+                // `nice(0)` changes nothing and returns the current value.
                 set.store(rustix::process::nice(0).unwrap(), Ordering::SeqCst);
             });
             ThreadExecutor.spawn("nice", priority, task).unwrap().join().unwrap();

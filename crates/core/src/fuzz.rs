@@ -1,10 +1,11 @@
-//! Entries for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
+//! Entry points for fuzzers: each accepts arbitrary bytes and must neither panic nor allocate
+//! memory without bound.
 
 use crate::codec::{Reader, put_bytes, put_bytes_opt, put_varint};
 use crate::tuple;
 
-/// Decodes a tuple: accepted bytes encode to the same bytes, and the end of a prefix lies after
-/// it.
+/// Decodes the bytes as a tuple and checks that accepted bytes are re-encoded to the same bytes.
+/// Also checks that `prefix_end` lies above every key with the prefix.
 pub fn tuple(bytes: &[u8]) {
     if let Ok(parts) = tuple::decode(bytes) {
         assert_eq!(tuple::encode(&parts), bytes);
@@ -15,7 +16,7 @@ pub fn tuple(bytes: &[u8]) {
 }
 
 /// Decodes record fields one after the other; the first byte of each selects its type. Every format
-/// above this crate consists of such fields. A field is never longer than its bytes and survives a
+/// above this crate consists of such fields. Checks that every field consumes input and survives a
 /// round trip.
 pub fn fields(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
@@ -49,7 +50,8 @@ mod tests {
     use super::*;
     use crate::prng::Prng;
 
-    /// The shared smoke test lives in a crate above this one. Tuples have theirs in tuple/tests.
+    /// The smoke test that the other fuzz targets share is in a crate above this one. The smoke
+    /// test of `tuple` is in `tuple/tests.rs`.
     #[test]
     fn the_field_reader_never_panics() {
         for seed in 0..5_000 {

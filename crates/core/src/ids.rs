@@ -1,4 +1,5 @@
-//! Newtypes for every number that crosses a function, so that a SeqNo is never taken for an Lsn.
+//! Newtypes for the numbers that functions pass to each other, so that the compiler refuses a SeqNo
+//! where an Lsn is expected.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($int:ty)) => {

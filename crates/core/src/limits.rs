@@ -1,7 +1,7 @@
 //! Every limit of the engine in one place, each with its reason.
 
-/// Longest key, bytes. Keys are copied into indexes and cursors, so they stay small; SQL needs
-/// 3,072.
+/// Longest key, bytes. Keys are copied into indexes and cursors, so they must stay small; the SQL
+/// layer needs 3,072.
 pub const KEY_BYTES_MAX: usize = 32 * 1024;
 
 /// Longest value, bytes.

@@ -52,16 +52,16 @@ impl<T> Pool<T> {
     }
 }
 
-/// A pool with at most two objects per processor, for a static: some threads that hold an object
-/// are not running. A thread must not wait for anything while it uses an object, so that another
-/// thread waits no longer than that use takes.
+/// A pool with at most two objects per processor, for a static. The limit is not one per processor,
+/// because some of the threads that hold an object are not running. REQUIRES: a thread does not
+/// wait for anything while it uses an object, so a thread that needs one does not wait long.
 pub struct Limited<T> {
     state: Mutex<LimitedState<T>>,
     returned: Condvar,
 }
 
 struct LimitedState<T> {
-    /// Limit of the number of objects; 0 before the first use.
+    /// The limit on the number of objects; 0 before the first use.
     capacity: usize,
     idle: Vec<T>,
     /// Objects in use.
@@ -78,7 +78,8 @@ impl<T: Default> Limited<T> {
         }
     }
 
-    /// Runs `work` with an idle object, or with a new one if the limit allows.
+    /// Runs `work` with an idle object, or with a new one if the limit allows it; otherwise waits
+    /// until another thread returns an object.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let object = {
             let mut state = self.state.lock();
@@ -126,7 +127,8 @@ impl<T> Drop for InUse<'_, T> {
     }
 }
 
-/// A value that all threads share, for a static. A thread that finds it in use does without it.
+/// A value that all threads share, for a static. A thread that finds the value in use continues
+/// without it.
 pub struct Shared<T>(Mutex<T>);
 
 impl<T> Shared<T> {

@@ -1,14 +1,14 @@
 //! Repeatable randomness: xoshiro256++ seeded through splitmix64.
 //!
-//! Everything random in the engine (leaf thresholds that must not split in waves, test histories,
-//! crash lotteries) comes from a [`Prng`] with a known seed, so a failure can be replayed from its
-//! seed alone. The sequence is part of the contract: a new version of the engine draws the same
-//! numbers. An external crate could change its sequence, so this generator is our own. Not for
-//! secrets.
+//! Everything random in the engine (the split thresholds of leaves, which differ so that leaves do
+//! not all split at the same time; test histories; simulated crashes) comes from a [`Prng`] with a
+//! known seed, so a failure can be replayed from its seed alone. The sequence is part of the
+//! contract: a new version of the engine draws the same numbers. An external crate could change its
+//! sequence, so this generator is our own. Not for secrets.
 //!
 //! A generator belongs to one thread; [`Prng::fork`] makes one for another thread.
 
-/// A generator of pseudo-random numbers, 2^256 - 1 long.
+/// A generator of pseudo-random numbers with a period of 2^256 - 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prng {
     state: [u64; 4],

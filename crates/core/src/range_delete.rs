@@ -122,7 +122,8 @@ impl RangeDeletes {
         (least > SeqNo(0)).then_some(least)
     }
 
-    /// Whether a delete visible at `snapshot` covers a part of `[lo, hi)`, which is not empty.
+    /// Whether a delete visible at `snapshot` covers a part of `[lo, hi)`. REQUIRES: the range is
+    /// not empty.
     #[must_use]
     pub fn touches(&self, lo: &[u8], hi: Option<&[u8]>, snapshot: SeqNo) -> bool {
         let Some(inner) = &self.0 else { return false };
@@ -148,8 +149,8 @@ impl RangeDeletes {
     }
 
     /// The beginning of the hidden keys below `hi` (`None`: the end of the tree): if messages at
-    /// `seq` of the keys just below `hi` are hidden from a reader at `snapshot`, the first key from
-    /// which on they are.
+    /// `seq` with keys just below `hi` are hidden from a reader at `snapshot`, returns the first
+    /// key of the hidden keys that reach up to `hi`.
     #[must_use]
     pub fn hidden_from(&self, hi: Option<&[u8]>, seq: SeqNo, snapshot: SeqNo) -> Option<&[u8]> {
         let inner = self.0.as_ref()?;
@@ -251,7 +252,7 @@ impl Inner {
     fn newest(&self, fragment: Option<usize>, snapshot: SeqNo) -> SeqNo {
         let Some(fragment) = fragment else { return SeqNo(0) };
         let seqs = &self.seqs[self.starts[fragment]..self.starts[fragment + 1]];
-        // Nearly always the fragment has none, or its newest is visible.
+        // Nearly always no delete covers the fragment, or the newest one is visible.
         match seqs.first() {
             None => SeqNo(0),
             Some(&first) if first <= snapshot => first,

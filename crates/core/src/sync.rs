@@ -2,8 +2,8 @@
 //! shuttle`, so that a schedule can be explored and replayed. All crates import theirs from here.
 //!
 //! The lock API is parking_lot's: no poisoning, `lock()` returns the guard, and a [`Condvar`] waits
-//! on a `&mut` guard. The `scheduled` module offers only the part that both sides share; code that
-//! uses more does not build under shuttle.
+//! on a `&mut` guard. The `scheduled` module offers only the part of that API which shuttle can
+//! provide; code that uses more does not build under shuttle.
 
 #[cfg(not(shuttle))]
 mod imp {

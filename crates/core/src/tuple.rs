@@ -30,7 +30,7 @@
 //! - Integers by value, whatever their width or sign: `5u8` and `5i128` are the same part.
 //! - Floats in IEEE 754's total order: -NaN, -infinity, ..., -0.0, +0.0, ..., infinity, NaN. If
 //!   -0.0 and 0.0, or all NaNs, are to be one value in a column, the caller normalises them first.
-//! - A tuple sorts directly before the tuples it is a prefix of, also when the next part is
+//! - A tuple sorts directly before the tuples it is a prefix of, even if the next part is
 //!   descending. So `[p, prefix_end(p))` holds exactly the tuples that begin with the parts `p`.
 //!
 //! Why the terminator has two bytes: with 00 alone, inverted, `"a"` at the end of a key would sort
@@ -39,8 +39,8 @@
 //! # Example
 //!
 //! The table `metrics`: primary key (ts, device_id, metric_id), secondary keys (metric_id, ts) and
-//! (device_id, ts). A secondary tree's keys end in what the primary key has beyond them, so that
-//! each is unique and leads to its row.
+//! (device_id, ts). A key of a secondary tree ends in the remaining columns of the primary key, so
+//! that it is unique and leads to its row.
 //!
 //! ```
 //! # use frondb_core as frondb;

@@ -5,11 +5,12 @@
 //! serves the next, and a buffer needs no handle to return to it.
 //!
 //! How idle memory is limited: a class allocates from its oldest slab first, so the younger slabs
-//! run empty, and an empty slab is unmapped as soon as the idle bytes exceed half the limit. If
-//! they exceed the limit nevertheless (after a change of load, live blocks are scattered over many
-//! slabs), idle blocks lose their pages, largest class first, until half the limit is left. The
-//! limit is a sixteenth of the bytes in use and at least 4 MiB. A steady load frees and allocates
-//! equal amounts and never reaches it, so it pays for neither system calls nor page faults.
+//! run empty, and an empty slab is unmapped as soon as the idle bytes exceed half the limit. If the
+//! idle bytes exceed the limit nevertheless (after a change of load, live blocks are scattered over
+//! many slabs), idle blocks lose their pages, largest class first, until half the limit is left.
+//! The limit is a sixteenth of the bytes in use and at least 4 MiB (less if the open databases
+//! allow less; see [`IdleMemory`]). A steady load frees and allocates equal amounts and never
+//! reaches the limit, so it causes neither system calls nor page faults.
 //!
 //! The locks are parking_lot's own and not those of `sync`: an allocation is no scheduling point
 //! worth exploring, and shuttle's locks cannot live in a static.
@@ -24,10 +25,10 @@ use super::class::{CLASS_BYTES_MAX, CLASS_BYTES_MIN, CLASSES, class_bytes, class
 use super::pages::Pages;
 use super::slab::Slab;
 
-/// Idle bytes that are always kept, unless the open databases allow less: about as much as one
-/// merge allocates and frees.
+/// The limit on idle bytes is never below this, unless the open databases allow less: about as much
+/// as one merge allocates and frees.
 const IDLE_BYTES_MIN: usize = 4 << 20;
-/// The bytes in use divided by this are kept idle, if that is more.
+/// The limit on idle bytes is the bytes in use divided by this, if that exceeds the minimum.
 const IDLE_DIVISOR: usize = 16;
 /// Alignment of every block.
 pub(super) const BLOCK_ALIGN: usize = 16;
@@ -52,7 +53,7 @@ struct Class {
     /// Slabs by number; a number is reused once its slab was unmapped.
     slabs: Vec<Option<Slab>>,
     vacant: BTreeSet<u32>,
-    /// Slabs with a free block. The first one is used first.
+    /// Numbers of the slabs with a free block. The lowest number is used first.
     partial: BTreeSet<u32>,
 }
 
@@ -64,9 +65,9 @@ static MAPPED: AtomicUsize = AtomicUsize::new(0);
 static RESIDENT: AtomicUsize = AtomicUsize::new(0);
 static USED: AtomicUsize = AtomicUsize::new(0);
 static HEAP: AtomicUsize = AtomicUsize::new(0);
-/// The sum of what the [`IdleMemory`] objects allow; 0 if there are none.
+/// The sum of the bytes that the [`IdleMemory`] objects allow; 0 if there are none.
 static IDLE_ALLOWED: AtomicUsize = AtomicUsize::new(0);
-/// Set while one thread returns idle memory; other threads need not try, too.
+/// Set while one thread returns idle memory; other threads then skip the attempt.
 static RETURNING_IDLE: AtomicBool = AtomicBool::new(false);
 
 /// The current counters.
@@ -101,7 +102,7 @@ enum Origin {
         block: u8,
         slab: u32,
     },
-    /// Boxed because this case is rare, and every block would be as large as it.
+    /// Boxed, because this case is rare and would otherwise enlarge every block.
     Mapping(Box<Pages>),
 }
 
@@ -186,7 +187,7 @@ impl Drop for Block {
         match &self.origin {
             Origin::Heap if self.bytes == 0 => {}
             Origin::Heap => {
-                // SAFETY: it came from the ordinary heap with this layout.
+                // SAFETY: the block came from the ordinary heap with this layout.
                 unsafe { std::alloc::dealloc(self.start.as_ptr(), heap_layout(self.bytes)) };
                 HEAP.fetch_sub(self.bytes, Ordering::Relaxed);
             }
@@ -194,7 +195,8 @@ impl Drop for Block {
                 let idle = idle_bytes() + self.bytes;
                 let bound = idle_bound();
                 let class = usize::from(class);
-                // Unmapped outside the lock.
+                // If the slab is now empty, it is returned from `put_back` and unmapped after the
+                // lock is released.
                 drop(CLASS[class].lock().put_back(class, slab, block, idle > bound / 2));
                 if idle > bound && idle_bytes() > bound {
                     trim_to(bound / 2);
@@ -290,13 +292,13 @@ fn idle_bound() -> usize {
     (USED.load(Ordering::Relaxed) / IDLE_DIVISOR).max(least)
 }
 
-/// Idle memory that an open database allows. The sum over all databases is always kept, up to 4
-/// MiB.
+/// The idle memory that one open database allows. The allocator's limit on idle memory is at least
+/// the sum over all open databases, capped at 4 MiB.
 #[derive(Debug)]
 pub struct IdleMemory(usize);
 
 impl IdleMemory {
-    /// Allows `bytes` of idle memory until it is dropped.
+    /// Allows `bytes` of idle memory until the object is dropped.
     #[must_use]
     pub fn allow(bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, IDLE_BYTES_MIN);

@@ -18,8 +18,8 @@ const FIRST_BYTES: usize = 64;
 
 /// A growable array of plain values, like a [`Vec`], with memory from the block allocator.
 ///
-/// As with a vector, a capacity beyond the address space panics; lengths from a file are checked
-/// against its size first. One thread may write; any number may read.
+/// As with a vector, a capacity beyond the address space panics; a length that was read from a file
+/// is checked against the file's size first. Threads may share an array for reading.
 pub struct Array<T> {
     block: Block,
     /// The elements are at the beginning of the block.
@@ -94,8 +94,8 @@ impl<T: Copy> Array<T> {
     #[inline]
     pub fn extend_from_slice(&mut self, elements: &[T]) {
         self.reserve(elements.len());
-        // SAFETY: the block has room for the elements after the first `len`, and no slice of
-        // another owner can lie in it.
+        // SAFETY: the block has room for the elements after the first `len`, and the block has no
+        // other owner whose slice could overlap them.
         unsafe {
             let end = self.start().add(self.len);
             end.copy_from_nonoverlapping(NonNull::from(elements).cast(), elements.len());
@@ -106,7 +106,7 @@ impl<T: Copy> Array<T> {
     /// Appends copies of the elements in `range`.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If the range ends beyond the elements.
     #[inline]
     pub fn extend_from_within(&mut self, range: Range<usize>) {
         assert!(range.start <= range.end && range.end <= self.len, "range out of bounds");
@@ -168,8 +168,8 @@ impl<T: Copy> Array<T> {
         self.move_to(self.len.saturating_add(more.max(self.len).max(least)));
     }
 
-    /// Moves the elements to a block with room for `elements` elements, no fewer than the array
-    /// has.
+    /// Moves the elements to a block with room for `elements` elements. REQUIRES: `elements` is at
+    /// least the current length.
     fn move_to(&mut self, elements: usize) {
         let Some(bytes) = elements.checked_mul(size_of::<T>()) else {
             panic!("capacity overflow");

@@ -13,8 +13,8 @@ use crate::sync::Arc;
 
 /// A unique, writable buffer of fixed size.
 ///
-/// From [`PAGE_BYTES`] bytes on, address and capacity are multiples of it, as direct I/O requires,
-/// unless the buffer was made by [`packed`](Self::packed).
+/// From [`PAGE_BYTES`] bytes on, address and capacity are multiples of [`PAGE_BYTES`], as direct
+/// I/O requires, unless the buffer was made by [`packed`](Self::packed).
 pub struct Buf {
     block: Block,
     len: usize,
@@ -103,7 +103,7 @@ impl AsRef<[u8]> for Buf {
     }
 }
 
-/// A shared, read-only part of a [`Buf`]. Cloning counts a reference.
+/// A shared, read-only part of a [`Buf`]. Cloning increments a reference count.
 ///
 /// It stores its own address and not a range of the owner: every lookup reads blocks through it,
 /// and going through the owner would add a dependent load and a bounds check to the hot path.
@@ -114,8 +114,8 @@ pub struct Bytes {
     owner: Arc<Buf>,
 }
 
-// SAFETY: it reads memory that its owner keeps alive and that no thread writes once a `Buf` is
-// frozen.
+// SAFETY: the bytes belong to a block that the owner keeps alive and that no thread writes once a
+// `Buf` is frozen.
 unsafe impl Send for Bytes {}
 // SAFETY: as above.
 unsafe impl Sync for Bytes {}

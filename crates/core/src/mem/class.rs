@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Direct I/O needs addresses and sizes in whole pages. Every doubling from 4 KiB up has classes of
-//! whole pages (all classes from 32 KiB on), and [`class_for`] chooses one of those when asked.
+//! whole pages (all classes from 32 KiB on), and [`class_for`] chooses one of those for a caller
+//! that needs whole pages.
 
 use crate::limits::PAGE_BYTES;
 
@@ -49,7 +50,7 @@ pub(super) const fn slab_blocks(class: usize) -> usize {
 }
 
 /// The smallest class that holds `len` bytes; with `paged`, the smallest whose blocks are whole
-/// pages. `len` is within the range of the classes.
+/// pages. REQUIRES: `len` is within the range of the classes.
 #[inline]
 pub(super) fn class_for(len: usize, paged: bool) -> usize {
     debug_assert!(len <= CLASS_BYTES_MAX);

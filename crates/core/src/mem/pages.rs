@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use crate::limits::PAGE_BYTES;
 
 /// A zeroed, page-aligned, private region of memory. It owns the address range, not the contents:
-/// the slab that hands out parts ensures that no two overlap.
+/// the slab that hands out parts of the region ensures that no two parts overlap.
 pub(super) struct Pages {
     start: NonNull<u8>,
     bytes: usize,
@@ -24,8 +24,8 @@ unsafe impl Send for Pages {}
 impl Pages {
     /// Maps `bytes`, rounded up to whole pages.
     ///
-    /// Out of memory, the engine could not even report the failure: as with every allocation of the
-    /// standard library, the process ends.
+    /// If memory is exhausted, the process aborts, as with every allocation of the standard
+    /// library: the engine could not even report the failure.
     ///
     /// # Panics
     /// If the address space cannot hold that many bytes.

@@ -32,7 +32,7 @@ pub(super) struct Taken {
     pub(super) block: u8,
     /// Its address.
     pub(super) start: NonNull<u8>,
-    /// Whether its memory was not counted as resident before.
+    /// Whether the block was not counted as resident before.
     pub(super) fresh: bool,
 }
 

@@ -11,7 +11,7 @@ pub struct RangeDeleteCursor {
     positions: Vec<SetPosition>,
 }
 
-/// A position in one set that is not empty.
+/// A position in one non-empty set.
 #[derive(Clone, Debug)]
 struct SetPosition {
     set: RangeDeletes,

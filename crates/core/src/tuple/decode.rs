@@ -1,4 +1,4 @@
-//! Decodes keys into parts, and refuses bytes that no encoder produces.
+//! Decodes keys into parts, and rejects bytes that no encoder produces.
 
 use std::borrow::Cow;
 
@@ -103,7 +103,7 @@ fn decode_integer(tag: u8, body: &[u8], flip: u8) -> Result<Scalar<'static>, &'s
     if tag >= TAG_ZERO {
         return Ok(i128::try_from(magnitude).map_or(Scalar::Uint(magnitude), Scalar::Int));
     }
-    // Computed by subtraction to reach i128::MIN, whose magnitude is no i128.
+    // Computed by subtraction to reach i128::MIN, whose magnitude does not fit an i128.
     0i128.checked_sub_unsigned(magnitude).map(Scalar::Int).ok_or("an integer out of range")
 }
 

@@ -12,8 +12,8 @@ pub enum Scalar<'a> {
     Bool(bool),
     /// An integer.
     Int(i128),
-    /// An integer above `i128::MAX`. (A smaller one equals its [`Int`](Self::Int), which decoding
-    /// returns.)
+    /// An integer above `i128::MAX`. (A smaller one equals the [`Int`](Self::Int) of the same
+    /// value, and decoding returns that `Int`.)
     Uint(u128),
     /// A 32-bit float.
     F32(f32),
