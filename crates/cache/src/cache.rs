@@ -11,7 +11,8 @@ use crate::{CacheKey, CacheOptions};
 /// A block larger than the capacity divided by this is not cached, because it would displace too
 /// many others.
 const DATA_DIVISOR: u64 = 8;
-/// The same for metadata. Every lookup in its run would read it again, so it may displace more.
+/// The same limit for an index or a filter. Every lookup in its run would read it again, so it may
+/// displace more.
 const META_DIVISOR: u64 = 2;
 
 /// A cache of `V`s (cheap to clone: a counted pointer), limited to what a memory budget leaves.
@@ -34,8 +35,8 @@ const META_DIVISOR: u64 = 2;
 ///
 /// # Threads
 /// Everything may be called from any thread. A hit takes the shared side of one shard's lock. No
-/// call holds two locks, values are dropped outside of them, and a reader's value stays alive when
-/// the cache evicts it.
+/// call holds two locks, no value is dropped while a lock is held, and a reader's value stays alive
+/// when the cache evicts it.
 pub struct Cache<V> {
     budget: Arc<Budget>,
     options: CacheOptions,
@@ -132,7 +133,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         slot.inserts.fetch_add(1, Ordering::Relaxed);
         let old = slot.change(|shard| shard.insert(key, value, bytes, priority));
         self.uncount(old);
-        // Another thread may have used the same room.
+        // Another thread may have used the room that was made above.
         self.make_room(0, own);
     }
 
@@ -155,7 +156,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
 
     /// Removes the index, the filter and the first `blocks` blocks of a run that was dropped.
     /// Correctness does not depend on this, because run ids are never reused: the call only frees
-    /// at once what would be evicted in time.
+    /// immediately what would be evicted in time.
     pub fn remove_run(&self, run: RunId, blocks: u32) {
         for block in (0..blocks).chain([CacheKey::INDEX, CacheKey::FILTER]) {
             drop(self.remove(CacheKey::block(run, block)));
@@ -246,7 +247,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         let turn = self.next_shard.fetch_add(1, Ordering::Relaxed) % count;
         let held = |at: usize| self.shards[at].bytes.load(Ordering::Relaxed);
         let first = if held(turn) > held(own) { turn } else { own };
-        // Both may be empty while another shard is not.
+        // The two shards may be empty while another shard is not.
         for at in (0..count).map(|step| (first + step) % count) {
             if held(at) == 0 {
                 continue;

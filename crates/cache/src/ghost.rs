@@ -1,8 +1,9 @@
 //! The ghost: the keys that recently left the small queue, without their values.
 //!
 //! A key that misses and is in the ghost has come back within about one turnover of the cache, so
-//! it goes to the main queue at once. A textbook queue of keys with a map beside it takes some 60
-//! bytes per entry; this is a table of fingerprints with their insertion times, eight bytes each:
+//! it is inserted directly into the main queue. A textbook queue of keys with a map for lookups
+//! takes some 60 bytes per entry; this is a table of fingerprints with their insertion times, eight
+//! bytes each:
 //!
 //! ```text
 //!   bucket = fingerprint mod buckets:   | fingerprint, time | .. | .. | .. |   four entries
@@ -51,7 +52,7 @@ impl Ghost {
         }
     }
 
-    /// Remembers a key, as of now.
+    /// Remembers a key, with the current time.
     pub(crate) fn insert(&mut self, hash: u64) {
         self.time = self.time.wrapping_add(1);
         if !self.buckets.is_empty() {

@@ -1,5 +1,5 @@
 //! Queues of entries that are linked through the entries by index. So an entry can leave from the
-//! middle when its run is dropped, and moving between queues allocates nothing.
+//! middle of a queue when its run is dropped, and moving between queues allocates nothing.
 //!
 //! ```text
 //!   head (newest) = ... = tail (oldest)          NONE marks the ends

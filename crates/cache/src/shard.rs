@@ -13,7 +13,8 @@
 //! lock. "Read again" means at least two reads after the insertion: a scan reads each block at most
 //! once after reading it ahead.
 //!
-//! Threads: a shard is used under its lock; hits under the shared side, hence the atomic counter.
+//! Threads: a shard is used under its lock; a hit holds only the shared side, hence the atomic
+//! counter.
 
 use frondb_core::sync::atomic::{AtomicU8, Ordering};
 

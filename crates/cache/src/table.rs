@@ -64,7 +64,7 @@ impl Table {
             if slot.entry == VACANT {
                 break;
             }
-            // A slot moves into the gap unless its home lies behind the gap.
+            // A slot moves into the gap unless its home lies after the gap.
             let from_home = next.wrapping_sub(slot.fingerprint as usize) & mask;
             let from_gap = next.wrapping_sub(gap) & mask;
             if from_home >= from_gap {

@@ -6,12 +6,13 @@
 //!        `--> beyond a mebibyte: a temporary file without a name
 //! ```
 //!
-//! Used to open a database without changing it: recovery cuts tails and writes its files as always,
-//! and all changes disappear when the device is dropped. A written page is stored whole; a file
-//! that grows takes no memory until it is written to.
+//! Used to open a database without changing it: recovery truncates torn log tails and writes its
+//! files as always, and all changes disappear when the device is dropped. A written page is stored
+//! whole; a file that grows takes no memory until it is written to.
 //!
-//! A lock is a shared lock of the device below, or none where that has no lock file. Thread-safe;
-//! one lock for the names and one per file, which is held while the file below is read.
+//! Locking takes a shared lock of the device below, or no lock if that device has no such lock
+//! file. Thread-safe; one lock for the names and one per file, which is held while the file below
+//! is read.
 
 mod file;
 mod pages;
@@ -27,7 +28,7 @@ use crate::name;
 use file::{Content, CopyOnWriteFile};
 use pages::PageStore;
 
-/// A directory over the one below, with the changes beside it.
+/// A directory of the device below, overlaid with the changes.
 #[derive(Debug)]
 pub struct CopyOnWriteDevice {
     below: Option<SharedDevice>,

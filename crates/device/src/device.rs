@@ -112,7 +112,7 @@ pub trait Device: Send + Sync + fmt::Debug {
     /// ends in any way. The lock file stays; the next owner reuses it.
     ///
     /// # Errors
-    /// `Busy` naming the owner ("in use by pid N"), also if the owner is this process; `Io`.
+    /// `Busy` naming the owner ("in use by pid N"), even if the owner is this process; `Io`.
     fn lock(&self, name: &str) -> Result<DeviceLock>;
 
     /// Takes a shared lock without changing anything: it excludes callers of
@@ -134,7 +134,7 @@ pub trait Device: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Bytes that can still be written.
+    /// Bytes of free space on the device.
     ///
     /// # Errors
     /// `Io`.
@@ -164,7 +164,7 @@ pub trait File: Send + Sync + fmt::Debug {
     /// Reads all of `buf` from `offset`.
     ///
     /// # Errors
-    /// `Corruption` if the file ends before (the caller has a reason to expect the bytes), `Io`.
+    /// `Corruption` if the file ends earlier (the caller has a reason to expect the bytes), `Io`.
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let read = self.read_at(offset, buf)?;
         if read == buf.len() {

@@ -54,7 +54,7 @@ struct FaultState {
 /// A rule with its counters.
 struct ActiveRule {
     rule: Rule,
-    /// Matching calls so far; bytes taken so far for `nospace`.
+    /// Matching calls so far; for `nospace`, bytes written or allocated so far.
     seen: u64,
     prng: Prng,
 }
@@ -77,7 +77,8 @@ impl FaultDevice {
         self.interceptor().0.lock().rules = script.0.iter().map(start).collect();
     }
 
-    /// Number of calls that met a fault so far.
+    /// Number of faults injected so far: calls that failed or were torn, and bits that were
+    /// flipped.
     #[must_use]
     pub fn injected(&self) -> u64 {
         self.interceptor().0.lock().injected

@@ -7,7 +7,8 @@
 //!   engine -> Intercepted<I> -> I::before(call) -> inner device -> I::after_read(...)
 //!                                    '-> an error, or how much of a write to let through
 //! ```
-//! Names in calls are relative to the outermost intercepted device, also through a subdevice.
+//! Names in calls are relative to the outermost intercepted device, even for calls through a
+//! subdevice.
 
 use std::fmt;
 

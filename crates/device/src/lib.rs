@@ -12,7 +12,7 @@
 //! | [`throttle`] | a wrapper that limits bytes and calls per second |
 //! | [`trace`] | a wrapper that records every call as a line of text |
 //! | [`modes`] | permissions of new files and directories |
-//! | [`intercept`] | the common code of the three wrappers |
+//! | [`intercept`] | the common code of the wrappers `faults`, `throttle` and `trace` |
 //!
 //! Every device and file may be used from many threads at once. Concurrent reads and writes of
 //! overlapping ranges are the caller's mistake: the result of such a read is unspecified.

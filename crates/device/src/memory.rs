@@ -1,5 +1,5 @@
-//! The in-memory device of crash tests: it knows what was synced and what was not, can stop at any
-//! call, and shows what a power failure would leave.
+//! The in-memory device of crash tests: it records what was synced and what was not, can stop at
+//! any call, and shows what a power failure would leave.
 //!
 //! ```text
 //!            write, set_len, ...        create, remove, rename
@@ -16,8 +16,9 @@
 //! sectors, tear a sector in the middle, and vanish with its name. An engine that is correct here
 //! is correct on ext4 and XFS.
 //!
-//! One lock guards the device, so calls are atomic and totally ordered; many threads do not scale,
-//! and need not. Copies share pages until one is written, so a crash costs one map per file.
+//! One lock guards the device, so calls are atomic and totally ordered; calls of many threads do
+//! not scale, and need not. Copies share pages until one is written, so a crash copy costs one map
+//! per file.
 
 mod content;
 mod file;

@@ -23,8 +23,9 @@ impl Modes {
     /// Access for the owner alone.
     pub const PRIVATE: Self = Self { file: 0o600, dir: 0o700 };
 
-    /// Files with the bits `file`, and directories with `dir`, or else with an `x` for each `r` of
-    /// a file, so that every reader of a file can reach it.
+    /// Gives files the bits `file`, and directories the bits `dir`. If `dir` is `None`, directories
+    /// have the bits of a file and an `x` for each `r`, so that every reader of a file can reach
+    /// it.
     ///
     /// # Errors
     /// `Invalid` if the owner could not read and write, or for bits other than `rw` of a file and

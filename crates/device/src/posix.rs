@@ -2,8 +2,8 @@
 //! device stays in place even if the process changes its working directory or the path is renamed.
 //!
 //! Direct I/O is requested by setting `O_DIRECT` on a file that is already open. Passing it to
-//! `open` would do the same, except that a file system that refuses it may have created the file by
-//! then.
+//! `open` would do the same, except that a file system that refuses `O_DIRECT` may have created the
+//! file before it fails the call.
 //!
 //! Calls interrupted by a signal are repeated; short reads and writes are continued. Thread-safe:
 //! only positioned reads and writes are used, so files have no shared position.
@@ -177,12 +177,12 @@ impl Device for PosixDevice {
             loop {
                 let name = format!("frondb-{}-{}.tmp", std::process::id(), SCRATCH_FILES.next());
                 let file = match device.open(&name, OpenOptions::CREATE_NEW) {
-                    // A process with the same id was killed here and left the file.
+                    // An earlier process with the same id was killed here and left the file.
                     Err(error) if error.kind() == ErrorKind::Exists => continue,
                     opened => opened?,
                 };
-                // The name is removed at once, so the file is freed with its last user, however the
-                // process ends.
+                // The name is removed immediately, so the file is freed when its last user closes
+                // it, however the process ends.
                 device.remove(&name)?;
                 return Ok(file);
             }
@@ -210,7 +210,8 @@ impl Device for PosixDevice {
         let mut names = Vec::new();
         for entry in Dir::read_from(&fd).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            // Such a name is not ours; its replacement characters keep it visible.
+            // A name that is not UTF-8 is not one of the engine's; replacement characters keep it
+            // visible.
             let name = entry.file_name().to_string_lossy();
             if name != "." && name != ".." {
                 names.push(name.into_owned());
@@ -262,8 +263,8 @@ impl Device for PosixDevice {
         name::check(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
         let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
-        // `flock` belongs to the open file: the kernel releases it with the process, and a second
-        // open within this process conflicts like one of another process.
+        // A `flock` belongs to the open file: the kernel releases it when the process ends, and a
+        // second open of the lock file conflicts even within this process.
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(in_use(&self.path, &fd)),

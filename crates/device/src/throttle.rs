@@ -2,9 +2,10 @@
 //!
 //! The device is modelled as one queue. A call takes the longer of its bytes divided by the
 //! bandwidth and one divided by the calls per second, and begins when the previous call has ended.
-//! The caller sleeps until its call would have ended. So threads share the limits fairly, pauses
-//! earn no credit, and the times are exact on a manual clock. Time that a sleep overshoots is not
-//! lost: the queue is kept in clock time, so the next call waits less.
+//! The caller sleeps until its call would have ended. So threads share the limits fairly, an idle
+//! period earns no credit for a later burst, and the times are exact on a manual clock. A sleep
+//! that overshoots loses no bandwidth: the end of each call is computed from the end of the
+//! previous call, so the next call waits less.
 
 use std::fmt;
 use std::time::Duration;

@@ -33,8 +33,8 @@ impl FilterBuilder {
         Self { kind, segments: Vec::new(), last: None, partition_hashes: PARTITION_HASHES }
     }
 
-    /// Limits the scratch memory of [`finish`](Self::finish), beside the hashes and the filter, to
-    /// about `bytes`: with less scratch memory the filter is up to a tenth larger.
+    /// Limits the scratch memory of [`finish`](Self::finish), in addition to the hashes and the
+    /// filter, to about `bytes`: with less scratch memory the filter is up to a tenth larger.
     #[must_use]
     pub fn with_work_bytes(mut self, bytes: usize) -> Self {
         self.partition_hashes = fuse::partition_hashes(bytes);

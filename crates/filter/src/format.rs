@@ -38,10 +38,10 @@ pub(crate) const KIND_FUSE: u8 = 2;
 /// Bytes of either header.
 pub(crate) const HEADER_BYTES: usize = 16;
 
-/// Bytes of a Bloom line: what one memory access brings.
+/// Bytes of a Bloom line: one cache line, so that a probe makes one memory access.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// Most probes a Bloom filter may ask for.
+/// Most probes that a Bloom filter may use.
 pub(crate) const PROBES_MAX: u8 = 16;
 
 /// Bytes of an entry in the partition table.

@@ -11,7 +11,8 @@ use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES
 
 /// Target number of hashes per partition.
 pub(crate) const PARTITION_HASHES: usize = 128 * 1024;
-/// With fewer hashes, filters are noticeably larger: 10.6 bits per hash instead of 9.6.
+/// With fewer hashes per partition, filters are noticeably larger: 10.6 bits per hash instead of
+/// 9.6.
 const PARTITION_HASHES_MIN: usize = 8 * 1024;
 /// Approximate scratch memory per hash while a partition is built.
 const HASH_WORK_BYTES: usize = 24;
@@ -120,7 +121,7 @@ impl Fuse {
         found == (hash ^ (hash >> 32)) as u8
     }
 
-    /// Bytes of memory beside the filter's own bytes.
+    /// Bytes of memory in addition to the filter's own bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.partitions)
     }

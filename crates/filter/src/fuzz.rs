@@ -1,10 +1,10 @@
-//! Entry point for fuzzing: any bytes may come in, and nothing may panic.
+//! Entry point for fuzzers: accepts arbitrary bytes and must not panic.
 
 use frondb_core::mem::Bytes;
 
 use crate::FilterReader;
 
-/// Any bytes as a filter.
+/// Opens the bytes as a filter and probes it.
 pub fn filter(data: &[u8]) {
     if let Ok(filter) = FilterReader::open(Bytes::copy_from(data)) {
         let mut hash = data.len() as u64;

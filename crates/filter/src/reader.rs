@@ -24,8 +24,8 @@ impl FilterReader {
     /// Opens what [`FilterBuilder::finish`](crate::FilterBuilder::finish) returned.
     ///
     /// # Errors
-    /// Corruption if the bytes are no valid filter (the caller adds the place), Unsupported if they
-    /// are of a kind that this build does not know.
+    /// Corruption if the bytes are not a valid filter (the caller adds the place), Unsupported if
+    /// this build does not support the kind of filter.
     pub fn open(bytes: Bytes) -> Result<Self> {
         let form = match bytes.first() {
             Some(&KIND_BLOOM) => Bloom::open(&bytes).map(Form::Bloom),

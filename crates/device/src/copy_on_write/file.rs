@@ -139,7 +139,8 @@ impl File for CopyOnWriteFile {
 }
 
 impl Content {
-    /// The content of the file `below`, which has `len` bytes; empty without a file.
+    /// The content of the file `below`, which has `len` bytes; an empty content if `below` is
+    /// `None`.
     pub(super) fn new(below: Option<SharedFile>, len: u64, scratch: Arc<PageStore>) -> Self {
         let changes = Changes { len, below_len: len, pages: BTreeMap::new() };
         Self { below, changes: Mutex::new(changes), scratch }
@@ -167,7 +168,7 @@ impl Content {
     }
 }
 
-/// Fills `buf` from the file below, and with zeros where that has no bytes.
+/// Fills `buf` from the file below, and with zeros where the file below has no bytes.
 fn read_below(below: Option<&SharedFile>, below_len: u64, at: u64, buf: &mut [u8]) -> Result<()> {
     let has = usize::try_from(below_len.saturating_sub(at)).unwrap_or(usize::MAX).min(buf.len());
     let mut got = 0;

@@ -93,7 +93,7 @@ impl Content {
         self.cut();
     }
 
-    /// Restores the invariant after writes beyond the length or a cut.
+    /// Restores the invariant after writes beyond the length or after a truncation.
     pub(super) fn cut(&mut self) {
         let beyond = self.pages.split_off(&self.len.div_ceil(PAGE));
         drop(beyond);

@@ -68,7 +68,8 @@ pub(super) struct Inode {
     pub(super) live: Content,
     synced: Content,
     changes: Vec<Change>,
-    /// The greatest length since the last sync: a sync must look for dropped pages up to here.
+    /// The greatest length since the last sync: a sync must look for dropped pages up to this
+    /// length.
     len_max: u64,
     /// Number of open handles.
     pub(super) handles: usize,
@@ -168,7 +169,8 @@ fn scatter(change: &Change, content: &mut Content, chance: u64, prng: &mut Prng)
                 content.extend(end);
             }
         }
-        // Bytes written beyond the length must be gone before the length moves over them.
+        // Bytes written beyond the length must be removed before a change of the length exposes
+        // them.
         other if prng.chance(chance, 8) => {
             content.cut();
             other.apply(content);

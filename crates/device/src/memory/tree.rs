@@ -79,7 +79,7 @@ impl Tree {
         self.pending.push(operation);
     }
 
-    /// Adds a name that is durable at once (a lock file, which crash tests do not cover).
+    /// Adds a name that is durable immediately (a lock file, which crash tests do not cover).
     pub(super) fn add_durable(&mut self, path: &str, entry: Entry) {
         self.live.insert(path.to_owned(), entry);
         self.durable.insert(path.to_owned(), entry);

@@ -36,7 +36,7 @@ pub(super) fn create_durably(
     Ok(())
 }
 
-/// Creates a directory whose parent exists; another process may be first.
+/// Creates a directory whose parent exists; another process may create it first.
 fn make_dir(path: &Path, mode: Mode) -> Result<()> {
     let name = path.display().to_string();
     let failed = |errno| os_error("create directory", &name, errno);

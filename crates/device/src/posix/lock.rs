@@ -13,11 +13,11 @@ pub(super) struct LockedFile(pub(super) OwnedFd);
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Clears the pid of an owner that is gone; a failure does no harm.
+        // Clears the pid of the owner, which releases the lock here; a failure is harmless.
         let _ = fs::ftruncate(&self.0, 0);
         // A child that another thread has just forked keeps the file open until it runs its
-        // program, and with it a lock that is not released explicitly. If unlocking fails, closing
-        // remains.
+        // program. Without an explicit unlock, the child would hold the lock until then. If
+        // unlocking fails, closing the file releases the lock later.
         let _ = fs::flock(&self.0, FlockOperation::Unlock);
     }
 }

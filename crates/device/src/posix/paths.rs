@@ -52,7 +52,7 @@ impl PosixDevice {
     /// Removes the directory at `path` if it is empty.
     ///
     /// # Errors
-    /// `Io`, also if it is not empty.
+    /// `Io`, including if the directory is not empty.
     pub fn remove_empty(path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let failed = |errno| os_error("remove directory", &path.display().to_string(), errno);
