@@ -35,8 +35,8 @@ impl Background {
     pub(crate) fn flush_group(&self, trees: &[Arc<TreeCore>]) {
         let begun = self.jobs.now();
         let (mut written, mut bytes, mut failure) = (Vec::with_capacity(trees.len()), 0, None);
-        // Trees with nothing to flush now. The thread that gives one something to flush adds it to
-        // the queue again.
+        // Trees with nothing to flush now. The thread that freezes a memtable of such a tree adds
+        // the tree to the queue again.
         let mut idle = Vec::new();
         for (i, tree) in trees.iter().enumerate() {
             if i > 0 && i.is_multiple_of(CHECK_TREES) && self.queue.stepped(FLUSH) {

@@ -41,7 +41,7 @@ pub(crate) struct Period {
 /// A checkpoint that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
 struct Checkpoint {
-    /// The log below this position is to be trimmed.
+    /// The checkpoint trims the log below this position.
     end: Lsn,
     next_check: Nanos,
 }
@@ -84,7 +84,7 @@ impl Period {
         (first != NONE).then(|| (Nanos(first) + length).since(now))
     }
 
-    /// The position up to which the log is to be trimmed, if a checkpoint is under way or due.
+    /// If a checkpoint is under way or due, the position up to which it trims the log.
     /// `log_end` is called if one begins, and returns the end of the log.
     pub(crate) fn begin(&self, now: Nanos, log_end: impl FnOnce() -> Lsn) -> Option<Lsn> {
         let mut under_way = self.under_way.lock();

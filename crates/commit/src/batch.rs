@@ -56,9 +56,9 @@ pub struct Batch {
     pub(crate) error: Option<Error>,
     /// Whether the batch has a put or an update.
     grows: bool,
-    /// Whether the caller says that the batch leads to space being freed.
+    /// Whether the caller declares that the batch leads to space being freed.
     frees: bool,
-    /// Whether the caller says that the batch must not wait for background work.
+    /// Whether the caller declares that the batch must not wait for background work.
     unpaced: bool,
     /// Index of the section used last: a program often writes to a few trees in turn.
     last: usize,

@@ -44,8 +44,7 @@ impl Calls {
         CallGuard { _call: self.under_way.read() }
     }
 
-    /// Waits until no call is under way. REQUIRES: the health of the database says that it is
-    /// closed.
+    /// Waits until no call is under way. REQUIRES: the database is marked as closed.
     pub fn wait(&self) {
         drop(self.under_way.write());
     }

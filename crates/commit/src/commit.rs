@@ -30,7 +30,7 @@ pub struct Committed {
     pub end: Lsn,
     /// The trees that it has messages for.
     pub trees: Vec<Arc<TreeCore>>,
-    /// The trees that it attached runs to; they are to be flushed.
+    /// The trees that it attached runs to; the caller must request their flushes.
     pub attached: Vec<Arc<TreeCore>>,
 }
 

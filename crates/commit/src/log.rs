@@ -18,8 +18,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// The log that recovery has opened. Recovery began to read at `from`, and the manifest says
-    /// that the log is durable up to `known`.
+    /// The log that recovery has opened. Recovery began to read at `from`. According to the
+    /// manifest, the log is durable up to `known`.
     #[must_use]
     pub fn new(wal: Wal, from: Lsn, known: Lsn) -> Arc<Self> {
         let applied = AtomicU64::new(wal.end_lsn().get());

@@ -92,7 +92,7 @@ fn files_have_the_mode_of_the_options() {
         let db = Db::open(&dir, shared.clone().file_mode(0o660)).unwrap();
         work(&db, &|| assert!(check(&dir, 0o660, 0o770) + check(&log, 0o660, 0o770) > 5));
         db.close().unwrap();
-        // Existing files keep their mode; new ones get the mode that the options say now.
+        // Existing files keep their mode; new ones get the mode that the options set now.
         let db = Db::open(&dir, shared).unwrap();
         work(&db, &|| {});
         db.close().unwrap();

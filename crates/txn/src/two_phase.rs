@@ -65,8 +65,8 @@ impl Transactions {
 
 /// Takes the write locks of the prepared transactions that recovery found again (rule 19). Never
 /// waits: no other transaction has locks yet, and prepared transactions did not conflict. If two of
-/// them have nevertheless written the same key, only the first gets the lock: without the other's
-/// lock the database can at least be opened.
+/// them have nevertheless written the same key, only the first gets the lock, because a failed open
+/// would be worse than a missing lock.
 ///
 /// # Errors
 /// Those of reading what a prepared transaction has written.

@@ -62,7 +62,7 @@ impl Installed {
     /// nodes to plan again.
     ///
     /// If the edit drops something, a superblock must record the edit: a manifest that lost it
-    /// would name space that was used again. An edit that drops nothing only repeats what the log
+    /// would name space that was reused. An edit that drops nothing only repeats what the log
     /// has.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub struct InstallEnd<'a> {
 
 /// Changes the trunk of a tree. `build` makes the change and returns whether there is one. `end`
 /// gets the finished change before readers see it, notes it in the install state, and returns what
-/// else the edit must say. `new_runs` are the runs that the job wrote. `None` if the tree was
+/// else the edit must contain. `new_runs` are the runs that the job wrote. `None` if the tree was
 /// dropped or `build` found nothing to change; the caller discards its runs then.
 ///
 /// # Errors

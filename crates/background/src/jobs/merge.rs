@@ -234,7 +234,8 @@ fn hints_after_truncation(
     }
     let hints = node.hints.copy();
     if deletes.saturating_sub(stats.dropped_deletes) > TOMBSTONE_RUN {
-        // Another tombstone run is left; flushes cut it short for the sake of this one.
+        // Another tombstone run is left. Flushes that were early because of the truncated run may
+        // have cut this one into pieces too short to report.
         hints.request_tombstone_compaction();
     } else if !in_vain {
         hints.compact_tombstones.store(0, Ordering::Relaxed);

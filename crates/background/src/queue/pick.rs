@@ -158,8 +158,8 @@ impl QueueState {
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
     }
 
-    /// Takes the flush of a tree. If its memtable is small, also takes those of the
-    /// trees with larger ids.
+    /// Takes the flush of a tree. If its memtable is small, also takes the flushes of trees with
+    /// larger ids whose memtables are small.
     fn take_flush(&mut self, first: TreeId) -> Option<Task> {
         let mut group = Vec::new();
         let mut bytes = self.flushes.get(&first).and_then(|tree| small_flush_bytes(tree));

@@ -245,7 +245,7 @@ fn a_tombstone_run_ends_in_a_leaf_of_several_appends() {
     assert!(stepped(&db, &tree, 8_290, 12_299) < 1_000);
 }
 
-/// Truncating the prefix of a leaf does not excuse a long tombstone run at its end.
+/// Although the prefix of a leaf is truncated, no long tombstone run is left at the leaf's end.
 #[test]
 fn the_last_key_stays_near_where_rows_go_from_both_ends_at_once() {
     let dir = TempDir::new("tombstone-runs");

@@ -254,7 +254,7 @@ fn a_database_in_use_is_busy_and_not_damaged() {
     assert_ne!(kind(salvage()).0, ErrorKind::Busy);
 }
 
-/// If the log's directory is in use, salvage says so before it says anything about its content.
+/// If the log's directory is in use, salvage reports that before any damage of the log.
 #[test]
 fn the_lock_of_the_log_comes_before_its_damage() {
     let (temp, to) = (TempDir::new("salvage-lock"), TempDir::new("salvage-lock-to"));

@@ -1,4 +1,4 @@
-//! What a locking read leaves behind, and how batches and index builds, which are not transactions,
+//! What remains after a locking read, and how batches and index builds, which are not transactions,
 //! wait for locks.
 
 use std::sync::Arc;

@@ -105,8 +105,8 @@ fn a_load_has_its_entries_and_no_others() {
     }
 }
 
-/// Whether the two equal keys come together in memory, when runs are merged in passes, or at the
-/// end.
+/// The key is reported whether its two entries come together in memory, when runs are merged in
+/// passes, or at the end.
 #[test]
 fn a_key_that_is_given_twice_is_reported() {
     for (entries, distance) in [(100, 1), (20_000, 19_999), (400_000, 300_000)] {
