@@ -42,7 +42,7 @@ trait Structure: Send + Sync {
     fn holds(&self, key: &Key) -> bool;
     /// Reads `n` entries from `key` on, and returns how many there were.
     fn scan(&self, key: &Key, n: usize) -> usize;
-    /// Bytes of memory, if it knows.
+    /// Bytes of memory, if the structure counts them.
     fn bytes(&self) -> Option<u64>;
 }
 
@@ -101,7 +101,7 @@ impl Structure for Ours {
 /// Key order, newest first within a key.
 type Place = (Key, Reverse<u64>);
 
-/// A B-tree behind one lock, taken once a batch.
+/// A B-tree behind one lock, taken once per batch.
 struct Locked(RwLock<BTreeMap<Place, Box<[u8]>>>);
 
 impl Structure for Locked {
@@ -220,7 +220,8 @@ fn inserts(what: &str, keys: &[Key], batch: usize, value: &[u8], rounds: usize, 
                         }
                     });
                 }
-                // Single inserts are timed 64 at once: reading the clock costs more than an insert.
+                // Single inserts are timed in groups of 64: reading the clock costs more than an
+                // insert.
                 let timed = batch.max(64);
                 for (i, part) in keys.chunks(timed).enumerate() {
                     let start = cpu_ns();

@@ -92,7 +92,7 @@ fn keys_and_values_of_every_length_come_back() {
     assert!(collect(backward, Direction::Backward) == expected);
 }
 
-/// The heads in the arena hold the distance to the first SeqNo in 32 bits.
+/// Message headers in the arena store SeqNos relative to the first one, in 32 bits.
 #[test]
 fn seqs_far_from_the_first_and_below_it_come_back() {
     let table = table();
@@ -152,7 +152,7 @@ fn range_deletes_are_listed_and_counted() {
     assert_eq!((table.min_seq(), table.max_seq()), (Some(SeqNo(7)), Some(SeqNo(12))));
 }
 
-/// Rule 15: deletes from the left must be counted, also when rows are inserted at the right.
+/// Rule 15: deletes from the left must be counted, even if rows are inserted at the right.
 #[test]
 fn a_long_tombstone_run_is_counted() {
     let table = table();
@@ -178,7 +178,8 @@ fn the_number_of_arrays_stays_bounded() {
     }
 }
 
-/// Cursors pay for merges: the more cursors between commits, the fewer arrays the next ones merge.
+/// Probes of cursors justify merges: the more cursors between commits, the fewer arrays the next
+/// ones merge.
 #[test]
 fn frequent_readers_meet_few_arrays() {
     let most_arrays = |readers| {
@@ -196,12 +197,13 @@ fn frequent_readers_meet_few_arrays() {
     let [none, some, many] = [0, 500, 10_000].map(most_arrays);
     assert!(none > 12, "{none} arrays without readers");
     assert!(some * 2 <= none, "{some} arrays with readers, {none} without");
-    // The array into which all were merged, and what arrived while it was being made.
+    // The array into which all were merged, and the arrays that were added while it was being
+    // built.
     assert!(many <= 4, "{many} arrays with many readers");
 }
 
 /// A table is filled and then read: no writer merges, so the readers do, and the data that they
-/// read meanwhile stays unchanged.
+/// read during the merges stays unchanged.
 #[test]
 fn readers_merge_arrays_that_are_no_longer_written() {
     let table = table();

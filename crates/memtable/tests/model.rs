@@ -89,8 +89,8 @@ fn check(table: &Memtable, model: &Model, shape: &Shape, prng: &mut Prng) {
     assert_eq!(table.max_seq(), Some(SeqNo(model.last_seq())));
 }
 
-/// The messages from `key` on that a cursor returns when it skips to `key`, at once or after its
-/// first chunk; `rest` if the first chunk went beyond the key.
+/// The messages from `key` on that a cursor returns when it skips to `key`, immediately or after
+/// its first chunk; `rest` if the first chunk went beyond the key.
 fn skipped(
     mut cursor: MemCursor,
     direction: Direction,
@@ -201,7 +201,7 @@ fn ascending_keys_match_the_model() {
     }
 }
 
-/// Readers pay for merges of the newest arrays, of a few slots and of many.
+/// The probes of readers cause merges of the newest arrays, of a few slots and of many.
 #[test]
 fn a_memtable_that_is_read_much_matches_the_model() {
     for seed in 0..8 {

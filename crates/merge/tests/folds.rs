@@ -43,7 +43,7 @@ fn stripe(live: &[SeqNo], seq: SeqNo) -> usize {
     live.partition_point(|&snapshot| snapshot < seq)
 }
 
-/// The least key of which fewer messages came out than went in.
+/// The least key with fewer messages in the output than in the input.
 fn first_missing<'a>(given: &'a [Message], folded: &Folded) -> Option<&'a [u8]> {
     let mut left: BTreeMap<&[u8], i64> = BTreeMap::new();
     given.iter().for_each(|(key, ..)| *left.entry(key).or_default() += 1);
@@ -263,7 +263,7 @@ fn a_failing_function_leaves_the_operands() {
     let upon_delete = [(10, Delete, ""), (30, Update, &poison[..])];
     assert_eq!(fold_one_key(&upon_delete, options(&[], true)), ["30 Update !"]);
     assert_eq!(fold_one_key(&upon_delete, options(&[], false)), ["30 Update !", "10 Delete "]);
-    // Rule 13 for a delete under operands that stay: an older stripe still has what it deletes.
+    // Rule 13 for a delete under operands that are kept: an older stripe still has what it deletes.
     let upon_deleted = [(5, Put, "a"), (15, Delete, ""), (20, Update, &poison[..])];
     let kept = fold_one_key(&upon_deleted, options(&[10], true));
     assert_eq!(kept, ["20 Update !", "15 Delete ", "5 Put a"]);

@@ -82,7 +82,8 @@ fn one_source_is_handed_out_in_chunks() {
     let list = |messages, prng: &mut Prng| {
         Box::new(history::ListSource::new(messages, Direction::Forward, prng)) as Box<dyn Source>
     };
-    // One source alone, and beside one that has a later key: there the merge checks less often.
+    // One source alone, and one with a second source of a later key, where the merge checks less
+    // often.
     for (other, steps_max) in [(false, 60), (true, 100)] {
         let put =
             |i: u32| (i.to_be_bytes().to_vec(), SeqNo(1 + u64::from(i)), MessageKind::Put, vec![7]);

@@ -1,7 +1,7 @@
 //! Edits of the manifest.
 //!
 //! A record of the manifest is a sequence of [`Edit`]s that take effect together. An edit is a tag
-//! byte and its fields. A snapshot of the manifest is the sequence of edits that makes its state
+//! byte and its fields. A snapshot of the manifest is the sequence of edits that creates its state
 //! from an empty one. Fields are varints, or have the encoding of their type.
 //!
 //! The tags are stored on disk: do not change them.
@@ -186,11 +186,11 @@ pub enum Edit {
     Prepared {
         /// The transaction.
         txn: u64,
-        /// The name that its coordinator knows it by.
+        /// The name that its coordinator uses for it.
         xid: Box<[u8]>,
         /// Where its record in the log began.
         logged: Lsn,
-        /// How many parts it has, with the numbers below this. Its other pending parts were
+        /// How many parts it has: those with numbers below this. Its other pending parts were
         /// discarded.
         parts: u32,
     },
@@ -202,7 +202,7 @@ pub enum Edit {
         /// Where its record in the log began.
         logged: Lsn,
     },
-    /// The largest ids in use so far. No id is used again.
+    /// The largest ids in use so far. Ids are never reused.
     Ids {
         /// The largest tree id.
         tree: TreeId,

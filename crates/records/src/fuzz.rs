@@ -48,8 +48,8 @@ pub fn manifest_edit(data: &[u8]) {
     }
 }
 
-/// The edits here have no nodes and no runs. The recovery scripts of the engine mutate those that
-/// do.
+/// The edits here have no nodes and no runs. The recovery scripts of the engine mutate edits that
+/// have nodes and runs.
 #[cfg(test)]
 mod tests {
     use frondb_core::prng::Prng;

@@ -1,4 +1,4 @@
-//! Layer 5: the encoding of what the records of the log and of the manifest say.
+//! Layer 5: the encoding of the records of the log and of the manifest.
 //!
 //! ```text
 //!  log.rs       records of the write-ahead log: batches, commits, prepares

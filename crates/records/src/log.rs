@@ -163,7 +163,7 @@ pub trait RecordVisitor {
 pub struct PrepareRecord<'a> {
     /// The transaction.
     pub txn: u64,
-    /// The name that its coordinator knows it by.
+    /// The name that its coordinator uses for it.
     pub xid: &'a [u8],
     /// Its pending parts: the tree of each, and how many SeqNos the part takes.
     pub parts: Vec<(TreeId, u64)>,

@@ -1,4 +1,4 @@
-//! [`ReadContext`]: what a read uses of the open database beside the tree that it reads.
+//! [`ReadContext`]: what a read uses of the open database besides the tree that it reads.
 
 use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
@@ -14,7 +14,8 @@ use crate::pins::Cursors;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 
-/// What a read uses beside the tree that it reads. An open database has one. Any thread may use it.
+/// What a read uses besides the tree that it reads. An open database has one. Any thread may use
+/// it.
 pub struct ReadContext {
     /// The number of the open database, which tells handles of several databases apart.
     pub engine: u64,
@@ -22,7 +23,7 @@ pub struct ReadContext {
     pub runs: Arc<RunEnv>,
     /// The memory budget of the database.
     pub budget: Arc<Budget>,
-    /// Knows the newest visible SeqNo.
+    /// Returns the newest visible SeqNo.
     pub oracle: Arc<SeqOracle>,
     /// The live snapshots.
     pub snapshots: Arc<Snapshots>,
@@ -30,7 +31,7 @@ pub struct ReadContext {
     pub cursors: Cursors,
     /// The clock of the database.
     pub clock: SharedClock,
-    /// Whether the database takes calls.
+    /// Whether the database accepts calls.
     pub health: Arc<Health>,
     /// Counts reads, for statistics.
     pub counters: ReadCounters,
@@ -69,7 +70,7 @@ impl ReadContext {
 }
 
 /// Takes compaction hints from readers. A reader that found a node expensive to read posts the node
-/// and goes on; background work plans for it later.
+/// and continues; background work later decides whether to compact it.
 pub trait HintSink: Send + Sync {
     /// A reader has changed the compaction hints of `node`, so a plan for it may be due. Must
     /// return quickly: readers call it between two entries.
@@ -81,7 +82,7 @@ pub trait HintSink: Send + Sync {
 pub struct ReadCounters {
     /// Point lookups that found a value.
     gets: AtomicU64,
-    /// Point lookups that found none, or that only asked whether there is one.
+    /// Point lookups that found no value, and calls that only check whether a key has one.
     checks: AtomicU64,
     /// Seeks of cursors.
     seeks: AtomicU64,

@@ -2,8 +2,8 @@
 //! cannot be read.
 //!
 //! A damaged block may have held a newer message of any key in its range, so an older entry in
-//! another run may be obsolete: the whole range is lost, whatever other runs have there. A damaged
-//! large value loses its key only.
+//! another run may be obsolete: the whole range is lost, whatever other runs have there. With a
+//! damaged large value, only its key is lost.
 
 use frondb_core::{Error, Result};
 use frondb_trunk::View;

@@ -1,7 +1,7 @@
 //! Point lookups, and checks whether keys were written since a snapshot.
 //!
-//! A lookup asks the sources of one version from the newest to the oldest and stops at the first
-//! message that settles the key.
+//! A lookup searches the sources of one version from the newest to the oldest and stops at the
+//! first message that decides the value of the key.
 
 use std::ops::Bound;
 
@@ -100,7 +100,8 @@ pub fn changed_since(
     key: &[u8],
     snapshot: SeqNo,
 ) -> Result<bool> {
-    // A commit notes itself on the tree before it becomes visible, so this misses none.
+    // A commit is noted on the tree before it becomes visible, so this check misses no visible
+    // commit.
     if tree.newest_commit() <= snapshot {
         return Ok(false);
     }
@@ -182,7 +183,7 @@ pub fn multi_get(
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
-    // In key order, neighbouring keys find their block in the cache.
+    // In key order, the block of a key is often in the cache already, read for the key before it.
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_unstable_by_key(|&i| keys[i]);
     let mut values = vec![None; keys.len()];
@@ -253,7 +254,7 @@ fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Res
     Ok(())
 }
 
-/// The same of one source above the trunk.
+/// Feeds the messages of `key` that `seq` sees in one source above the trunk to a lookup.
 fn gather_in_source(source: &MemSource, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
     let memtable = &source.memtable;
     lookup.hide_below(memtable.newest_range_delete(key, seq));

@@ -6,7 +6,8 @@ use frondb_records::TreeOptions;
 
 use crate::tree::TreeCore;
 
-/// A handle to a tree. Cheap to clone and usable by any thread. It keeps the tree's memory.
+/// A handle to a tree. Cheap to clone and usable by any thread. The tree's memory is not freed
+/// while a handle exists.
 #[derive(Clone)]
 pub struct Tree(Arc<TreeCore>);
 

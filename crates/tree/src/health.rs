@@ -1,4 +1,4 @@
-//! [`Health`]: whether an open database takes calls, and if not, why.
+//! [`Health`]: whether an open database accepts calls, and if not, why.
 //!
 //! | state | reads | writes | ends with |
 //! |---|---|---|---|
@@ -116,7 +116,7 @@ impl Health {
         }
     }
 
-    /// Notes the error of background work that found no space on the disk; `None` when work
+    /// Records the error of background work that found no space on the disk; `None` once such work
     /// succeeds again.
     pub fn set_full(&self, error: Option<Error>) {
         let mut full = self.full.lock();

@@ -10,14 +10,14 @@
 //!   a merge or a bulk load ends with the share that it began with
 //! ```
 //!
-//! Invariant: charges above the total go away without help. The budget never refuses memory, so no
-//! part waits for memory of another part that waits for it.
+//! Invariant: charges above the total are released without a caller's help. The budget never
+//! refuses memory, so two parts cannot wait for each other's memory.
 
 use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 
-/// What the options say about memory, except the total.
+/// The settings that determine the shares of memory, except the total.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryRules {
     /// Bytes of memtables at which the largest is frozen; 0 lets [`Memory::write_buffer_bytes`]
@@ -32,8 +32,8 @@ pub struct MemoryRules {
 impl MemoryRules {
     /// Smallest accepted total, bytes: with less, a process that does nothing else would exceed it.
     pub const BYTES_MIN: u64 = 16 << 20;
-    /// The same without background threads, for tests: only the parts that charge the memory
-    /// budget keep to it.
+    /// The smallest accepted total without background threads, for tests, in bytes: only the memory
+    /// that parts charge to the budget is within it.
     pub const BYTES_MIN_WITHOUT_THREADS: u64 = 4 << 20;
 
     /// A total of `total` bytes by these rules.
@@ -78,8 +78,8 @@ pub struct Memory {
     rules: MemoryRules,
 }
 
-/// A smaller total is low memory: merges then have small windows, and the write buffer is a
-/// quarter of what the parts may charge.
+/// A total below this is low memory, in bytes: merges then have small windows, and the write buffer
+/// is a quarter of what remains after the memory that no part charges.
 const ORDINARY_BYTES: u64 = 64 << 20;
 
 impl Memory {
@@ -106,9 +106,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether the total is so small that the memory of the process that no part charges is a good
-    /// part of it. Always false without threads: such databases are for tests, which check the
-    /// figures of the parts.
+    /// Whether the total is so small that the process memory that no part charges is a large share
+    /// of it. Without threads, true only for a read-only database that has at least `BYTES_MIN`:
+    /// other databases without threads are for tests, which check the figures of the parts.
     fn is_low_memory(self) -> bool {
         let is_real =
             self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;
@@ -165,8 +165,8 @@ impl Memory {
         (self.total / 32).max(256 << 10)
     }
 
-    /// Maximum number of merges at once. Each has read windows for all its inputs, so with low
-    /// memory there is one. A flush has one input, so flushes do not count.
+    /// Maximum number of merges at the same time. Each merge has read windows for all its inputs,
+    /// so with low memory only one runs. A flush has one input, so flushes do not count.
     #[must_use]
     pub fn merges_max(self) -> usize {
         if self.total < ORDINARY_BYTES { 1 } else { usize::MAX }
@@ -192,8 +192,8 @@ impl Memory {
         }
     }
 
-    /// Maximum charge for memory of the program outside of the engine. The limit leaves the engine
-    /// what it needs, however many connections there are.
+    /// Maximum charge for memory that the program uses outside the engine, in bytes. The limit
+    /// leaves enough memory to the engine, however many connections there are.
     #[must_use]
     pub fn outside_bytes_max(self) -> u64 {
         if self.is_low_memory() { self.total / 16 } else { self.total / 8 }

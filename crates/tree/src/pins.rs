@@ -1,7 +1,7 @@
 //! The versions that cursors pin, and how other threads unpin them.
 //!
 //! A cursor between two moves must not keep memtables, blocks and the extents of dropped runs (rule
-//! 12): its snapshot and its key are enough to go on from the newest version. So its version and
+//! 12): its snapshot and its key are enough to continue from the newest version. So its version and
 //! the sources that read it are not in the cursor but in [`Pins`], which the engine can reach:
 //!
 //! ```text
@@ -10,22 +10,23 @@
 //!      +-- Pins: Mutex { version, sources } <-- a flush removes both between two moves
 //! ```
 //!
-//! A read takes the lock once for a chunk, not once for an entry. A source that was unpinned
-//! returns an error and leaves the chunk as it is; the cursor then seeks on from the last key that
-//! it read.
+//! A read takes the lock once per chunk, not once per entry. A source that was unpinned returns an
+//! error and leaves the chunk as it is; the cursor then seeks to the position after the last key
+//! that it read.
 //!
 //! # Very many cursors
-//! A cursor between two moves keeps its chunks, and they are charged to the budget. The cursors put
-//! the memory under *pressure* while it has less than `PRESSURE_BYTES` for each of them. Under
-//! pressure, the chunks of new walks are small and own their values, and only as many walks keep
-//! their sources as the memory has room for: when another walk begins, the oldest walk between two
-//! moves loses its sources. The pressure is *high* while the memory has less than
-//! `HIGH_PRESSURE_BYTES` for each cursor. Under high pressure, a cursor copies the entry that it
-//! moves to and ends its walk, so every move is a seek.
+//! A cursor between two moves keeps its chunks, which are charged to the budget. The open cursors
+//! put the memory under *pressure* while the budget is less than `PRESSURE_BYTES` for each of them.
+//! Under pressure, the chunks of new walks (a walk is the merge over one leaf) are small and own
+//! their values, and only as many walks keep their sources as the budget has room for: when another
+//! walk begins, the oldest walk between two moves loses its sources. The pressure is *high* while
+//! the budget is less than `HIGH_PRESSURE_BYTES` for each cursor. Under high pressure, a cursor
+//! copies the entry that it moves to and ends its walk, so every move is a seek.
 //!
 //! # Invariants
-//! - What a cursor shows lies in its own chunks, so unpinning takes nothing from a caller.
-//! - A cursor during a move (`moving`) is not unpinned, so each of its moves ends.
+//! - The entry that a cursor shows is in the cursor's own chunks, so it stays valid when the cursor
+//!   is unpinned.
+//! - A cursor is not unpinned during a move (`moving`), so every move completes.
 //! - The cursors of a dropped tree keep their versions. Those without a version get the last one
 //!   before the tree's version becomes empty ([`Cursors::pin_last`]).
 //! - No version is dropped under a lock of this module: dropping the last holder of a version frees
@@ -88,7 +89,8 @@ struct Pinned {
     /// unpinned.
     chunk_bytes: Vec<u64>,
     charge: Option<Reservation>,
-    /// Chunks of up to so many bytes are not charged: without pressure, few cursors have them.
+    /// Chunks of up to this many bytes in total are not charged: without pressure there are few
+    /// cursors.
     slack: u64,
 }
 
@@ -136,7 +138,8 @@ impl Pins {
         })
     }
 
-    /// Whether the pressure was high when the walk began: the cursor ends the walk with its move.
+    /// Whether the pressure was high when the walk began. If so, the cursor ends the walk after the
+    /// move.
     pub fn is_pressure_high(&self) -> bool {
         self.is_pressure_high.load(Ordering::Relaxed)
     }
@@ -147,7 +150,8 @@ impl Pins {
         self.moving.store(false, Ordering::Release);
     }
 
-    /// Drops the sources of the walk and its charge. For a cursor that opens no other walk at once.
+    /// Drops the sources of the walk and its charge. For a cursor that does not open another walk
+    /// immediately.
     pub fn end_walk(&self) {
         let mut pinned = self.pinned.lock();
         let sources = std::mem::take(&mut pinned.sources);
@@ -162,7 +166,7 @@ impl Pins {
         self.stale.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the sources of the walk were unpinned. Only for a walk that has sources.
+    /// Whether the sources of the walk were unpinned. REQUIRES: the walk was opened with sources.
     pub fn is_unpinned(&self) -> bool {
         self.pinned.lock().sources.is_empty()
     }
@@ -188,7 +192,7 @@ impl Pins {
         drop(unpinned);
     }
 
-    /// Unpins the cursor if it is still at that walk and between two moves.
+    /// Unpins the cursor if `walk` is still its current walk and it is between two moves.
     fn unpin_walk(&self, walk: u64) {
         let Some(mut pinned) = self.pinned.try_lock() else { return };
         if self.walk.load(Ordering::Relaxed) != walk || self.moving.load(Ordering::Acquire) {

@@ -1,8 +1,8 @@
-//! [`Snapshot`]: a fixed state of the whole database that reads can ask for.
+//! [`Snapshot`]: a fixed state of the whole database that reads can use.
 
 use frondb_core::SeqNo;
 
-/// A fixed state of the whole database that reads can ask for. It is cheap to take, to clone and to
+/// A fixed state of the whole database that reads can use. It is cheap to take, to clone and to
 /// drop. While it lives, merges keep the messages that it sees. Any thread may use it.
 #[derive(Clone)]
 pub struct Snapshot {

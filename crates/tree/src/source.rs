@@ -17,11 +17,12 @@ pub struct MemSource {
     attached: Option<AttachedRuns>,
     /// Extents of each large value that its messages refer to.
     values: Mutex<Vec<Vec<Extent>>>,
-    /// The sum that its memory is counted in, with its share in bytes; set when it is frozen.
+    /// The counter that includes its memory, and how many bytes of it; set when the memtable is
+    /// frozen.
     counted: Mutex<Option<(Arc<AtomicU64>, u64)>>,
     /// Start of the first log record with a message of this source; `u64::MAX` while it is empty.
     first_lsn: AtomicU64,
-    /// End of the last such record.
+    /// End of the last log record with a message of this source.
     last_lsn: AtomicU64,
     /// Set when the memtable was logged again: recovery needs the old records until the new one is
     /// durable.
@@ -31,9 +32,9 @@ pub struct MemSource {
 /// A memtable that was logged again.
 #[derive(Clone, Copy)]
 struct Relogged {
-    /// Where its part of the log began before.
+    /// Start of the log records that held its messages before.
     old: Lsn,
-    /// Where the new record ends.
+    /// End of the new record.
     end: Lsn,
 }
 
@@ -68,14 +69,14 @@ impl MemSource {
         })
     }
 
-    /// Notes that the log record at `[start, end)` has messages for the memtable.
+    /// Records that the log record at `[start, end)` has messages for the memtable.
     pub fn logged(&self, start: Lsn, end: Lsn) {
         self.first_lsn.fetch_min(start.get(), Ordering::AcqRel);
         self.last_lsn.fetch_max(end.get(), Ordering::AcqRel);
     }
 
-    /// Notes that the record at `[start, end)` repeats all messages of the memtable; the log is
-    /// durable up to `durable`. Recovery needs the old records until the new one is durable: a
+    /// Records that the log record at `[start, end)` repeats all messages of the memtable; the log
+    /// is durable up to `durable`. Recovery needs the old records until the new one is durable: a
     /// power failure could lose the new record, and commits in the old ones may have been
     /// acknowledged.
     pub fn logged_again(&self, start: Lsn, end: Lsn, durable: Lsn) {
@@ -86,8 +87,8 @@ impl MemSource {
         self.last_lsn.store(end.get(), Ordering::Release);
     }
 
-    /// Where the part of the log begins that recovery needs for this source, if the log is durable
-    /// up to `durable`; `None` if it needs no log.
+    /// Start of the part of the log that recovery needs for this source, if the log is durable up
+    /// to `durable`; `None` if recovery needs no log for it.
     pub fn needed_from(&self, durable: Lsn) -> Option<Lsn> {
         match *self.relogged.lock() {
             Some(relogged) if relogged.end > durable => Some(relogged.old),
@@ -113,7 +114,7 @@ impl MemSource {
         self.attached.as_ref()
     }
 
-    /// Its runs, newest first. A reader takes them after the memtable. Empty for an ordinary
+    /// Its runs, newest first. A reader searches the memtable before them. Empty for an ordinary
     /// memtable.
     #[inline]
     pub fn runs(&self) -> &[Arc<Run>] {
@@ -145,7 +146,7 @@ impl MemSource {
         stats.range_deletes > 0 || deletes * 2 > messages
     }
 
-    /// Notes that a message refers to a large value in these extents: this source owns them.
+    /// Records that a message refers to a large value in these extents: this source owns them.
     pub fn add_value(&self, extents: Vec<Extent>) {
         self.values.lock().push(extents);
     }
@@ -165,7 +166,7 @@ impl MemSource {
         std::mem::take(&mut *self.values.lock())
     }
 
-    /// Counts its memory in `sum` until it is dropped or counted in another sum.
+    /// Counts its memory in `sum` until the source is dropped or counted in another sum.
     pub fn count_in(&self, sum: &Arc<AtomicU64>) {
         let bytes = self.memtable.bytes();
         sum.fetch_add(bytes, Ordering::Relaxed);
@@ -180,7 +181,7 @@ impl MemSource {
 pub struct AttachedRuns {
     /// The transaction that wrote them.
     pub txn: u64,
-    /// The number of the pending part that the manifest has of them.
+    /// The number of the pending part under which the manifest lists them.
     pub part: u32,
     /// The runs, newest first, with the SeqNos of the commit.
     pub runs: Vec<Arc<Run>>,

@@ -67,7 +67,7 @@ pub struct TreeTotals {
 impl TreeTotals {
     /// Changes a tree's share from `old` to `new`.
     pub fn change(&self, old: TreeFigures, new: TreeFigures) {
-        // The sum may wrap below zero and back: a share is only removed after it was added.
+        // The sum may wrap below zero for a moment: each share is removed only after it was added.
         let change = |sum: &AtomicU64, old: u64, new: u64| {
             if old != new {
                 sum.fetch_add(new.wrapping_sub(old), Ordering::Relaxed);

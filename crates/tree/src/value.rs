@@ -10,7 +10,7 @@ use frondb_run::RunEnv;
 use frondb_run::format::ValueRef;
 use frondb_space::{Extent, Space};
 
-/// Bytes that one read of the device asks for.
+/// Bytes of one read from the device.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Reads large values that update functions are applied to.

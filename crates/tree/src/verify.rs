@@ -1,8 +1,8 @@
 //! Verifies a tree: reads all that it has on disk and checks that this is what was written.
 //!
 //! A verification reads every block of every run, and once each large value that a message in a
-//! view of a run or in a memtable refers to. The messages of a run outside of its views belong to
-//! no tree any more, and the large values that they refer to may be gone.
+//! view of a run or in a memtable refers to. The messages of a run outside its views belong to no
+//! tree any more, and the large values that they refer to may have been freed.
 //!
 //! Writers continue during a verification. The verification holds the version that it reads, so the
 //! extents of its runs and values are not reused before it ends.
@@ -145,7 +145,7 @@ impl Values<'_> {
     /// Reports progress.
     ///
     /// # Errors
-    /// `Cancelled` if the caller asks for it.
+    /// `Cancelled` if the callback returns `false`.
     fn report_progress(&mut self, report: &VerifyReport) -> Result<()> {
         // Large values that were written since the estimate are read too.
         if (self.progress)(report.bytes, self.to_do.max(report.bytes)) {
@@ -176,7 +176,7 @@ impl Values<'_> {
     }
 
     /// Whether the tree owns these extents now, through runs or memtables. Also `true` if the tree
-    /// has released values since the version was taken, because these may be among them.
+    /// has released values since the version was taken, because these extents may be among them.
     fn is_owned(&self, extents: &[Extent]) -> bool {
         let Some(first) = extents.first() else { return false };
         let install = self.tree.install.lock();

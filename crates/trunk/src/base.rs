@@ -6,7 +6,7 @@ use frondb_run::{ReadMode, RunCursor};
 
 use crate::view::View;
 
-/// A cursor over the views of a base. For one thread at a time.
+/// A cursor over the views of a base. Used by one thread at a time.
 pub(crate) struct BaseCursor {
     /// Views that are not open yet, the next one last.
     views: Vec<View>,
@@ -66,9 +66,9 @@ impl Source for BaseCursor {
         };
         // Without another view, only the open cursor can be affected.
         let Some(next) = self.views.last() else { return self.skip_in_current(key) };
-        // The bounds of a view may be those of its node: beyond the keys of its run, and
-        // overlapping the views beside it. The open view therefore ends where the keys of the next
-        // one begin.
+        // The bounds of a view may be those of its node: they may reach beyond the keys of the run
+        // and overlap the neighbouring views. So the open view ends where the keys of the next view
+        // begin.
         let meta = next.run.meta();
         let reaches_next = match self.direction {
             Direction::Forward => (&*next.lo).max(&*meta.first_key) <= key,

@@ -6,7 +6,7 @@ use frondb_core::sync::Arc;
 use crate::install::Place;
 use crate::node::{Key, Trunk};
 
-/// A part of the key space whose output becomes runs of its own.
+/// A part of the key space whose output is written to separate runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// First key.
@@ -15,12 +15,13 @@ pub struct Target {
     pub hi: Option<Key>,
     /// Where its runs go.
     pub place: Place,
-    /// Key and value bytes after which a new run begins, for a base that becomes several leaves.
+    /// Key and value bytes after which a new run begins; limits the size of leaves when a base is
+    /// split.
     pub piece_bytes: u64,
 }
 
-/// The targets of a memtable's flush into `trunk`: one slice for each node below the root; data to
-/// the right of everything else is appended (rule 5); the first flush of an empty tree becomes its
+/// The targets of a memtable's flush into `trunk`: one slice for each node below the root. Data to
+/// the right of everything else is appended (rule 5). The first flush of an empty tree becomes its
 /// base.
 ///
 /// `right_edge` is the largest key of everything older than the memtable.

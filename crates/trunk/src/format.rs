@@ -28,7 +28,7 @@ const VIEW_HI: u8 = 2;
 const VIEW_HI_NONE: u8 = 4;
 const VIEW_SHARES: u8 = 8;
 
-/// A view as the manifest keeps it.
+/// A view as the manifest stores it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ViewImage {
     /// The run.
@@ -50,7 +50,7 @@ pub enum BodyImage {
     Inner(Vec<NodeId>),
 }
 
-/// A node as the manifest keeps it.
+/// A node as the manifest stores it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeImage {
     /// The node.

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A job is created with everything it needs, is [`step`](Job::step)ped by any thread that the
-//! scheduler chooses, and yields its runs. The runs belong to the job until an edit names them:
-//! dropping the job frees their extents.
+//! scheduler chooses, and yields its runs. The runs belong to the job until an edit of the manifest
+//! names them: dropping the job frees their extents.
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::chunk::key_prefix;
@@ -91,12 +91,12 @@ pub struct JobStats {
     pub steps: u64,
 }
 
-/// A job under way.
+/// A job in progress.
 pub struct Job {
     env: JobEnv,
     merge: FoldMerge,
     targets: Vec<Target>,
-    /// How often the messages of the slices written here have been written.
+    /// How often the messages of the slices written here have been written, this write included.
     writes: u8,
     target: usize,
     output: Option<Output>,
@@ -115,7 +115,7 @@ pub struct Job {
     /// would write.
     is_truncation: bool,
     first_kept: Option<Key>,
-    /// The job's share of the memory budget while it is under way (rule 24).
+    /// The job's share of the memory budget until the job is dropped (rule 24).
     _memory: Reservation,
 }
 
@@ -202,14 +202,14 @@ impl Job {
         Ok(job)
     }
 
-    /// Makes the job a prefix truncation. It ends at the first message to keep; no reader can see
-    /// what the job has read by then.
+    /// Makes the job a prefix truncation, which ends at the first message to keep. No reader can
+    /// see any message that the job has read before that one.
     pub(crate) fn end_at_first_kept(&mut self) {
         self.is_truncation = true;
     }
 
-    /// Writes this many bytes at once from the first step on. Larger than what suits background
-    /// work, for a job that a thread waits for.
+    /// Sets the size of one write to the device, in bytes. A job that a thread waits for uses
+    /// larger writes than suit background work. REQUIRES: no step was taken yet.
     #[must_use]
     pub fn with_buffer(mut self, bytes: usize) -> Self {
         self.output = self.output.map(|output| output.with_buffer(bytes));
@@ -334,8 +334,8 @@ impl Job {
         if let Some(mut meta) = writer.finish(output)? {
             let place = self.targets[self.target].place;
             if place == Place::Slice {
-                // The newest message may have been dropped, but the run still takes the place of
-                // all its inputs in the order of ages.
+                // The newest message may have been dropped, but the run replaces all its inputs and
+                // so keeps their position in the order of ages.
                 meta.max_seq = meta.max_seq.max(self.max_seq);
             }
             self.metas.push((meta, Arc::clone(&self.lo), place));

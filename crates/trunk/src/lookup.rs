@@ -28,7 +28,7 @@ impl Trunk {
     }
 }
 
-/// Returns whether the lookup must go on to older nodes.
+/// Returns whether the lookup must continue in older nodes.
 fn get_in_node(node: &Node, key: &[u8], snapshot: SeqNo, lookup: &mut Lookup) -> Result<bool> {
     if !node.range_deletes.is_empty() {
         lookup.hide_below(node.range_deletes.newest_covering(key, snapshot));

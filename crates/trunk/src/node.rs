@@ -41,8 +41,8 @@ pub struct CompactionHints {
     pub held_by: AtomicU64,
     /// Range deletes that the same snapshot kept in the leaf.
     pub held_range_deletes: AtomicU64,
-    /// Percentage of the messages merged into the base last time that met an older message of their
-    /// key.
+    /// Of the messages merged into the base last time, the percentage that overwrote or deleted an
+    /// older message of their key.
     pub overlap_percent: AtomicU64,
 }
 
@@ -94,7 +94,7 @@ pub enum Body {
     },
 }
 
-/// Sums over a node and everything below it. Estimates where views are parts of runs.
+/// Sums over a node and everything below it. They are estimates where a view shows a part of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NodeTotals {
     /// Leaves.
@@ -111,8 +111,8 @@ pub struct NodeTotals {
     pub raw_bytes: u64,
     /// Key and value bytes of the bases.
     pub base_raw_bytes: u64,
-    /// Messages in bases whose runs hold exactly one message a key. Runs in which open snapshots
-    /// kept several versions of a key do not count.
+    /// Messages in those bases whose runs have exactly one message per key. Runs in which open
+    /// snapshots kept several versions of a key do not count.
     pub base_keys: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
@@ -264,8 +264,9 @@ impl Node {
         self.base().iter().map(View::raw_bytes).sum()
     }
 
-    /// Whether a prefix truncation of this leaf may pay. It cannot where a view refers to large
-    /// values: the truncation would have to free the values whose references it cuts off.
+    /// Whether a prefix truncation of this leaf may save work. It is not possible where a view
+    /// refers to large values: the truncation would have to free the values whose references it
+    /// cuts off.
     #[must_use]
     pub fn can_truncate_prefix(&self) -> bool {
         self.is_leaf()

@@ -9,7 +9,7 @@ use frondb_run::RunOptions;
 pub enum FilterPolicy {
     /// No filters: lookups read a block of every run that spans the key.
     None,
-    /// Filters over whole keys, on runs and on the base: for trees looked up by full key.
+    /// Filters over whole keys, on runs and on the base: for trees that are searched by full key.
     Full,
     /// Filters over whole keys, on runs but not on the base: for non-unique indexes.
     Runs,
@@ -40,9 +40,10 @@ pub struct TrunkOptions {
     pub slice_bytes_min: u64,
     /// How often a message is written before it reaches the base; 1 to 4.
     pub writes_before_base: u8,
-    /// A base is rewritten when its runs have grown to this share of it, in percent.
+    /// A base is rewritten when its runs have grown to this percentage of its size.
     pub growth_percent: u64,
-    /// A leaf is rewritten when more of its messages than this are estimated garbage, in percent.
+    /// A leaf is rewritten when more than this percentage of its messages is estimated to be
+    /// garbage.
     pub garbage_percent: u64,
 }
 

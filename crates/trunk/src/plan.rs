@@ -18,26 +18,27 @@ pub const RANGE_DELETES_MAX: usize = 64;
 /// time to time.
 pub const BASE_VIEWS_MAX: usize = 16;
 
-/// A tombstone run longer than this makes a leaf worth rewriting at once (rule 15). A reader may
-/// meet two such runs, one in a memtable and one whose compaction is under way, and below each
-/// delete the put that it hides: 128 Ki messages together.
+/// A tombstone run longer than this makes a leaf worth rewriting immediately (rule 15). A reader
+/// may have to step over two such runs, one in a memtable and one whose compaction is in progress,
+/// and below each delete over the put that it hides: 128 Ki messages in total.
 pub const TOMBSTONE_RUN: u64 = 32 * 1024;
 
 /// A tombstone run longer than this is worth a prefix truncation if it begins the leaf (rule 15).
-/// The truncation reads once what the deletes hide and writes nothing, so it pays early.
+/// The truncation reads the deletes and what they hide once and writes nothing, so it pays off
+/// early.
 pub const TRUNCATION_RUN: u64 = 8 * 1024;
 
-/// Rewriting a byte costs about this many times what a scan pays to read and merge it.
+/// Rewriting a byte is assumed to cost this many times as much as reading and merging it in a scan.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
 
 /// Two leaves are joined only if they have at most this many runs together.
 const JOIN_RUNS_MAX: usize = 4;
 
-/// Priority of work that frees deleted large values. It runs when nothing is written, or when a
-/// thread waits for the space.
+/// Priority of work that frees deleted large values. It runs when the database is not being written
+/// to, or when a thread waits for the space.
 pub const PRIORITY_VALUES: u8 = 5;
 
-/// Priority of work that runs only when nothing is written.
+/// Priority of work that runs only when the database is not being written to.
 pub const PRIORITY_IDLE: u8 = 6;
 
 /// Why a leaf is rewritten.
@@ -80,7 +81,7 @@ pub enum Plan {
     Join(usize),
 }
 
-/// A plan with what the scheduler needs to weigh it.
+/// A plan with the figures by which the scheduler orders it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Planned {
     /// The node.
@@ -91,14 +92,14 @@ pub struct Planned {
     pub work_bytes: u64,
     /// Plans with a smaller number run first.
     pub priority: u8,
-    /// Whether the plan makes data smaller, or leads to that, so that it may use the reserve of a
-    /// full disk (rule 25).
+    /// Whether the plan reduces the space used, directly or by later steps, so that it may use the
+    /// reserve of a full disk (rule 25).
     pub frees_space: bool,
 }
 
 impl Planned {
-    /// Whether writers are throttled while the plan waits. Work that serves readers is not a debt
-    /// of the writers.
+    /// Whether writers are throttled while the plan waits. Work that serves readers does not
+    /// throttle them.
     #[must_use]
     pub fn is_debt(&self) -> bool {
         let is_for_readers =
@@ -223,7 +224,7 @@ impl Context {
         self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
     }
 
-    /// Whether freeing this many large values is worth reading and writing `bytes`.
+    /// Whether the space freed with this many large values justifies reading and writing `bytes`.
     fn is_worth(&self, values: u64, bytes: u64) -> bool {
         values > 0 && u128::from(values) * u128::from(self.value_bytes) >= u128::from(bytes)
     }
@@ -366,8 +367,8 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     Plan::MergeRuns(whole_runs(&node.runs, (reads - most + 1).min(most)))
 }
 
-/// Decides from the contents as well as from the reason: a leaf that is rewritten for growth may be
-/// mostly garbage on a full disk.
+/// Whether the plan frees space, judged by the contents of the node as well as by the reason: a
+/// leaf that is rewritten for growth may be mostly garbage on a full disk.
 fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
     match plan {
         Plan::Rewrite(
@@ -472,8 +473,8 @@ fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.base_views > BASE_VIEWS_MAX {
         return rewrite(Reason::Runs);
     }
-    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too,
-    // without any write.
+    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and
+    // then dropped without any write. So truncated messages count half.
     let truncated = node.truncated_entries;
     if node.hides_view && !held || garbage_percent(node, held, truncated / 2) > o.garbage_percent {
         return rewrite(Reason::Garbage);

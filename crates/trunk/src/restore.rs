@@ -1,6 +1,6 @@
 //! Builds a trunk at open from the node images and runs of the manifest, and checks that they fit
-//! together. The bytes have passed their checksum; these checks catch a bug before it becomes a
-//! wrong answer.
+//! together. The bytes have passed their checksum; these checks detect an inconsistent manifest
+//! before it leads to a wrong answer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -44,8 +44,8 @@ struct Builder<'a> {
     images: &'a HashMap<NodeId, NodeImage>,
     run_for: &'a mut dyn FnMut(RunId) -> Option<Arc<Run>>,
     views: &'a mut HashMap<RunId, u32>,
-    /// Nodes reached so far. A node that is reached twice is damage; the check also ends a walk in
-    /// a cycle.
+    /// Nodes reached so far. A node that is reached twice is damage; without this check, a cycle
+    /// would never end.
     seen: &'a mut HashSet<NodeId>,
 }
 

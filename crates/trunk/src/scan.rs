@@ -73,7 +73,7 @@ pub fn segment(
     Ok(segment)
 }
 
-/// The child in which the walk goes on.
+/// The child in which the walk continues.
 fn step<'a>(node: &'a Arc<Node>, direction: Direction, at: Option<&[u8]>) -> Option<&'a Arc<Node>> {
     match (direction, at) {
         (Direction::Forward, at) => node.child_for(at.unwrap_or(b"")),
@@ -95,7 +95,7 @@ fn min_hi(a: Option<&[u8]>, b: Option<&[u8]>) -> Option<Key> {
 
 impl Segment {
     /// The source over a run that is newer than the whole trunk and not part of it yet; `None` if
-    /// the scan can see nothing of it.
+    /// the scan can see none of its messages.
     ///
     /// # Errors
     /// `Corruption` or a device error of the run's block index.

@@ -1,5 +1,5 @@
-//! Checks the invariants of a trunk's shape (see the module head of `node`) without reading a data
-//! block.
+//! Checks the invariants of a trunk's shape (see the module documentation of `node`) without
+//! reading a data block.
 
 use frondb_core::{Error, ErrorKind, RangeDelete, Result};
 

@@ -7,7 +7,8 @@ use frondb_run::{ReadMode, Run, RunCursor};
 
 use crate::key::Key;
 
-/// The part `[lo, hi)` of a run. Several views of one run may exist; the run lives as long as one.
+/// The part `[lo, hi)` of a run. Several views of one run may exist; the run lives as long as any
+/// of them.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The run.

@@ -56,7 +56,7 @@ struct Parameters {
     range_deletes: u64,
     /// Commits until a memtable is frozen.
     batch: u64,
-    /// Whether plans run that the planner did not ask for.
+    /// Whether plans run that the planner did not choose.
     forced: bool,
     /// Whether the first rows of leaves are deleted from time to time.
     truncates: bool,
@@ -414,7 +414,7 @@ impl History {
 
     // --- Checks ---
 
-    /// Snapshots that the trunk can answer, with what they see.
+    /// Live snapshots that the trunk can still answer, with the content that each sees.
     fn readable(&self) -> Vec<(SeqNo, State)> {
         let seen = self.model.snapshots.iter().filter(|(seq, _)| **seq <= self.flushed.1);
         let mut all: Vec<_> = seen.map(|(seq, state)| (*seq, state.clone())).collect();
@@ -505,8 +505,8 @@ impl History {
         self.finish();
     }
 
-    /// Executes everything that the planner asks for, including idle work. This must end, whatever
-    /// snapshots are live: work that causes the same work again would keep an engine busy for ever.
+    /// Executes everything that the planner plans, including idle work. This must end, whatever
+    /// snapshots are live: work that causes the same work again would keep an engine busy forever.
     fn run_all_plans(&mut self) {
         let live = self.model.live();
         let mut left = 50 + 6 * self.lab.nodes().len();

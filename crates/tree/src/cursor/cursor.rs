@@ -4,13 +4,13 @@
 //!
 //! A cursor pins a version ([`crate::pins`]). At each leaf it takes the newest version if its own
 //! is older than a second, so that a long scan does not keep dropped runs on disk. A flush unpins
-//! the old version of a cursor that is between two moves (rule 12); the cursor then seeks on from
-//! the key that it was at. Its snapshot stays the same, and so does what it shows.
+//! the old version of a cursor that is between two moves (rule 12); the cursor then seeks to its
+//! last key in the newest version. Its snapshot stays the same, so it shows the same entries.
 //!
-//! A cursor makes two promises to a caller that goes on after an error:
+//! A cursor makes two promises to a caller that continues after an error:
 //! - A move that fails leaves the cursor at no entry, and every further `next` or `prev` fails with
 //!   the same error until a seek. Otherwise the caller would take the end of the readable part for
-//!   the end of the tree, or miss that entries before the damage are left out.
+//!   the end of the tree, or would not notice that entries before the damage are missing.
 //! - A cursor shows nothing that it read after the engine was closed: another process may own the
 //!   files by then. A close sets its flag before it releases the lock of the directory, so the
 //!   cursor checks the flag *after* a move and before it shows what the move has read.
@@ -113,8 +113,8 @@ impl Cursor {
         }
     }
 
-    /// Makes this a cursor that probes for known-empty ranges: its moves are in no statistics and
-    /// in no scan debt.
+    /// Makes this a cursor that probes for known-empty ranges: its moves count neither in
+    /// statistics nor in the scan debt of leaves.
     pub fn set_probes(&mut self) {
         self.scope.is_probe = true;
     }
@@ -126,8 +126,8 @@ impl Cursor {
         self.deletes_passed
     }
 
-    /// From the next seek on, shows the writes `own`, below them those of `overlay`, and below
-    /// these what is committed.
+    /// From the next seek on, shows the transaction's writes `own`, below them those of `overlay`,
+    /// and below these the committed entries.
     pub fn set_own(&mut self, own: Option<OwnWrites>, overlay: Option<OwnWrites>) {
         let scope = &mut self.scope;
         let were_any = scope.own.is_some() || scope.overlay.is_some();

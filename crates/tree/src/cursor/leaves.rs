@@ -1,4 +1,4 @@
-//! How a [`Cursor`] goes from leaf to leaf.
+//! How a [`Cursor`] moves from leaf to leaf.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, Result};
@@ -15,7 +15,7 @@ impl Cursor {
         if self.step()? { Ok(true) } else { self.next_leaf() }
     }
 
-    /// Goes to the last entry below `at`; to the last entry of all without `at`.
+    /// Goes to the last entry below `at`; without `at`, to the last entry of the tree.
     pub(super) fn backward_from(&mut self, at: Option<Vec<u8>>) -> Result<bool> {
         self.valid = false;
         self.end_walk();
@@ -88,7 +88,7 @@ impl Cursor {
         self.walk = None;
     }
 
-    /// Notes the deletes that the walk has stepped over.
+    /// Adds the deletes that the walk has stepped over to the cursor's count and to the statistics.
     pub(super) fn report(&mut self) {
         if let Some(walk) = &mut self.walk {
             self.deletes_passed += walk.report(&self.scope);

@@ -1,5 +1,5 @@
-//! The moves of a [`Cursor`]: seeks and steps, how each begins and ends, and what a failed move
-//! leaves.
+//! The moves of a [`Cursor`]: seeks and steps, how each begins and ends, and the state after a
+//! failed move.
 
 use frondb_core::chunk::Entries;
 use frondb_core::sync::OnceLock;
@@ -51,16 +51,16 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Whether a seek to `key` can use the open walk: the key lies ahead in its leaf, in its
-    /// direction, and the walk shows the right state.
+    /// Whether a seek to `key` can use the open walk: the key lies ahead in the walk's leaf and
+    /// direction, and the snapshot and own writes have not changed since the walk was opened.
     fn can_skip_to(&self, direction: Direction, key: &[u8]) -> bool {
         let walk = self.walk.as_ref().filter(|_| self.valid && !self.is_walk_old);
         walk.is_some_and(|walk| walk.is_ahead(direction, key))
     }
 
     /// A seek for which [`can_skip_to`](Self::can_skip_to) holds. The sources stay open and search
-    /// from where they are. It costs as much as what lies between, and at most as much as any other
-    /// seek.
+    /// from their current position. The cost grows with the distance and is at most that of any
+    /// other seek.
     fn skip_to(&mut self, direction: Direction, key: &[u8]) -> Result<bool> {
         self.value = OnceLock::new();
         self.count_seek();
@@ -115,10 +115,10 @@ impl Cursor {
         }
     }
 
-    /// Goes forward over entries that lie one after the other in memory, and returns them; the
-    /// cursor is at the last of them. Returns at most `max` entries, with at most `bytes` of keys
-    /// and as many of values. Returns none where the caller must use [`next`](Self::next): the
-    /// cursor is at no entry or runs backward, or the next entry needs more than a copy.
+    /// Moves forward over entries that are consecutive in memory and returns them; the cursor is at
+    /// the last of them. Returns at most `max` entries, with at most `bytes` of keys and as many of
+    /// values. Returns none where the caller must use [`next`](Self::next): the cursor is at no
+    /// entry or runs backward, or the next entry needs more than a copy.
     #[inline]
     pub fn next_entries(&mut self, max: usize, bytes: usize) -> Entries<'_> {
         let is_open = self.valid && !self.scope.context.health.is_closed();
@@ -143,7 +143,8 @@ impl Cursor {
         self.end_move(moved)
     }
 
-    /// Goes on from the last key that the walk read, after the version of the cursor was unpinned.
+    /// Continues after the last key that the walk read, once the version of the cursor was
+    /// unpinned.
     #[cold]
     fn resume(&mut self, direction: Direction) -> Result<bool> {
         let Some(walk) = &self.walk else { return Ok(false) };
@@ -199,7 +200,7 @@ impl Cursor {
 
     // --- The beginning and the end of a move ---
 
-    /// Begins a seek: forgets the entry and the error of the last move.
+    /// Begins a seek: clears the entry and the error of the last move.
     fn begin_seek(&mut self) -> Result<()> {
         self.value = OnceLock::new();
         self.valid = false;
@@ -230,7 +231,7 @@ impl Cursor {
     }
 
     /// Copies the entry and ends the walk: the memory has no room for a chunk of each source of
-    /// each cursor. The next move seeks on from the entry.
+    /// each cursor. The next move seeks from the entry's key.
     #[cold]
     fn copy_entry(&mut self) {
         let Some(walk) = self.walk.as_ref().filter(|_| self.valid) else { return };
@@ -243,7 +244,7 @@ impl Cursor {
 
     #[cold]
     fn fail(&mut self, moved: Result<bool>) -> Result<bool> {
-        // `Closed` comes before any error of a read: the files may belong to another process by
+        // Return `Closed` rather than any error of a read: another process may own the files by
         // now.
         let error = match self.scope.context.health.check_open().and(moved) {
             Ok(at_entry) => return Ok(at_entry),

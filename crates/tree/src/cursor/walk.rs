@@ -1,11 +1,12 @@
 //! [`Walk`]: the merge over one leaf that a cursor reads, and what reading the leaf costs.
 //!
-//! A walk merges, newest first: the writes of the transaction that reads, the memtables and
-//! attached runs, the runs that inner nodes buffer, the runs of the leaf, and its base
-//! ([`frondb_trunk::segment`]). It begins and ends so that it skips known-empty ranges.
+//! A walk merges, newest first: the writes of the reader's transaction, the memtables and attached
+//! runs, the runs that inner nodes buffer, the runs of the leaf, and its base
+//! ([`frondb_trunk::segment`]). Its bounds are chosen so that it skips known-empty ranges.
 //!
-//! A walk notes on its leaf what readers paid for merging (scan debt) and for stepping over deletes
-//! (rule 15). When that makes the leaf worth a plan, the walk posts a hint. It never plans.
+//! A walk records on its leaf the cost that readers have spent on merging (scan debt) and on
+//! stepping over deletes (rule 15). When that makes the leaf worth a plan, the walk posts a hint.
+//! It never plans.
 
 use std::ops::Bound;
 
@@ -24,7 +25,7 @@ use crate::tree::TreeCore;
 use crate::value::Values;
 use crate::version::Version;
 
-/// What a cursor reads: which part of which tree, at which snapshot, below which own writes.
+/// What a cursor reads: a part of a tree, at a snapshot, below the transaction's own writes.
 pub(super) struct Scope {
     pub(super) context: Arc<ReadContext>,
     pub(super) tree: Arc<TreeCore>,
@@ -33,11 +34,12 @@ pub(super) struct Scope {
     pub(super) lower: Vec<u8>,
     /// First key after the part.
     pub(super) upper: Option<Vec<u8>>,
-    /// The uncommitted writes of the transaction that reads.
+    /// The uncommitted writes of the reader's transaction.
     pub(super) own: Option<OwnWrites>,
-    /// Corrections of the snapshot, which the transaction sees below its own writes.
+    /// Writes that correct the snapshot; the transaction sees them below its own writes.
     pub(super) overlay: Option<OwnWrites>,
-    /// The cursor probes for known-empty ranges: its cost is in no statistics and no scan debt.
+    /// The cursor probes for known-empty ranges: its cost counts neither in statistics nor in scan
+    /// debt.
     pub(super) is_probe: bool,
 }
 
@@ -56,7 +58,7 @@ pub(super) struct Walk {
     /// The walk covers `[lo, hi)`.
     pub(super) lo: Key,
     pub(super) hi: Option<Key>,
-    /// Deletes passed that [`report`](Self::report) has noted.
+    /// Deletes passed that earlier calls of [`report`](Self::report) have counted.
     reported: u64,
 }
 
@@ -120,8 +122,8 @@ impl Walk {
         is_ahead && self.direction == direction
     }
 
-    /// Notes the deletes stepped over since the last report, and posts a hint if the leaf has many.
-    /// Returns how many they are.
+    /// Counts the deletes stepped over since the last report, and posts a hint if the leaf has
+    /// many. Returns their number.
     pub(super) fn report(&mut self, scope: &Scope) -> u64 {
         let passed = self.merge.stats().deletes_passed;
         let new = passed - self.reported;
@@ -141,8 +143,8 @@ impl Walk {
     }
 }
 
-/// Adds the cost of merging to the leaf's scan debt. A leaf whose only run is its base costs
-/// nothing beyond reading it; each further run costs one block.
+/// Adds the cost of merging to the leaf's scan debt. A leaf whose only run is its base adds
+/// nothing; each further run adds one block.
 fn add_scan_debt(scope: &Scope, leaf: &Node, runs: usize) {
     let extra = (runs as u64).saturating_sub(1);
     if extra == 0 {
@@ -184,7 +186,7 @@ fn open_sources(
     Ok(sources)
 }
 
-/// How the merge tells the transaction's writes from committed messages.
+/// The SeqNos by which the merge distinguishes the transaction's writes from committed messages.
 fn own_writes(scope: &Scope) -> Option<OwnMessages> {
     scope.writes().next()?;
     let own = scope.own.as_ref();

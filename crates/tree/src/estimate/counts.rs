@@ -42,7 +42,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// The number of entries, if the counts leave little room for it.
+    /// The number of entries, if the counts bound it closely enough.
     pub(super) fn live(&self) -> Option<u64> {
         let puts = self.messages.saturating_sub(self.deletes);
         // Fewest entries: every possible delete removes a put of a base, or is itself a message of
@@ -50,7 +50,7 @@ impl Counts {
         let least = self.base.saturating_sub(self.deletes_most);
         // Most entries: no put is obsolete, and no delete removes one.
         let most = self.messages.saturating_sub(self.deletes_least).max(least);
-        // Then the estimate is off by half at most, and samples are not much better.
+        // Close enough: the estimate is off by half at most, and samples are not much better.
         let is_near = !self.has_range_deletes && most / 2 <= least;
         is_near.then(|| u64::midpoint(puts.clamp(least, most), least))
     }
@@ -138,7 +138,7 @@ pub(super) fn count(version: &Version, range: &Range) -> Result<Counts> {
     counts.join(trunk);
     counts.base = trunk.base;
     counts.has_range_deletes = trunk.has_range_deletes;
-    // Messages in memory will be compressed as well as those on disk are.
+    // Assumes that messages in memory will compress as well as those on disk.
     let (raw, disk) = (root.totals.raw_bytes, root.totals.disk_bytes);
     let to_come = if raw == 0 { data_bytes } else { share(data_bytes, disk, raw).min(data_bytes) };
     counts.disk_bytes += trunk.disk_bytes + to_come;
@@ -286,7 +286,7 @@ mod tests {
         counts.add_part(1500, 10, 14_000);
         let live = counts.live().unwrap();
         assert!((1490..=1500).contains(&live), "{live}");
-        // At least 1,400 deletes, which may have met messages of the base.
+        // At least 1,400 deletes, which may have removed messages of the base.
         let mut counts = Counts { base: 1500, ..Counts::default() };
         counts.add_part(1500, 13_900, 14_000);
         assert_eq!(counts.live(), None);

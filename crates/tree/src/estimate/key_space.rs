@@ -1,4 +1,4 @@
-//! [`KeySpace`]: the keys between two others as numbers, to search for a place by halving.
+//! [`KeySpace`]: the keys between two others as numbers, for a binary search for a position.
 
 use frondb_core::Result;
 

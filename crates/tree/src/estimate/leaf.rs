@@ -35,7 +35,7 @@ impl LeafMessages {
         hi: Option<&[u8]>,
         memtable_cursor: MemtableCursor<'_>,
     ) -> Result<Self> {
-        // Without the range deletes of memtables: the caller tells hidden messages from others.
+        // Without the range deletes of memtables: the caller separates hidden messages from others.
         let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
         let mut deletes = Vec::new();
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);

@@ -15,18 +15,18 @@
 //! (`sample.rs`). A sample reads a block of each source. If the samples differ much, as where one
 //! end of the range is deleted, more samples search for where that changes (`strata.rs`).
 //!
-//! Two cases need no samples. If the counts alone leave little room, as in a tree that has been
-//! merged, the estimate reads no data. And the entries of a short range, which an optimizer asks
-//! for before each of many short queries, are counted one by one (`short.rs`).
+//! Two cases need no samples. If the counts alone bound the result closely, as in a tree that has
+//! been merged, the estimate reads no data. And the entries of a short range, which an optimizer
+//! estimates before each of many short queries, are counted one by one (`short.rs`).
 //!
 //! Range deletes in memtables remove what their ranges hold in older sources. In their own memtable
 //! they remove the part that was inserted before them, in proportion to SeqNos. Range deletes in
 //! nodes show in the samples.
 //!
 //! # Error
-//! The estimate is within a factor of two where keys are written alike across the range, or in one
-//! way up to some key and in another way after it. There is no bound if a small part in the middle
-//! is overwritten or deleted in quite another way than the rest.
+//! The estimate is within a factor of two where keys are written in the same way across the range,
+//! or in one way up to some key and in another way after it. There is no bound if a small part in
+//! the middle is overwritten or deleted in quite another way than the rest.
 
 use frondb_core::{Result, SeqNo};
 

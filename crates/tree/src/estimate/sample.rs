@@ -1,6 +1,6 @@
-//! [`Sample`]: which share of the messages at some place is obsolete, which counts cannot tell.
+//! [`Sample`]: which share of the messages near a key is obsolete, which counts cannot tell.
 //!
-//! A sample reads a block or two of each source. `strata.rs` chooses the places.
+//! A sample reads a block or two of each source. `strata.rs` chooses the keys.
 
 use frondb_core::{Direction, MessageKind, Result, SeqNo};
 use frondb_memtable::Memtable;
@@ -131,7 +131,8 @@ impl Sample {
         share(messages, self.deletes, self.puts + self.deletes)
     }
 
-    /// How many entries so many puts and deletes make, in proportion.
+    /// The number of entries that `puts` puts and `deletes` deletes make, in proportion to the
+    /// sample.
     pub(super) fn live(&self, puts: u64, deletes: u64) -> u64 {
         let overwritten = share(puts, self.overwritten, self.puts);
         // Without a delete in the sample, assume that each delete removes a put, as most do.

@@ -17,12 +17,11 @@ use crate::version::Version;
 /// Maximum number of keys that an estimate counts one by one.
 pub(super) const COUNTED_KEYS_MAX: u64 = 128;
 
-/// No key is counted if the range has, by the counts of nodes, at least so many times the keys that
-/// the caller asks for.
+/// No key is counted if the counts of nodes show more than this many times `max_keys` keys in the
+/// range.
 const KEYS_KNOWN_FACTOR: u64 = 4;
 
-/// A range is hot if memtables have more than so many messages in it for each key that the caller
-/// asks for.
+/// A range is hot if memtables have more than this many messages in it for each of `max_keys` keys.
 const HOT_FACTOR: u64 = 2;
 
 /// In a hot range, one key in eight is counted, less one. For 128 keys these are 15: the cursor
@@ -30,8 +29,8 @@ const HOT_FACTOR: u64 = 2;
 /// memtable has sixteen messages.
 const HOT_SHARE: u64 = 8;
 
-/// Do not extrapolate from fewer keys: a caller that asks for one or two keys wants to know whether
-/// there are any.
+/// Do not extrapolate from fewer keys: a caller that passes one or two as `max_keys` wants to know
+/// whether there are any.
 const EXTRAPOLATED_KEYS_MIN: u64 = 8;
 
 /// Entries at the beginning of a key range, counted one by one.
@@ -104,8 +103,8 @@ pub(super) fn count_short(
     Ok(first.is_all.then_some(first.count))
 }
 
-/// A range with a cursor over it in each memtable, so that the search in the memtables is paid
-/// once. Without cursors, each leaf searches again.
+/// A range with a cursor over it in each memtable, so that the memtables are searched only once.
+/// Without cursors, each leaf searches them again.
 struct InMemory<'a> {
     cursors: Vec<MemCursor>,
     lo: &'a [u8],

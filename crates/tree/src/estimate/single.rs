@@ -2,8 +2,8 @@
 //!
 //! A table that was loaded and is only read lies in one memtable or in the bases of leaves. If
 //! these have one message for each key and no other source has anything in the range, the number of
-//! entries is the distance between two places. An optimizer asks for this before each short query
-//! (`short.rs`).
+//! entries is the distance between two positions. An optimizer needs this number before each short
+//! query (`short.rs`).
 //!
 //! The result is exact, or `None` if another source may add, hide or overwrite entries in the
 //! range.

@@ -27,7 +27,7 @@ pub fn split_keys(version: &Version, parts: usize) -> Result<Vec<Vec<u8>>> {
     let Some((first, last)) = key_bounds(version) else { return Ok(Vec::new()) };
     let all = messages(version, &whole)?;
     let parts = (parts.min(PARTS_MAX) as u64).min(all).max(1);
-    // A cut within an eighth of a part of its ideal place is near enough.
+    // A cut may be off from its ideal position by an eighth of a part.
     let near = all / (parts * 8);
     let space = KeySpace::between(&first, &last);
     let mut keys: Vec<Vec<u8>> = Vec::new();

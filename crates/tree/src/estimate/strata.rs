@@ -5,10 +5,10 @@
 //! index of several columns, at the beginning of each value of the first column.
 //!
 //! A few samples may then all fall into parts of one kind. So the number of samples grows with the
-//! range, one for each stratum of equally many messages. A sample lies at a random place of its
+//! range, one for each stratum of equally many messages. A sample lies at a random position in its
 //! stratum, so that the samples do not coincide with a regular pattern in the data. Where two
 //! neighbouring samples differ much, the messages between them are halved, and halved again, until
-//! what is unknown is a small part of what is live:
+//! the uncertain part is a small part of the estimate:
 //!
 //! ```text
 //!   messages   [ put delete | put delete | put delete | put delete | put  put ]
@@ -35,18 +35,18 @@ use crate::version::Version;
 /// Minimum and maximum number of strata.
 const STRATA: (u64, u64) = (4, 24);
 
-/// Messages of a stratum between these two limits.
+/// Messages per stratum, as far as the number of strata allows.
 const STRATUM_MESSAGES: u64 = 8192;
 
 /// Maximum number of further samples where the first ones differ.
 const REFINEMENTS: usize = 16;
 
-/// Refine only if at most so many neighbours differ. With more, there are probably changes that no
-/// sample shows, and refining those that are seen would not represent the others.
+/// Refine only if at most this many pairs of neighbours differ. With more, there are probably
+/// changes that no sample shows, and refining those that are seen would not represent the others.
 const CHANGES_MAX: usize = 2;
 
-/// Samples are alike if each has at least this part of the entries per message that the liveliest
-/// has.
+/// Samples are alike if each has at least this share of the entries per message of the sample that
+/// has most.
 const ALIKE: f64 = 0.5;
 
 /// Refine until at most this part of the estimate is unknown.
@@ -126,8 +126,8 @@ impl Strata<'_> {
         Ok(keys)
     }
 
-    /// The key of the first message of the range in this direction. Reads it, because counts are
-    /// estimates within blocks, and few keys may differ if they are numbers of eight bytes.
+    /// The key of the first message of the range in this direction. Reads it from the data, because
+    /// counts are estimates within blocks.
     fn end_key(&self, direction: Direction) -> Result<Option<Vec<u8>>> {
         let (lo, hi) = (&self.range.lo[..], self.range.hi.as_deref());
         let mut at = match direction {

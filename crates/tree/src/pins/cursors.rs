@@ -10,19 +10,20 @@ use frondb_core::sync::{Arc, Mutex};
 use super::Pins;
 use crate::tree::TreeCore;
 
-/// Number of lists of cursors. Enough that threads which open and close cursors seldom wait for
+/// Number of lists of cursors. With this many, threads that open and close cursors seldom wait for
 /// each other.
 const SHARDS: usize = 16;
 
-/// About what the blocks, the read windows and the full chunks of one walk take. Where the memory
-/// has less for each cursor, it is under pressure.
+/// About how many bytes the blocks, the read windows and the full chunks of one walk take. If the
+/// budget is smaller than this for each cursor, the memory is under pressure.
 const PRESSURE_BYTES: u64 = 2 << 20;
 
-/// What each cursor may keep between two moves under pressure, with messages of ordinary size.
+/// Bytes that each cursor may keep between two moves under pressure, with messages of ordinary
+/// size.
 const SMALL_BYTES: u64 = 4 << 10;
 
-/// What the small chunks of one walk with many sources take. Where the memory has less for each
-/// cursor, the pressure is high.
+/// Bytes that the small chunks of one walk with many sources take. If the budget is smaller than
+/// this for each cursor, the pressure is high.
 const HIGH_PRESSURE_BYTES: u64 = 256 << 10;
 
 /// Maximum number of messages of a chunk under pressure.
@@ -75,7 +76,7 @@ impl Cursors {
     /// Removes a cursor and drops what it pins.
     pub fn remove(&self, pins: &Arc<Pins>) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-        // The list of limited walks may hold `pins` a little longer.
+        // A clone of `pins` in `limited_walks` may outlive this call.
         let pinned = std::mem::take(&mut *pins.pinned.lock());
         drop(pinned);
         let mut list = self.shards[pins.shard].lock();
@@ -101,7 +102,7 @@ impl Cursors {
         })
     }
 
-    /// Notes a walk that began under pressure, and unpins the oldest walks beyond the limit.
+    /// Records a walk that began under pressure, and unpins the oldest walks beyond the limit.
     pub(super) fn limit_walks(&self, pressure: &Pressure, pins: Arc<Pins>, walk: u64) {
         let mut list = self.limited_walks.lock();
         list.push_back((pins, walk));

@@ -6,7 +6,8 @@ use frondb_core::{Chunk, Error, Result, Source};
 
 use super::{Cursors, Pins};
 
-/// Chunks of up to so many bytes are not charged without pressure.
+/// Without pressure, the chunks of a cursor are not charged while they have at most this many bytes
+/// together.
 const SLACK_BYTES: u64 = 32 << 10;
 
 impl Pins {
@@ -65,7 +66,7 @@ impl Source for PinnedSource {
         let Some(source) = pinned.sources.get_mut(self.at) else { return Err(unpinned_error()) };
         let found = source.next_chunk(chunk);
         let bytes = chunk.allocated() as u64;
-        // A chunk grows to some size and keeps it.
+        // A chunk keeps the memory that it has grown to, so the charge of a walk only grows.
         if let Some(before) = pinned.chunk_bytes.get_mut(self.at).filter(|before| **before < bytes)
         {
             *before = bytes;
@@ -81,8 +82,8 @@ impl Source for PinnedSource {
     }
 }
 
-/// The error of a source that was unpinned. The cursor checks [`Pins::is_unpinned`] and goes on, so
-/// a caller never sees the error.
+/// The error of a source that was unpinned. The cursor checks [`Pins::is_unpinned`] and continues
+/// from the newest version, so a caller never sees the error.
 #[cold]
 fn unpinned_error() -> Error {
     Error::internal("the version of a cursor was unpinned")

@@ -1,8 +1,8 @@
 //! Known-empty ranges: key ranges in which a tree is known to have no entry.
 //!
 //! A client that deletes rows in key order leaves deletes behind. Every seek has to step over them
-//! and over the puts that they hide, until flushes and prefix truncations have caught up (rule 15).
-//! So a tree keeps the result of such a seek: "no entry is visible in `[lo, hi)`, from SeqNo
+//! and over the puts that they hide, until flushes and prefix truncations have removed them (rule
+//! 15). So a tree keeps the result of such a seek: "no entry is visible in `[lo, hi)`, from SeqNo
 //! `since` on". Cursors skip the range.
 //!
 //! ```text
@@ -31,15 +31,15 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Direction, SeqNo};
 use frondb_memtable::Memtable;
 
-/// Minimum number of deletes that come into a memtable between two probes. A reader may have to
-/// step over so many.
+/// Minimum number of deletes that are inserted into a memtable between two probes. A reader may
+/// have to step over this many.
 const PROBE_EVERY: u64 = 1024;
 
 /// Minimum number of deletes in a range that is kept: skipping a range costs as much as stepping
 /// over a few dozen deletes.
 const DELETES_MIN: u64 = 256;
 
-/// Maximum number of ranges of a tree. The ranges with the fewest deletes are forgotten first.
+/// Maximum number of ranges of a tree. The ranges with the fewest deletes are removed first.
 const RANGES_MAX: usize = 16;
 
 /// Two keys. The function that takes or returns them says whether the second belongs to the range.
@@ -57,8 +57,8 @@ struct EmptyRange {
     deletes: u64,
 }
 
-/// A probe that has begun and not ended. It walks over `[lo, hi)` in `direction`; the far end of
-/// the range moves to the first key on its way that gets a value meanwhile.
+/// A probe that has begun and not ended. It walks over `[lo, hi)` in `direction`; if a key in the
+/// range gets a value during the probe, the far end of the range moves to that key.
 #[derive(Debug)]
 struct Probe {
     /// Tells this probe from an earlier one that was cancelled.
@@ -70,7 +70,7 @@ struct Probe {
 
 #[derive(Default, Debug)]
 struct List {
-    /// In ascending order. Neither do they overlap, nor does one begin where another ends.
+    /// In ascending order. They neither overlap nor touch.
     ranges: Vec<EmptyRange>,
     probe: Option<Probe>,
     /// How many probes have begun.
@@ -170,7 +170,7 @@ impl EmptyRanges {
     /// empty range; a range with fewer than 256 deletes is not kept.
     pub fn end_probe(&self, probe: u64, range: Option<KeyRange>, since: SeqNo, deletes: u64) {
         let mut list = self.list.lock();
-        // `clear` may have cancelled the probe meanwhile.
+        // `clear` may have cancelled the probe.
         let probe = list.probe.take_if(|found| found.number == probe);
         if let Some(probe) = probe
             && let Some((lo, hi)) = range
@@ -206,7 +206,7 @@ impl EmptyRanges {
     #[must_use]
     pub fn due(&self, memtable: &Memtable) -> Option<KeyRange> {
         if memtable.tombstone_run() < DELETES_MIN {
-            // The memtable may be new; the count was that of an older one.
+            // A count from an older memtable does not apply to a new one.
             self.probed.store(0, Ordering::Relaxed);
             return None;
         }
@@ -225,7 +225,7 @@ impl EmptyRanges {
 }
 
 impl List {
-    /// Notes that `key` gets a value.
+    /// Records that `key` gets a value.
     fn put(&mut self, key: &[u8]) {
         if let Some(probe) = &mut self.probe
             && *probe.lo <= *key

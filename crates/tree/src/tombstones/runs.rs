@@ -1,5 +1,5 @@
 //! Tombstone runs (rule 15): finds long runs of deletes in memtables and in new runs, and requests
-//! that they are compacted at once, so that a reader finds the first and the last key without
+//! that they are compacted immediately, so that a reader finds the first and the last key without
 //! stepping over them.
 //!
 //! Deletes make a tombstone run where they are dense: in neighbouring leaves most of whose entries
@@ -31,13 +31,13 @@ use frondb_trunk::{Key, Node, View};
 
 use crate::version::Version;
 
-/// Minimum number of deletes that come into a memtable between two searches.
+/// Minimum number of deletes that are inserted into a memtable between two searches.
 const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
 
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
 
-/// Remembers when the active memtable of a tree was last searched for tombstone runs.
+/// Records when the active memtable of a tree was last searched for tombstone runs.
 #[derive(Default, Debug)]
 pub struct TombstoneSearch {
     /// How many deletes the active memtable had at the last search.
@@ -45,13 +45,13 @@ pub struct TombstoneSearch {
 }
 
 impl TombstoneSearch {
-    /// Whether the active memtable of the tree's newest version holds a tombstone run for which it
-    /// should be flushed at once. Cheap enough to call after every commit.
+    /// Whether the active memtable of the tree's newest version holds a tombstone run because of
+    /// which it should be flushed immediately. Cheap enough to call after every commit.
     pub fn is_due(&self, version: &Version) -> bool {
         let memtable = &version.active.memtable;
         if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
-            // A reader skips what a range delete hides of runs at once, but steps over each message
-            // that it hides in its own memtable.
+            // Of messages in runs, a reader skips those that a range delete hides without reading
+            // them. Of messages in the memtable of the range delete, it steps over each.
             return true;
         }
         let deletes = memtable.deletes();
@@ -59,9 +59,9 @@ impl TombstoneSearch {
         // are inserted at one end and deleted at the other, the base would fill with such runs.
         let mostly_deletes = deletes * 4 >= memtable.len() * 3;
         let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
-        // An upper bound of the length: the memtable does not know the leaves.
+        // An upper bound of the length: the memtable has no information about the leaves.
         if memtable.tombstone_run() <= shortest {
-            // The memtable may be new; the count was that of an older one.
+            // A count from an older memtable does not apply to a new one.
             self.searched.store(0, Ordering::Relaxed);
             return false;
         }
@@ -258,13 +258,13 @@ impl Finder<'_> {
             long.extend_to(node);
         }
         if messages * 2 < node.totals.entries {
-            // The run ends inside this leaf, and another may begin there.
+            // The open run ends inside this leaf, and another may begin inside the leaf.
             long.lo = Arc::clone(&node.lo);
             long.messages = messages;
         }
     }
 
-    /// Adds the same to the open run that begins with a leaf; `from` messages lie below the node.
+    /// Adds a node to the open run that begins with a leaf; `from` messages lie below the node.
     fn add_begin(&mut self, node: &Node, from: u64, messages: u64) {
         let is_dense = messages * 2 >= self.entries_reached(node);
         let can_truncate_prefix = !node.is_leaf() || node.can_truncate_prefix();

@@ -1,4 +1,4 @@
-//! What the planner of background work needs to know of a tree.
+//! The figures of a tree that the planner of background work uses.
 
 use frondb_core::SeqNo;
 use frondb_core::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use frondb_trunk::plan::Context;
 
 use super::{InstallState, TreeCore};
 
-/// What the planner needs to know that is not of the tree itself.
+/// The inputs of the planner that do not belong to the tree itself.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanLimits {
     /// Bytes of all memtables at which the largest memtable is frozen.
@@ -22,8 +22,8 @@ impl TreeCore {
     /// The context in which the planner plans for the tree, whose newest trunk is `trunk`.
     #[must_use]
     pub fn plan_context(&self, trunk: &Trunk, limits: PlanLimits) -> Context {
-        // A tree that uses a good part of the write buffer flushes at least this much. A smaller
-        // flush, of a few deletes or of a small tree, says nothing about the best size of a leaf.
+        // A tree that uses a large part of the write buffer flushes at least this much. A smaller
+        // flush, of a few deletes or of a small tree, does not show the best size of a leaf.
         let least = limits.write_buffer_bytes / 8;
         Context {
             options: self.options.trunk,
@@ -36,8 +36,8 @@ impl TreeCore {
         }
     }
 
-    /// Notes the size of a flush for the planner: `raw_bytes` in all, of which `appended` went
-    /// after all older data. Only the difference came to nodes that had data.
+    /// Records the size of a flush for the planner: `raw_bytes` in all, of which `appended` were
+    /// appended to the right of all older data. Only the difference went to nodes with data.
     pub fn note_flush(&self, raw_bytes: u64, appended: u64) {
         if appended < raw_bytes {
             // Appended data makes no slices.

@@ -40,7 +40,7 @@ impl TreeCore {
     }
 
     /// Attaches the runs of a commit: puts `source` above all sources of the tree, and a new active
-    /// memtable above `source` (rule 18). The active memtable is replaced also when it is empty: a
+    /// memtable above `source` (rule 18). The active memtable is replaced even if it is empty: a
     /// reader of the previous version would see later messages in it without seeing the runs.
     /// REQUIRES: the commit lock.
     pub fn attach(&self, source: Arc<MemSource>) {
@@ -56,7 +56,7 @@ impl TreeCore {
         let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
         frozen.extend(above);
         if !version.active.is_empty() {
-            // Nothing more is inserted, so merges of its arrays that are under way stop.
+            // Nothing more is inserted, so unfinished merges of its arrays are stopped.
             version.active.memtable.seal();
             version.active.count_in(&self.account.frozen_bytes);
             frozen.push(Arc::clone(&version.active));
@@ -71,9 +71,10 @@ impl TreeCore {
         self.replace(version, new);
     }
 
-    /// Publishes a new trunk. `flushed` is the source whose messages the trunk has now; the source
-    /// leaves the version. `orphans` says that the tree no longer owns some large values, whose
-    /// extents the old version must keep. Returns the replaced version. REQUIRES: `install`.
+    /// Publishes a new trunk. `flushed` is the source whose messages are now in the trunk; the
+    /// source is removed from the version. `orphans` says that the tree no longer owns some large
+    /// values, whose extents the old version must keep. Returns the replaced version. REQUIRES:
+    /// `install`.
     pub fn publish(
         &self,
         trunk: Trunk,
@@ -92,7 +93,8 @@ impl TreeCore {
         let old = self.replace(&mut version, Version { active, frozen, trunk, hold });
         drop(version);
         if let Some(flushed) = flushed {
-            // A reader may still hold its memory, but a writer cannot wait for it.
+            // A reader may still hold its memory, but no flush can free it, so writers do not wait
+            // for it.
             flushed.count_in(&self.account.pinned_bytes);
         }
         old

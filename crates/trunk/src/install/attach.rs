@@ -32,8 +32,8 @@ pub struct RunsToAttach<'a> {
     pub runs: &'a [Arc<Run>],
     /// Range deletes of the commit. No job has applied them to the runs.
     pub deletes: &'a RangeDeletes,
-    /// Whether the runs can serve as a base: one message a key in all of them together, puts only,
-    /// in the encoding of bases.
+    /// Whether the runs can serve as a base: at most one message per key in all of them together,
+    /// puts only, in the encoding of bases.
     pub are_base: bool,
 }
 

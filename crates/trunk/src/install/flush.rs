@@ -20,7 +20,7 @@ struct FlushedRuns<'a> {
     deletes: &'a RangeDeletes,
     /// Whether the same flush will also append data at the right end.
     appends: bool,
-    /// The oldest live snapshot when the job began. What it sees must stay.
+    /// The oldest live snapshot when the job began. Messages that it sees must be kept.
     oldest: Option<SeqNo>,
 }
 
@@ -59,7 +59,7 @@ impl VersionBuilder<'_> {
             }
         } else if let Some(children) = self.push_below(&root, &incoming) {
             // The root of a tree with inner nodes buffers nothing: its buffer would receive one
-            // slice a flush.
+            // slice per flush.
             let ids = |nodes: &[Arc<Node>]| nodes.iter().map(|n| n.id).collect::<Vec<_>>();
             let changed = ids(&children) != ids(root.children());
             let root = self.with_children(&root, children, changed);
@@ -72,7 +72,8 @@ impl VersionBuilder<'_> {
 
     /// Installs an inner node's flush: moves what the node buffered under the claimed ids to its
     /// children, as `new_runs`, and its range deletes with it. `keep_hidden` is the oldest live
-    /// snapshot. Returns `false` and changes nothing if the node or a claimed run is gone.
+    /// snapshot. Returns `false` and changes nothing if the node or a claimed run is no longer
+    /// there.
     pub fn flush_node(
         &mut self,
         id: NodeId,
@@ -128,7 +129,7 @@ impl VersionBuilder<'_> {
             let arrives = !touching.is_empty() || incoming.appends && hi.is_none();
             deletes =
                 if arrives { RangeDeletes::new(kept.cloned()) } else { RangeDeletes::empty() };
-            // The leaves may have got a parent since the job began.
+            // The leaves may have been put below a new parent since the job began.
             let all_base = touching.iter().all(|placed| placed.place == Place::Base);
             if node.is_leaf() && !touching.is_empty() && all_base {
                 return Some(self.leaves_of(node, touching, &deletes));
@@ -194,13 +195,13 @@ impl VersionBuilder<'_> {
         }
     }
 
-    /// Drops what `deletes` hide completely from every reader (rule 14): views of this node and of
-    /// the nodes below it, and whole subtrees at once. `deletes` are all range deletes on the path,
-    /// including this node's; they stay. `None` if nothing is hidden completely. The caller records
-    /// the node itself.
+    /// Drops everything that `deletes` hide from every reader (rule 14): views of this node and of
+    /// the nodes below it, and whole subtrees. `deletes` are all range deletes on the path,
+    /// including this node's; the node keeps them. `None` if nothing is hidden completely. The
+    /// caller records the node itself.
     ///
-    /// Runs with values in extents of their own stay: the merge that drops the references frees the
-    /// values (rule 17).
+    /// Runs that refer to values in extents of their own are kept: the merge that drops the
+    /// references frees the values (rule 17).
     pub(super) fn prune(
         &mut self,
         node: &Arc<Node>,

@@ -15,8 +15,8 @@ use crate::node::{Body, CompactionHints, Key, Node};
 use crate::view::View;
 
 impl VersionBuilder<'_> {
-    /// Replaces several of a leaf's newest runs by `new_runs` (or by nothing). `false` if an input
-    /// is gone.
+    /// Replaces several of a leaf's newest runs by `new_runs` (or by nothing). Returns `false` and
+    /// changes nothing if an input is no longer there.
     pub fn merge_runs(
         &mut self,
         id: NodeId,
@@ -39,7 +39,7 @@ impl VersionBuilder<'_> {
 
     /// Replaces a leaf's claimed runs and base by `pieces`, one leaf each, whose ranges make up the
     /// leaf's range at the time the job began. `consumed` are the range deletes that the job
-    /// applied; `keep_hidden` is the oldest live snapshot. `false` if an input is gone.
+    /// applied; `keep_hidden` is the oldest live snapshot. `false` if an input is no longer there.
     pub fn rewrite(
         &mut self,
         id: NodeId,
@@ -82,10 +82,10 @@ impl VersionBuilder<'_> {
     }
 
     /// Truncates the deleted prefix of a leaf: cuts the leaf's claimed views at `first_kept`, or
-    /// drops them if that is `None`. No reader can see what the views show below it. `below` says
-    /// how many messages each run has below that key. The leaf gets a new id, so that a job that
-    /// read the old leaf finds its node gone: its output would bring back what the deletes hid.
-    /// `false` if an input is gone or nothing is cut.
+    /// drops them if that is `None`. No reader can see a message that the views show below that
+    /// key. `below` says how many messages each run has below it. The leaf gets a new id, so that a
+    /// job that read the old leaf does not find its node: its output would bring back what the
+    /// deletes hid. `false` if an input is no longer there or nothing is cut.
     pub fn truncate_prefix(
         &mut self,
         id: NodeId,

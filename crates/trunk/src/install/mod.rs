@@ -1,10 +1,10 @@
 //! Puts the result of a job into the current trunk. Every function here is a pure change of the
 //! persistent tree; the caller holds the tree's lock, and the job's I/O is over.
 //!
-//! A [`VersionBuilder`] applies one or more changes and records what the manifest and the counts of
-//! views must learn ([`Change`]). A result is placed by key range and not by the nodes that the job
-//! saw: leaves may have been split or joined since, so views are cut at the current pivots (rule
-//! 1).
+//! A [`VersionBuilder`] applies one or more changes and records what has to be written to the
+//! manifest and how the number of views of each run changes ([`Change`]). A result is placed by key
+//! range and not by the nodes that the job saw: leaves may have been split or joined since, so
+//! views are cut at the current pivots (rule 1).
 //!
 //! | file | changes |
 //! |---|---|
@@ -38,7 +38,7 @@ use crate::view::View;
 pub enum Place {
     /// On top of what the node of its range holds.
     Slice,
-    /// The base of a leaf that held nothing; a slice if the leaf holds something by now.
+    /// The base of a leaf without data; a slice if the leaf has received data since the job began.
     Base,
     /// To the right of everything the trunk holds (rule 5); a slice if that is no longer true.
     Append,
@@ -70,9 +70,9 @@ pub struct Change {
     pub trunk: Trunk,
     /// Images of all new and changed nodes.
     pub images: Vec<NodeImage>,
-    /// Nodes that are gone.
+    /// Nodes that were removed.
     pub dropped: Vec<NodeId>,
-    /// The new root's id, if another node is the root now.
+    /// The id of the new root, if the root was replaced by a node with another id.
     pub root: Option<NodeId>,
     /// By how much the number of views of each run changed.
     pub views: HashMap<RunId, i64>,

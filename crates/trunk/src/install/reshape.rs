@@ -39,7 +39,7 @@ impl VersionBuilder<'_> {
             for child in &nodes {
                 self.record_new(child);
             }
-            // The root itself stays; it buffered nothing, so nothing is lost with its runs.
+            // The root keeps its id; it buffered nothing, so no runs are lost.
             let body = Body::Inner { children: nodes };
             let root = node.with(Vec::new(), Arc::default(), body);
             self.replace(&node, vec![root]);
@@ -64,7 +64,8 @@ impl VersionBuilder<'_> {
     }
 
     /// Joins two adjacent children of `parent`, both leaves or both inner nodes, into one with a
-    /// new id, so that a job on either of them finds its node gone. `false` if they are not there.
+    /// new id, so that a job on one of the two children does not find its node. `false` if the two
+    /// are not adjacent children of `parent`.
     pub fn join(&mut self, parent: NodeId, left: NodeId, right: NodeId) -> bool {
         let Some(node) = self.trunk.find(parent).map(Arc::clone) else { return false };
         let children = node.children();
@@ -110,7 +111,7 @@ fn join_views(views: Vec<View>) -> Vec<View> {
                     && last.hi.as_ref() == Some(&view.lo) =>
             {
                 last.hi = view.hi;
-                // Parts 1/a and 1/b of the run together.
+                // The views show 1/a and 1/b of the run; together they show this share.
                 let (a, b) = (u64::from(last.shares), u64::from(view.shares));
                 last.shares = (a * b / (a + b)).max(1) as u32;
             }

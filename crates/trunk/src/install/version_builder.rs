@@ -11,8 +11,8 @@ use crate::install::Change;
 use crate::node::{Body, Key, Node, Trunk};
 use crate::view::View;
 
-/// Applies changes to a trunk. Used by one thread; the caller holds the tree's lock, and publishes
-/// the trunk of [`finish`](Self::finish) once the manifest has the rest of the change.
+/// Applies changes to a trunk. Used by one thread, which holds the tree's lock and publishes the
+/// trunk of [`finish`](Self::finish) after it has written the rest of the change to the manifest.
 ///
 /// ```text
 ///   root            root'
@@ -28,7 +28,7 @@ pub struct VersionBuilder<'a> {
     /// New and changed nodes. An inner node is here if its own content or the list of its
     /// children's ids changed; a copied child does not change its image.
     changed: BTreeMap<NodeId, Arc<Node>>,
-    /// Nodes of the original trunk that are gone.
+    /// Nodes of the original trunk that were removed.
     dropped: BTreeSet<NodeId>,
     /// Ids of the nodes that this builder created. A node that is created and dropped within one
     /// change is in no list.
@@ -159,7 +159,7 @@ impl<'a> VersionBuilder<'a> {
         self.changed.insert(node.id, Arc::clone(node));
     }
 
-    /// Records that a node and everything below it are gone.
+    /// Records that a node and everything below it are removed.
     pub(super) fn record_dropped(&mut self, node: &Node) {
         for child in node.children() {
             self.record_dropped(child);

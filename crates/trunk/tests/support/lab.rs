@@ -223,7 +223,7 @@ impl Lab {
         });
     }
 
-    /// Starts the job of a plan; `None` if the node is gone.
+    /// Starts the job of a plan; `None` if the node is no longer there.
     pub(crate) fn begin(&self, node: NodeId, plan: Plan, snapshots: &[SeqNo]) -> Option<InFlight> {
         let found = self.trunk.find(node)?;
         if plan == Plan::TruncatePrefix {
@@ -237,7 +237,7 @@ impl Lab {
         Some(InFlight { node, plan, prepared, oldest })
     }
 
-    /// Installs a finished job; `None` if its inputs are gone and it was discarded.
+    /// Installs a finished job; `None` if its inputs are no longer there and it was discarded.
     pub(crate) fn install(&mut self, job: InFlight) -> Option<JobResult> {
         let InFlight { node, plan, prepared, oldest } = job;
         let Prepared { job, claimed, consumed, run_entries, runs } = prepared;
@@ -407,7 +407,7 @@ fn count_views(trunk: &Trunk) -> HashMap<RunId, u32> {
     views
 }
 
-/// The value of a key. References are replaced by what they stand for.
+/// The value of a key. References are replaced by the values that they name.
 pub(crate) fn get(trunk: &Trunk, env: &JobEnv, key: &[u8], snapshot: SeqNo) -> Option<Vec<u8>> {
     let mut lookup = Lookup::new();
     trunk.get(key, snapshot, &mut lookup).unwrap();

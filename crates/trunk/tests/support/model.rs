@@ -10,7 +10,7 @@ use frondb_merge::ValueReader;
 /// The content that one snapshot sees.
 pub(crate) type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Applies a message to the state before it. A reference is stored as what it stands for.
+/// Applies a message to the state before it. A reference is stored as the value that it names.
 pub(crate) fn apply(state: &mut State, entry: &Entry) {
     match entry.kind {
         MessageKind::Put => {

@@ -92,7 +92,7 @@ impl PlanScript {
         )
     }
 
-    /// One node a line: `leaf` or `inner`, then words `name=value` or `name`.
+    /// One node per line: `leaf` or `inner`, then words `name=value` or `name`.
     fn plan(&self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let kind = words.next().unwrap();
