@@ -25,7 +25,8 @@ pub struct BlockOptions {
     /// Rows layout: one key in this many is stored whole, 1 to 255. Default 16.
     pub restart_interval: u8,
     /// Whether each message stores its SeqNo. If not, the reader gives all messages the SeqNo of
-    /// the run, which is correct while no snapshot lies between them. Default true.
+    /// the run, which is correct while no snapshot sees some of them and not the others. Default
+    /// true.
     pub per_entry_seqs: bool,
 }
 
@@ -105,7 +106,7 @@ pub struct BlockBuilder {
     key_bytes: usize,
     key_ends: Lengths,
     kinds: Vec<u8>,
-    /// OR of the differences of all kinds from the first.
+    /// OR of the differences of all kinds from the first kind; 0 if all are equal.
     kinds_differ: u8,
     seqs: Vec<u64>,
     values: Vec<u8>,
@@ -170,7 +171,7 @@ impl BlockBuilder {
         &self.options
     }
 
-    /// Appends a message: its key is above the last one, or equal with a smaller SeqNo.
+    /// Appends a message. REQUIRES: its key is above the last one, or equal with a smaller SeqNo.
     #[inline]
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
         debug_assert!(self.in_order(key, seq), "messages must be added in order");
@@ -249,7 +250,7 @@ impl BlockBuilder {
     ///
     /// # Errors
     /// Internal if the codec fails, Invalid if the block exceeds
-    /// [`BLOCK_RAW_BYTES_MAX`](limits::BLOCK_RAW_BYTES_MAX); `out` is unchanged then.
+    /// [`BLOCK_RAW_BYTES_MAX`](limits::BLOCK_RAW_BYTES_MAX); in either case `out` is unchanged.
     ///
     /// # Panics
     /// If there are no messages.

@@ -125,7 +125,7 @@ fn seal(frame: &mut [u8], kind: BlockKind, codec_byte: u8, raw_len: usize, tail:
 }
 
 /// The checksum of a frame, or 0 if the frame is cut short. An index that stores the checksum
-/// detects a sound block that is not the one written there last.
+/// detects a valid block that is not the one last written at its place.
 #[must_use]
 pub fn frame_checksum(frame: &[u8]) -> u64 {
     frame.first_chunk::<CHECKSUM_BYTES>().map_or(0, |bytes| u64::from_le_bytes(*bytes))

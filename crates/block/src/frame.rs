@@ -1,8 +1,8 @@
 //! The record: the framed unit of the WAL and of the manifest.
 //!
 //! A log file is a header defined by its owner, followed by records without gaps. A record states
-//! its length, proves that it was written *at this place* and in *this* life of the file, and may
-//! state how much of the log was durable when it was written:
+//! its length, proves that it was written *at this place* and since the file was last created or
+//! recycled, and may state how much of the log was durable when it was written:
 //!
 //! ```text
 //!  offset size field
@@ -16,10 +16,10 @@
 //!            . payload, to the end of the stored bytes
 //! ```
 //!
-//! All integers are little-endian. The place is (generation, position): no other life of a file has
-//! the same generation, and the position is an Lsn or a file offset. Both are part of the
-//! checksum's seed and not of the record, so an old record in a recycled file, or a record that a
-//! faulty device wrote elsewhere, does not verify.
+//! All integers are little-endian. The place is (generation, position): a file gets a generation
+//! that no earlier use of the file had, and the position is an Lsn or a file offset. Both are part
+//! of the checksum's seed and not of the record, so an old record in a recycled file, or a record
+//! that a faulty device wrote elsewhere, does not verify.
 //!
 //! The small check lets a reader reject a length before reading that far, distinguish a truncated
 //! record from bytes that never were a record, and search forward quickly. It is never trusted:
@@ -58,7 +58,7 @@ const COMPRESS_BYTES_MIN: usize = 128;
 /// The place of a record, which is part of its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordPlace {
-    /// The life of the file: no file of this log had the same generation before.
+    /// Identifies this use of the file: no file of this log had the same generation before.
     pub generation: u64,
     /// The record's first byte: its Lsn, or its offset in the file.
     pub position: u64,
@@ -114,7 +114,7 @@ impl Body<'_> {
 /// A decoded record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
-    /// The owner's kind.
+    /// The kind that the owner of the file chose.
     pub kind: u8,
     /// Everything below this position was durable when the record was written.
     pub synced: Option<u64>,
@@ -130,7 +130,7 @@ pub struct Frame<'a> {
 /// The reason why bytes are not a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Nothing was written here: the bytes end, or a header's length of zeros follows.
+    /// Nothing was written here: the bytes end, or a header of zeros follows.
     End,
     /// Not the header of a record for this place.
     Header,
@@ -159,8 +159,8 @@ impl std::fmt::Display for Fault {
 
 /// Appends a record to `out` and returns how many bytes it took.
 ///
-/// `synced` is a position below which everything is known to be durable; it must not lie beyond
-/// the record's own.
+/// `synced` is a position below which everything is known to be durable; it must not be above the
+/// position of the record itself.
 ///
 /// # Errors
 /// `Invalid` if the record is longer than [`PAYLOAD_BYTES_MAX`]; `out` is then unchanged.
@@ -212,7 +212,8 @@ fn header_check(fields: &[u8], seed: u64) -> u16 {
     xxh3_seeded(fields, seed) as u16
 }
 
-/// A header that passed its small check: the length that the record claims. Not to be trusted.
+/// A header that passed its small check: the length that the record claims. The length is not to be
+/// trusted until the checksum of the record is verified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     stored: usize,
@@ -322,7 +323,7 @@ fn open<'a>(
         return Some((synced, reader.rest()));
     }
     let raw_bytes = usize::try_from(reader.varint().ok()?).ok()?;
-    // One byte of lz4 expands to at most 255: a longer claim must not allocate memory.
+    // One byte of lz4 expands to at most 255: a longer claimed length must not allocate memory.
     let most = reader.rest().len().saturating_mul(255).min(PAYLOAD_BYTES_MAX);
     if raw_bytes > most {
         return None;
@@ -333,8 +334,9 @@ fn open<'a>(
     (written == raw_bytes).then_some((synced, scratch.as_slice()))
 }
 
-/// Compresses the parts into `block` if that saves at least a tenth, and says whether it did.
-/// `block` is cleared first.
+/// Compresses the parts into `block` if that saves at least a tenth, and returns their length
+/// before compression. `None` if it saves less, or if they are too short or too long. `block` is
+/// cleared first.
 pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> Option<usize> {
     block.clear();
     let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
@@ -355,8 +357,8 @@ pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> O
     (written <= raw_bytes - raw_bytes / 10).then_some(raw_bytes)
 }
 
-/// The first offset in `bytes` where a record of this generation verifies whole, and the bytes it
-/// takes.
+/// The first offset in `bytes` at which a complete record of this generation verifies, and the
+/// bytes that the record takes.
 ///
 /// The position of `bytes[0]` is `place.position`. A candidate whose header is valid but whose end
 /// lies beyond `bytes` is passed to `beyond` with its offset and length; `beyond` may read further

@@ -1,4 +1,4 @@
-//! Entries for fuzzers: each accepts any bytes and must not panic.
+//! Entry points for fuzzers: each accepts arbitrary bytes and must not panic.
 
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;

@@ -21,7 +21,7 @@ use crate::transposed_keys::{TransposedKeys, TransposedView};
 /// Distance, in entries, between values whose positions are stored, where values differ in length.
 const VALUE_MARK_INTERVAL: usize = 16;
 
-/// A decoded and verified data block. Immutable; cloning counts a reference, any thread may read.
+/// A decoded and verified data block. Immutable; any thread may read it, and a clone shares it.
 #[derive(Clone, Debug)]
 pub struct Block(Arc<Inner>);
 
@@ -29,7 +29,7 @@ pub struct Block(Arc<Inner>);
 struct Inner {
     /// All areas.
     bytes: Bytes,
-    /// The values, at the end of them.
+    /// The values, at the end of `bytes`.
     values: Bytes,
     header: PayloadHeader,
     areas: Areas,

@@ -1,7 +1,7 @@
 //! The rows layout of keys: each key as the length that it shares with its predecessor, and its
 //! remaining bytes.
 //!
-//! For keys of different lengths. Every `interval`-th key is a restart: it shares nothing, so a
+//! For keys of different lengths. Every `interval`-th key is a restart: it is stored whole, so a
 //! reader can begin there. Lengths and suffixes are stored in areas of their own; the offset of a
 //! restart's suffix is derived when the block is validated.
 
@@ -54,7 +54,7 @@ pub(crate) struct Restart {
     pub(crate) prefix: u64,
     /// Offset of its suffix, which is the whole key.
     pub(crate) suffix_at: u32,
-    /// Its length.
+    /// Length of the restart's key.
     pub(crate) key_len: u32,
 }
 
@@ -133,7 +133,7 @@ impl Rows<'_> {
         &self.suffixes[restart.suffix_at as usize..][..restart.key_len as usize]
     }
 
-    /// The first row whose key is not below `key`, and whether it equals it.
+    /// The first row whose key is not below `key`, and whether that row's key equals `key`.
     pub(crate) fn lower_bound(&self, restarts: &[Restart], key: &[u8]) -> (usize, bool) {
         let prefix = key_prefix(key);
         // The last restart below the key. Equal keys may begin in the interval in front of an equal
@@ -147,9 +147,10 @@ impl Rows<'_> {
         };
         let first = begin * self.interval;
         let mut at = restarts[begin].suffix_at as usize + restarts[begin].key_len as usize;
-        // Every passed key is below `key`; `matched` is the length of the last one's common prefix
-        // with it. A next key that shares more than that with its predecessor is below, too; one
-        // that shares less is above; only if it shares exactly as much are bytes compared.
+        // Every passed row is below `key`; `matched` is the length of the prefix that the last
+        // passed row has in common with `key`. A next row that shares more than `matched` bytes
+        // with its predecessor is below `key`, too; one that shares less is above; only if it
+        // shares exactly `matched` bytes are bytes compared.
         let mut matched = common_prefix(self.restart_key(&restarts[begin]), key);
         let end = (first + self.interval).min(self.count);
         for row in first + 1..end {
@@ -206,7 +207,7 @@ impl Rows<'_> {
     }
 
     /// The difference between key `row`, whose suffix begins at `at`, and its predecessor: the
-    /// length that stays, and the bytes that follow.
+    /// length of the prefix that both share, and the bytes that follow it.
     #[inline]
     fn change(&self, row: usize, at: usize) -> (usize, &[u8]) {
         let (shared, suffix_len) = self.lengths(row);

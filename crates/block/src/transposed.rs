@@ -166,7 +166,7 @@ fn choose_mode(bytes: &[u8]) -> u8 {
 }
 
 /// A column counts as random if at most one in this many pairs is equal. Measured on secondary
-/// index keys: anything from 60 to 100 is within half a percent.
+/// index keys: with any value from 60 to 100 the sizes are within half a percent.
 const RANDOM_PAIRS: u32 = 80;
 
 /// Appends the first byte, and then the difference of each byte from its predecessor.
@@ -198,8 +198,8 @@ pub(crate) const CONSTANT: u32 = u32::MAX;
 
 impl TransposedMap {
     /// Reads the matrix of `count` rows (at least one) of `width` bytes that begins at `*at` and
-    /// whose tail columns begin at `*tail_at`; moves both after it. Differences are decoded in
-    /// place. `None` if the matrix reaches beyond the payload.
+    /// whose tail columns begin at `*tail_at`; moves both offsets past the matrix. Differences are
+    /// decoded in place. `None` if the matrix reaches beyond the payload.
     pub(crate) fn read(
         payload: &mut [u8],
         width: usize,

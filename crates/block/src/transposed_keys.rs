@@ -61,11 +61,11 @@ impl TransposedKeys {
 
 /// The result of comparing a key with the columns of a block.
 enum Target {
-    /// Rows that agree with the head so far are above the key.
+    /// Rows whose head equals the key's head are above the key.
     Below,
-    /// Those rows are below the key.
+    /// Rows whose head equals the key's head are below the key.
     Above,
-    /// Those rows equal the key.
+    /// Rows whose head equals the key's head equal the key.
     Equal,
     /// The columns from this one on remain to be compared.
     More(usize),

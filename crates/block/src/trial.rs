@@ -10,7 +10,7 @@ use crate::codec::Codec;
 
 /// One block in this many is a trial.
 const INTERVAL: u32 = 16;
-/// Compression pays off if it saves at least this part.
+/// Compression pays off if it saves at least the raw bytes divided by this.
 const SAVED_PART: usize = 8;
 
 /// The state of one stream of blocks. For one thread at a time.

@@ -56,7 +56,7 @@ impl BlockBuilder {
         result
     }
 
-    /// Whether a codec is used, which could gain from matrices.
+    /// Whether the block has a codec: without one, matrices (byte-transposed columns) save nothing.
     fn compresses(&self) -> bool {
         self.codec != Codec::None
     }

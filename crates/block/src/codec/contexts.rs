@@ -28,9 +28,10 @@ struct Encoders {
 }
 
 /// Pools of the process, not of each thread: a thousand connections that read hold no contexts. A
-/// context is in use for some microseconds and never while its thread waits, so readers wait for
-/// one rather than make more of them than can work at once. When every thread that found none made
-/// its own, each of 16 threads left holes of 96 KiB in its malloc arena.
+/// context is in use for some microseconds and never while its thread waits, so a thread that finds
+/// no idle context waits for one instead of creating more contexts than the processors can use.
+/// When every such thread created its own, each of 16 threads left holes of 96 KiB in its malloc
+/// arena.
 static DECODERS: Limited<Decoders> = Limited::new();
 static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
 
@@ -41,7 +42,7 @@ pub fn trim_contexts() {
 }
 
 /// Appends `raw` compressed by `codec` to `out` and returns true; false, with `out` as it was, if
-/// that would not make it smaller (the caller stores it).
+/// that would not make it smaller (the caller then stores `raw` uncompressed).
 ///
 /// # Errors
 /// Internal, if the codec's library fails.

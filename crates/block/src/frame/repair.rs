@@ -9,7 +9,7 @@ use frondb_core::Error;
 
 use super::{HEADER_BYTES, RecordPlace, peek, verify};
 
-/// Up to this length, every value of every byte is tried: at most about a second of hashing.
+/// Below this length, every value of every byte is tried: at most about a second of hashing.
 const BYTES_MAX: usize = 4096;
 /// Up to this length, every bit is tried.
 const BITS_MAX: usize = 64 * 1024;
@@ -17,9 +17,9 @@ const BITS_MAX: usize = 64 * 1024;
 /// Findings of a salvage in the manifest and in the log.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// Repaired damage, with the place of each.
+    /// One error for each repaired byte, with its place.
     pub repaired: Vec<Error>,
-    /// What is lost, each with the place where it begins.
+    /// One error for each loss, with the place where it begins.
     pub lost: Vec<Error>,
 }
 
@@ -42,8 +42,9 @@ impl Findings {
     }
 }
 
-/// The one byte, by its index and its right value, that makes the bytes a valid record of this
-/// place. `None` if there is none, or if the record is too long to try.
+/// The index and the right value of the one byte whose repair makes the bytes a valid record of
+/// this place. `None` if there is none, or if a byte after the header is damaged and the record is
+/// too long to try all of them.
 #[must_use]
 pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     if bytes.len() < HEADER_BYTES {
@@ -53,7 +54,7 @@ pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     head.copy_from_slice(&bytes[..HEADER_BYTES]);
     let own = peek(&head, place).ok().map(|header| header.frame_bytes());
     let mut copy = bytes[..own.unwrap_or(0).max(HEADER_BYTES).min(bytes.len())].to_vec();
-    // The first eight bytes are the checksum itself, which says nothing about the length.
+    // A change in the checksum itself is tried, too. It leaves the length as it was.
     for at in 0..HEADER_BYTES {
         for value in 0..=u8::MAX {
             let mut head = head;
@@ -85,7 +86,7 @@ pub fn one_byte(bytes: &[u8], place: RecordPlace) -> Option<(usize, u8)> {
     None
 }
 
-/// The values to change a byte by, for a record of this length.
+/// The values to XOR into a damaged byte, for a record of this length.
 fn changes(frame_bytes: usize) -> impl Iterator<Item = u8> {
     let bits =
         (0..8).map(|bit| 1 << bit).filter(move |_| (BYTES_MAX..=BITS_MAX).contains(&frame_bytes));

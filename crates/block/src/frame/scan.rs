@@ -3,7 +3,7 @@
 //!
 //! The reader keeps a window of the file, as large as the largest record so far and at least
 //! [`WINDOW_BYTES`]. When no further valid record follows, it searches the rest of the file for
-//! records after the bad place, because only these can distinguish damage from a torn tail
+//! records after the invalid one, because only these can distinguish damage from a torn tail
 //! ([`Stop::proves_damage`]).
 
 use frondb_core::Result;
@@ -18,7 +18,7 @@ pub trait ReadAt {
     /// Reads from `offset` until `buf` is full or the file ends.
     ///
     /// # Errors
-    /// Those of the device.
+    /// The errors of the device.
     fn read_at(&mut self, offset: u64, buf: &mut [u8]) -> Result<usize>;
 }
 
@@ -65,7 +65,7 @@ pub struct Record {
     pub offset: u64,
     /// Its position.
     pub position: u64,
-    /// Its owner's kind.
+    /// The kind that the owner of the file chose.
     pub kind: u8,
     /// Everything below this position was durable when the record was written.
     pub synced: Option<u64>,
@@ -93,7 +93,7 @@ pub struct Stop {
     pub fault: Fault,
     /// Valid records of the same generation after the bad place.
     pub valid_after: u64,
-    /// The highest position that one of them proves to have been durable.
+    /// The highest position that one of these records states to be durable.
     pub synced: Option<u64>,
     /// Bytes from `offset` to the last one that is not zero.
     pub dropped_bytes: u64,
@@ -152,7 +152,7 @@ impl<R: ReadAt> Scanner<R> {
     /// Moves to the next record, or reports why there is none.
     ///
     /// # Errors
-    /// Those of the device.
+    /// The errors of the device.
     pub fn step(&mut self) -> Result<Step> {
         match self.load()? {
             Ok(record) => Ok(Step::Record(record)),
@@ -160,7 +160,7 @@ impl<R: ReadAt> Scanner<R> {
         }
     }
 
-    /// What the record of the last step carries.
+    /// The payload of the record that the last step returned.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         match self.payload {
@@ -245,7 +245,7 @@ impl Window {
     }
 }
 
-/// Searches after a bad place and combines the results into a verdict.
+/// Searches the file after the invalid record at `offset` and combines the results.
 fn stop(read: &mut impl ReadAt, range: ScanRange, offset: u64, fault: Fault) -> Result<Stop> {
     let mut stop = Stop {
         offset,
@@ -328,7 +328,7 @@ fn is_valid(
 /// the bytes makes the next sync reliable.
 ///
 /// # Errors
-/// Those of `read` and `write`.
+/// The errors of `read` and `write`.
 pub fn rewrite(
     from: u64,
     to: u64,
