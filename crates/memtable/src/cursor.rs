@@ -404,7 +404,7 @@ fn fill(
     };
     reserve(keys, message.key.len());
     reserve(values, message.value.len().min(value_bytes));
-    // Resizes all arrays at once, because appending each message would check five capacities.
+    // Resizes each array once, because appending each message would check five capacities.
     prefixes.resize(slots.len(), 0);
     key_ends.resize(slots.len(), 0);
     kinds.resize(slots.len(), message.kind);

@@ -8,7 +8,7 @@
 //! batches, and readers and the single writer must not wait for each other. Therefore each batch is
 //! sorted into an immutable array, and arrays are published by swapping a pointer.
 //!
-//! Layer 1: knows only `frondb-core`.
+//! Layer 1: depends only on `frondb-core`.
 
 mod arena;
 mod array;

@@ -32,7 +32,7 @@ const HIDDEN_PROBES_MAX: u64 = 1000;
 ///      +-- arrays   sorted, immutable, newest first; a batch or a full tail becomes one
 ///      +-- chunks   where keys and values lie; append-only, messages never move
 ///
-///  Writer (one Mutex)   arena, merges under way, counters
+///  Writer (one Mutex)   arena, unfinished merges, counters
 /// ```
 ///
 /// A message is copied once, into the arena. The sorted structures hold 16-byte slots: 8 bytes of

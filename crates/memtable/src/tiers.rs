@@ -84,7 +84,7 @@ impl Tiers {
         &self.arrays
     }
 
-    /// Memory of arrays and of merges under way, in bytes.
+    /// Memory of arrays and of merges in progress, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let arrays: usize = self.arrays.iter().map(|array| array.bytes()).sum();
         let merges: usize = self.merges.iter().map(|merge| merge.output.bytes()).sum();

@@ -4,8 +4,8 @@
 //! whenever it checks its limit, so a change of the total takes effect at the next check:
 //!
 //! ```text
-//!   set_memory_bytes -> total -> cache: evicts blocks at once, or fills the new room
-//!                             -> memtables: too large ones are frozen at once and flushed
+//!   set_memory_bytes -> total -> cache: evicts blocks immediately, or fills the new room
+//!                             -> memtables: too large ones are frozen immediately and flushed
 //!                             -> write sets spill, and row locks escalate, at their next write
 //!   a merge or a bulk load ends with the share that it began with
 //! ```

@@ -193,8 +193,8 @@ pub struct Context {
     pub height: usize,
     /// The oldest live snapshot, if there is one.
     pub oldest_snapshot: Option<SeqNo>,
-    /// How many runs a job may read at once in addition to a base, at least two. A plan that frees
-    /// space on a full disk may read more.
+    /// How many runs a job may read in addition to a base, at least two. A plan that frees space on
+    /// a full disk may read more.
     pub inputs_max: usize,
 }
 

@@ -414,7 +414,8 @@ impl History {
 
     // --- Checks ---
 
-    /// Live snapshots that the trunk can still answer, with the content that each sees.
+    /// The live snapshots that are not newer than the last flush, and the state of the last flush,
+    /// each with what a reader sees.
     fn readable(&self) -> Vec<(SeqNo, State)> {
         let seen = self.model.snapshots.iter().filter(|(seq, _)| **seq <= self.flushed.1);
         let mut all: Vec<_> = seen.map(|(seq, state)| (*seq, state.clone())).collect();

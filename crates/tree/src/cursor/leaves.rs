@@ -15,7 +15,7 @@ impl Cursor {
         if self.step()? { Ok(true) } else { self.next_leaf() }
     }
 
-    /// Goes to the last entry below `at`; without `at`, to the last entry of the tree.
+    /// Goes to the last entry below `at`; without `at`, to the last entry of the cursor's range.
     pub(super) fn backward_from(&mut self, at: Option<Vec<u8>>) -> Result<bool> {
         self.valid = false;
         self.end_walk();

@@ -17,8 +17,8 @@ use crate::version::Version;
 const PARTS_MAX: usize = 1024;
 
 /// Up to `parts - 1` different keys in ascending order. Returns fewer if the tree has too few
-/// messages or too many keys with the same first bytes to tell so many parts apart, and for more
-/// than 1024 parts.
+/// messages, if too many keys share their first bytes to separate so many parts, or if `parts` is
+/// above 1024.
 ///
 /// # Errors
 /// `Corruption` or a device error of a block index.

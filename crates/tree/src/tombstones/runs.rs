@@ -2,11 +2,11 @@
 //! that they are compacted immediately, so that a reader finds the first and the last key without
 //! stepping over them.
 //!
-//! Deletes make a tombstone run where they are dense: in neighbouring leaves most of whose entries
-//! they delete, and in the adjacent parts of the two leaves beside these.
-//! Deletes that are spread over a tree leave live keys between them. Compacting for those would
-//! rewrite the whole tree again and again: a client that deletes the oldest rows of a table deletes
-//! entries of its secondary indexes at random.
+//! Deletes make a tombstone run where they are dense: in adjacent leaves in which they delete most
+//! entries, and in the neighbouring parts of the leaves before and after these. Deletes that are
+//! spread over a tree leave live keys between them. Compacting for those would rewrite the whole
+//! tree again and again: a client that deletes the oldest rows of a table deletes entries of its
+//! secondary indexes at random.
 //!
 //! ```text
 //!   leaves          | 200 | 210 | 190 | 220 | 230 |     thousands of entries
