@@ -242,7 +242,7 @@ impl Chunks {
             let at = chunk.base.as_ptr().wrapping_add(slot.offset());
             for line in 0..lines {
                 let at = at.wrapping_add(line * LINE_BYTES);
-                // SAFETY: a prefetch reads nothing as far as the program can tell, at any address.
+                // SAFETY: a prefetch has no effect that the program can observe, at any address.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
             }
         }

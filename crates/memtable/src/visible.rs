@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::arena::{Chunks, Slot};
 use crate::gather::Rests;
 
-/// Gathers the visible messages of sorted arrays; see the module's head.
+/// Gathers the visible messages of sorted arrays; see the module documentation.
 pub(crate) struct VisibleGatherer<'a> {
     pub(crate) snapshot: SeqNo,
     /// For each array, whether the snapshot sees all of its messages.

@@ -1,4 +1,4 @@
-//! The fold of jobs: keeps the messages of a key that some reader can still tell apart.
+//! The fold of jobs: keeps the messages of a key that some reader can still distinguish.
 //!
 //! Live snapshots cut the SeqNos into *stripes*: two messages are in one stripe if no snapshot sees
 //! the older without the newer. Readers can only see the newest message of a stripe.

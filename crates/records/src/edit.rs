@@ -216,7 +216,7 @@ pub enum Edit {
 }
 
 /// A part of a transaction's write set: what it wrote to one tree, in private runs on disk. Until
-/// the transaction commits, its messages have local numbers from 1 on in place of SeqNos.
+/// the transaction commits, its messages have local numbers from 1 on instead of SeqNos.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PendingPart {
     /// The transaction.

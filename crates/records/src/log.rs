@@ -61,14 +61,14 @@ impl Kind {
 /// Maximum length in bytes of the name (XID) of a prepared transaction.
 pub const XID_BYTES_MAX: usize = 256;
 
-/// Appends the head of a batch record; the sections follow.
+/// Appends the header of a batch record; the sections follow.
 pub fn encode_batch_head(out: &mut Vec<u8>, first: SeqNo, sections: usize) {
     Kind::Batch.put(out);
     put_varint(out, first.get());
     put_varint(out, sections as u64);
 }
 
-/// Appends the head of the record of a commit with pending parts; the sections follow.
+/// Appends the header of the record of a commit with pending parts; the sections follow.
 pub fn encode_commit_head(
     out: &mut Vec<u8>,
     txn: u64,
@@ -83,7 +83,7 @@ pub fn encode_commit_head(
     put_varint(out, sections as u64);
 }
 
-/// Appends the head of the record that prepares a transaction; the sections follow.
+/// Appends the header of the record that prepares a transaction; the sections follow.
 pub fn encode_prepare_head(
     out: &mut Vec<u8>,
     txn: u64,
@@ -121,14 +121,14 @@ fn put_parts(out: &mut Vec<u8>, parts: &[(TreeId, u64)]) {
     }
 }
 
-/// Appends the head of a section with `count` messages in `bytes` bytes; the messages follow.
+/// Appends the header of a section with `count` messages in `bytes` bytes; the messages follow.
 pub fn encode_section_head(out: &mut Vec<u8>, tree: TreeId, count: u64, bytes: usize) {
     put_varint(out, u64::from(tree.get()));
     put_varint(out, count);
     put_varint(out, bytes as u64);
 }
 
-/// Appends the head of a relog record with `count` messages. The messages follow, each with its
+/// Appends the header of a relog record with `count` messages. The messages follow, each with its
 /// SeqNo as a varint in front.
 pub fn encode_relog_head(out: &mut Vec<u8>, tree: TreeId, count: u64) {
     Kind::Relog.put(out);

@@ -17,7 +17,7 @@ use crate::tree::TreeCore;
 /// What a read uses besides the tree that it reads. An open database has one. Any thread may use
 /// it.
 pub struct ReadContext {
-    /// The number of the open database, which tells handles of several databases apart.
+    /// The number of the open database, which distinguishes the handles of several databases.
     pub engine: u64,
     /// The data files and the block cache, as runs use them.
     pub runs: Arc<RunEnv>,

@@ -21,7 +21,7 @@ pub struct DamagedRange {
     pub lo: Vec<u8>,
     /// The first key after the range; `None` for a range that ends with the tree.
     pub hi: Option<Vec<u8>>,
-    /// Why the range is lost, with the place of the damage.
+    /// Why the range is lost, with the location of the damage.
     pub error: Error,
 }
 

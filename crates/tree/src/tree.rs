@@ -198,12 +198,12 @@ impl TreeCore {
         self.bulk_load.load(Ordering::Acquire)
     }
 
-    /// Notes the bulk load that creates the tree: until it commits, the tree refuses calls.
+    /// Sets the bulk load that creates the tree: until it commits, the tree refuses calls.
     pub fn set_bulk_load(&self, load: u64) {
         self.bulk_load.store(load, Ordering::Release);
     }
 
-    /// Notes that the bulk load has committed: the tree takes calls.
+    /// Records that the bulk load has committed: from now on the tree accepts calls.
     pub fn finish_bulk_load(&self) {
         self.bulk_load.store(0, Ordering::Release);
     }
@@ -235,8 +235,8 @@ impl TreeCore {
 
     // --- Commits ---
 
-    /// Notes a commit with messages for the tree, before the commit becomes visible; `last` is its
-    /// last SeqNo. REQUIRES: the commit lock.
+    /// Records a commit with messages for the tree, before the commit becomes visible; `last` is
+    /// its last SeqNo. REQUIRES: the commit lock.
     pub fn note_commit(&self, last: SeqNo) {
         self.newest_commit.store(last.get(), Ordering::Release);
     }
@@ -247,7 +247,8 @@ impl TreeCore {
         SeqNo(self.newest_commit.load(Ordering::Acquire))
     }
 
-    /// Notes the end of the log record that commits a prepared transaction with writes to the tree.
+    /// Records the end of the log record that commits a prepared transaction with writes to the
+    /// tree.
     pub fn note_prepared_commit(&self, end: frondb_core::Lsn) {
         self.prepared_end.store(end.get(), Ordering::Release);
     }

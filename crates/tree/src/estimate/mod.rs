@@ -3,7 +3,7 @@
 //! ```text
 //!  range.rs      entries and bytes of a range: counts, corrected by samples
 //!  counts.rs     messages of a range, by the counts of nodes, block indexes and memtables
-//!  sample.rs     one sample: the messages of the keys from one place on
+//!  sample.rs     one sample: the messages from one key on
 //!  strata.rs     samples over a long range whose parts may differ
 //!  short.rs      short ranges, counted key by key
 //!  single.rs     short ranges whose entries come from one source, counted without merging

@@ -1,7 +1,7 @@
 //! Samples over a long range whose parts may differ.
 //!
 //! Some parts of a range may hold only deleted entries and others only live ones. A queue, or a
-//! time series whose oldest rows are deleted, has its deletes side by side: in one place, or, in an
+//! time series whose oldest rows are deleted, has adjacent deletes: in one range, or, in an
 //! index of several columns, at the beginning of each value of the first column.
 //!
 //! A few samples may then all fall into parts of one kind. So the number of samples grows with the
@@ -13,7 +13,7 @@
 //! ```text
 //!   messages   [ put delete | put delete | put delete | put delete | put  put ]
 //!   samples    ^ 0      ^ 0        ^ 0            ^ 0     ^ 0 ^ 0.9    ^ 1   ^ 1
-//!              ^ is the place of a sample, with its entries per message
+//!              ^ is the position of a sample, with its entries per message
 //! ```
 //!
 //! This is stratified sampling, and the trapezoidal rule with smaller steps where the function is
@@ -52,7 +52,7 @@ const ALIKE: f64 = 0.5;
 /// Refine until at most this part of the estimate is unknown.
 const UNKNOWN: f64 = 0.125;
 
-/// A place in the range where a sample was taken.
+/// A position in the range at which a sample was taken.
 struct Point {
     key: Vec<u8>,
     /// Messages of the range below the key.
