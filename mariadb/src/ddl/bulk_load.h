@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Loads rows through the engine's bulk loader, which sorts them outside of the trees and attaches them all at once: the
-   rows of a new table, which a statement copies from another table or a query, or the entries of a new index.
+   Loads rows through the engine's bulk loader, which sorts them outside of the trees and attaches all of them
+   atomically: the rows of a new table, which a statement copies from another table or a query, or the entries of a new
+   index.
 
    The load is not part of the connection's transaction. So it is used only for trees that no other connection reads and
    that are dropped if the statement fails. All partitions of a table share one load. Used by one thread at a time. */

@@ -11,7 +11,7 @@
 namespace fron {
 namespace {
 
-/** Lengths up to this one take one byte. */
+/** The length of a VARCHAR takes one byte in a row if the longest value has at most this many bytes, otherwise two. */
 constexpr uint SHORT_MAX = 255;
 
 bool is_short(uint length) { return length <= SHORT_MAX; }
@@ -115,7 +115,7 @@ bool change_form(const TABLE *table, TABLE *altered, const Alter_inplace_info *i
   for (uint i = 0; i < numbers.size(); i++)
     if (numbers[i] == Slot::GONE) layout.push_back({i, 0, 0});
   if (is_in_order(layout)) layout.clear();
-  // Slots keep their places, so the new layout reads the old defaults.
+  // Slots keep their positions, so the old defaults can be read with the new layout.
   return added.empty() || pack_defaults(altered, added, form);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ddl/foreign_keys.h. Only the parser's list of keys has the clauses. */
+   See ddl/foreign_keys.h. Only the parser's list of keys (Alter_info) contains FOREIGN KEY clauses. */
 
 #include "ddl/foreign_keys.h"
 

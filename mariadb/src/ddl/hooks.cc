@@ -47,13 +47,13 @@ int drop_table(handlerton *, const char *path) {
   return found ? 0 : ENOENT;
 }
 
-/** Tables without a definition in the server. A crash in DROP TABLE leaves partitions in this state, since the server
-    removes its own files of them first. */
+/** Tables without a definition in the server. A crash in DROP TABLE can leave the partitions of a table in this state,
+    since the server first removes its own files of the table. */
 Error undefined_tables(std::set<std::string> *names) {
   std::vector<std::string> keys;
   if (Error error = dictionary().tables_of("", &keys)) return error;
   for (const std::string &key : keys) {
-    // The definition of a temporary table is elsewhere.
+    // The definition file of a temporary table is not in the data directory.
     if (key[0] == '/') continue;
     std::string name = key.substr(0, key.find(PARTITION));
     if (access((name + ".frm").c_str(), F_OK) != 0 && errno == ENOENT) names->insert(name);
@@ -61,7 +61,7 @@ Error undefined_tables(std::set<std::string> *names) {
   return {};
 }
 
-/** Drops all tables of a database, including those that the server does not know. */
+/** Drops all tables of a database, including those for which the server has no definition. */
 void drop_database(handlerton *, char *path) {
   std::string prefix = Dictionary::key_of_path(path);
   if (prefix.empty() || prefix.back() != '/') prefix.push_back('/');
@@ -80,7 +80,7 @@ int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, u
   bool found;
   Error error = dictionary().find(key, &record, &found);
   if (!error && !found) {
-    // All partitions are changed at once, so any of them answers.
+    // All partitions are changed atomically, so the record of any partition gives the answer.
     std::vector<std::string> partitions;
     error = dictionary().tables_of(key + PARTITION, &partitions);
     if (!error && !partitions.empty()) error = dictionary().find(partitions[0], &record, &found);
@@ -92,10 +92,11 @@ int check_version(handlerton *, const char *path, const LEX_CUSTRING *version, u
 
 /** The server has finished or undone the DDL that a crash interrupted: trees without a record can be dropped now. */
 int signal_ddl_recovery_done(handlerton *) {
-  // The tables work also if the space of orphaned trees cannot be freed.
+  // Only warn: tables work even if the space of orphaned trees cannot be freed.
   if (Error error = dictionary().drop_orphans())
     sql_print_warning("FronDB: cannot drop the trees of dropped tables; the next start tries again: %s", error.message());
-  // Do not drop them: the server may have been started before all files of a restored copy were in place.
+  // Do not drop tables without a definition: the server may have been started before all files of a restored copy were
+  // in place.
   std::set<std::string> names;
   if (Error error = undefined_tables(&names))
     sql_print_warning("FronDB: cannot search for tables without a definition: %s", error.message());

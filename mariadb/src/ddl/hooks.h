@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   DDL that the server asks of the engine and not of a table's handler: tables and databases that are dropped, and
-   what a crash has left of an interrupted statement. */
+   DDL for which the server calls the engine and not a table's handler: dropping tables and databases, and recovering
+   statements that a crash has interrupted. */
 
 #ifndef FRONDB_DDL_HOOKS_H
 #define FRONDB_DDL_HOOKS_H

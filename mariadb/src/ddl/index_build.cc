@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t BATCH_BYTES = 256 << 10;
 constexpr size_t BATCH_ENTRIES = 4096;
 constexpr size_t READ_ENTRIES = 256;
-/** Fewer changes than this are left for the time when writers are locked out. */
+/** Once a pass has applied fewer changes than this, the rest is left for finish(), when writers are locked out. */
 constexpr uint64_t ENTRIES_LEFT = 4096;
 constexpr int ROUNDS_MAX = 8;
 /** Milliseconds of a wait for writers between two checks of KILL. */
@@ -24,8 +24,8 @@ constexpr uint64_t SLICE_MILLIS = 100;
 
 enum : uchar { HAS_VALUE = 1, REMOVED = 2, CONFLICT = 4 };
 
-/** Whether a wait for writers ended because a writer has not finished. With the binary log every writer is prepared for
-    a moment. */
+/** Whether a wait for writers ended because a writer has not finished. FRONDB_BUSY counts too: with the binary log
+    every writer is prepared for a moment before it commits. */
 bool is_late_writer(const Error &error) {
   frondb_kind kind = error.kind();
   return kind == FRONDB_LOCK_TIMEOUT || kind == FRONDB_DEADLOCK || kind == FRONDB_BUSY;
@@ -106,7 +106,7 @@ Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uin
     *number = (*next_index_)++;
     *name = Dictionary::tree_name(table_, *number);
     Error error = create_tree(*name, options, tree);
-    // A build that was given up has the number, and a transaction still needs its tree.
+    // The name exists if an abandoned build has used the number and a transaction still needs its tree.
     if (!error || error.kind() != FRONDB_EXISTS) return error;
   }
 }
@@ -163,7 +163,7 @@ Error IndexBuild::change(frondb_txn *txn, size_t index, std::string_view key, st
   if (Error error = frondb_txn_get(txn, journal, slice(key), FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, buffer.get(), &found))
     return error;
   Change state;
-  // A damaged entry counts as a conflict: the build fails, and the writer does not.
+  // A damaged entry counts as a conflict, so that the build fails and not the writer.
   if (found && !state.decode(buffer.slice())) state.flags = CONFLICT;
   if (value) {
     if (state.flags & HAS_VALUE && row_of(state.value) != primary) state.flags |= CONFLICT;
@@ -280,7 +280,8 @@ Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate
     const Journals &closed = generations_[done_];
     Snapshot snapshot;
     for (uint64_t waited = 0; !snapshot; waited += SLICE_MILLIS) {
-      // A writer does not end: leave the rest for the time when writers are locked out.
+      // The statement was killed, or a writer has not ended in time: leave the rest for finish(), when writers are
+      // locked out.
       if (killed() || waited >= wait_millis) return {};
       Error error = snapshot_of(closed, SLICE_MILLIS, &snapshot);
       if (error && !is_late_writer(error)) return error;

@@ -68,10 +68,10 @@ class IndexBuild {
 
   // Writers.
 
-  /** A row has the key now. `is_unique`: no other row may have the key. */
+  /** Records that a row now has the key. `is_unique`: no other row may have the key. */
   Error put(frondb_txn *txn, size_t index, std::string_view key, std::string_view value,
             std::string_view primary, bool is_unique);
-  /** A row does not have the key any more. */
+  /** Records that a row no longer has the key. */
   Error remove(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary, bool is_unique);
 
   // The thread that builds.

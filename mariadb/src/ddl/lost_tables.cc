@@ -67,7 +67,7 @@ class Folder {
   }
   Folder(const Folder &) = delete;
   Folder &operator=(const Folder &) = delete;
-  /** The next name; null at the end, and of a folder that cannot be read. */
+  /** The next name; null at the end, or if the folder cannot be read. */
   const char *next() {
     const dirent *entry = folder_ ? readdir(folder_) : nullptr;
     return entry ? entry->d_name : nullptr;
@@ -81,7 +81,8 @@ bool is_ours(const uchar *name, size_t length) {
   return length == strlen(ENGINE) && !strncasecmp(reinterpret_cast<const char *>(name), ENGINE, length);
 }
 
-/** The engine of a table without partitions comes after the default record and the connection's string. */
+/** In the definition file of a table without partitions, the engine's name follows the default record and the
+    connection string. */
 bool names_us(const File &file, const uchar *head) {
   uint key_bytes = uint2korr(head + 14) == 0xFFFF ? uint4korr(head + 47) : uint2korr(head + 14);
   off_t at = off_t(uint2korr(head + 6)) + key_bytes + uint2korr(head + 16);
@@ -92,7 +93,8 @@ bool names_us(const File &file, const uchar *head) {
   return read >= 2 && read - 2 >= uint2korr(bytes) && is_ours(bytes + 2, uint2korr(bytes));
 }
 
-/** The engine of partitions is one of the entries after the head: type, length, value. */
+/** In the definition file of a partitioned table, the engine of the partitions is one of the entries after the header:
+    type, length, value. */
 bool partitions_name_us(const uchar *bytes, size_t read) {
   size_t end = std::min<size_t>(read, FRM_HEADER_SIZE + uint2korr(bytes + 4));
   for (size_t at = FRM_HEADER_SIZE; at + 2 <= end;) {
@@ -223,7 +225,7 @@ bool is_definition_of_ours(const char *path) {
   if (read < FRM_HEADER_SIZE || bytes[0] != 0xFE || bytes[1] != 1) return false;
   auto type = legacy_db_type(bytes[3]);
   if (type == DB_TYPE_PARTITION_DB) return partitions_name_us(bytes, read);
-  // Engines that are plugins have no number of their own.
+  // The number does not identify an engine that is a plugin, so compare its name.
   return (type == DB_TYPE_UNKNOWN || type >= DB_TYPE_FIRST_DYNAMIC) && names_us(file, bytes);
 }
 

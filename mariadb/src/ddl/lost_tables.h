@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   FronDB tables whose definition the server has and whose rows the engine does not have. A backup without FronDB's
-   files restores such tables.
+   Finds FronDB tables whose definition the server has and whose rows the engine lacks. A backup without FronDB's files
+   restores such tables.
 
      data directory   db/table.frm   names the engine
      dictionary       db/table       names the trees with the rows
@@ -20,7 +20,7 @@ namespace fron {
     dictionary is open and DDL that a crash interrupted is finished. */
 void search_for_lost_tables();
 
-/** Stops the search if it runs. Called before the dictionary is closed. */
+/** Stops the search if it is running. Called before the dictionary is closed. */
 void stop_search_for_lost_tables();
 
 /** The name of a table in SQL, from its key in the dictionary. */

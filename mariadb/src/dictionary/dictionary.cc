@@ -16,11 +16,12 @@ namespace {
 
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
-/** Under "" the last number given to a table; under a table's number and a letter its counters and its statistics. */
+/** The tree of counters. The key "" has the last number given to a table; a table's number and a letter are the key of
+    one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr char STATISTICS = 's';
 constexpr char RECORD_VERSION = 2;
-/** A record with slots: an older build must not misread rows of such a table. */
+/** Version of a record with slots, which an older build refuses instead of misreading rows of the table. */
 constexpr char RECORD_VERSION_SLOTS = 3;
 
 void put_u64(uint64_t value, std::string *to) {
@@ -226,7 +227,7 @@ Error Dictionary::drop_orphans() {
   if (Error error = list_trees(&list, &names)) return error;
   for (frondb_slice item : names) {
     std::string name(view(item));
-    // Only trees of tables may be dropped.
+    // Skip trees that do not belong to tables, and trees that a record names.
     if (name.rfind(PREFIX, 0) != 0 || known.count(name)) continue;
     // A prepared transaction may have written to the tree; the start after its end drops the tree.
     Error error = drop_tree(name);
@@ -422,7 +423,7 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   Batch batch;
   Error error = make_batch(&batch);
   if (!error) error = put_record(batch, key, record);
-  // The old trees are dropped afterwards: on a full disk TRUNCATE must work, to make space.
+  // TRUNCATE frees space when it drops the old trees below, so it may use the reserve of a full disk.
   if (!error) error = frondb_batch_set_frees_space(batch.get());
   if (!error) error = forget(batch, old.number);
   if (!error) error = write_batch(batch, FRONDB_SYNC);
@@ -450,7 +451,7 @@ Error Dictionary::keep_statistics(uint64_t table, const std::string &bytes) {
   return put_bytes(counters_, number_key(table) + STATISTICS, bytes);
 }
 
-/** Sorts after the numbers of all tables. */
+/** The key of a prepared transaction's row counts; sorts after the keys of all tables. */
 static std::string prepared_key(frondb_slice name) { return number_key(UINT64_MAX).append(view(name)); }
 
 Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {

@@ -70,15 +70,15 @@ class Dictionary {
   static std::string key_of_path(const char *path);
   static std::string tree_name(uint64_t table, uint32_t index);
 
-  /** Finds a table; `found` says whether it is there. */
+  /** Finds a table; `found` says whether it exists. */
   Error find(const std::string &key, TableRecord *record, bool *found);
   /** Assigns a number to a new table, makes its trees, then its record. */
   Error create(const std::string &key, TableRecord *record,
                const std::vector<frondb_tree_options *> &options);
   /** Replaces the records of tables atomically. The caller makes and drops the trees. */
   Error alter(const std::vector<TableChange> &changes);
-  /** Drops trees that no record names any more. A tree to which an unfinished transaction has written is needed for its
-      commit; the next call drops that tree, or the next start. */
+  /** Drops trees that no record names any more. A transaction cannot commit without a tree to which it has written; the
+      next call after its end drops that tree, or the next start. */
   void retire(const std::vector<std::string> &names);
   Error rename(const std::string &from, const std::string &to, bool *found);
   /** Removes the record, then retires the trees. */
@@ -86,16 +86,16 @@ class Dictionary {
   /** All table keys that begin with `prefix`, for example "db/" for the tables of a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
   /** Calls `visit` with the key and the record of each table, until it returns an error. Skips tables that are dropped
-      meanwhile. The record of a newer FronDB has no indexes. */
+      during the call. The record of a newer FronDB has no indexes. */
   Error each_table(const std::function<Error(const std::string &, const TableRecord &)> &visit);
   /** Replaces the trees of a table by empty ones with the same options, and resets its counters. */
   Error truncate(const std::string &key, bool *found);
 
-  /** Numbers of a table that only grow. */
+  /** Counters of a table, which only grow. */
   enum Counter : char { AUTO_INCREMENT = 'a', HIDDEN_KEY = 'h' };
-  /** The next value of a counter; 0 if none was kept yet. */
+  /** The next value of a counter; 0 if none has been stored yet. */
   Error counter(uint64_t table, Counter counter, uint64_t *next);
-  /** Keeps the next value of a counter, as durable as the next commit. */
+  /** Stores the next value of a counter, which becomes durable with the next durable commit. */
   Error keep_counter(uint64_t table, Counter counter, uint64_t next);
   /** The encoded statistics of a table; empty if it was never measured. */
   Error statistics(uint64_t table, std::string *bytes);

@@ -32,7 +32,7 @@ struct LockRow {
   std::string text() const;
 };
 
-/** Most rows that are read of a list. */
+/** The most rows that are read from one of the engine's lists of locks. */
 constexpr size_t LOCK_ROWS_MAX = 100000;
 
 Error held_locks(TreeNames *names, std::vector<LockRow> *rows);

@@ -196,7 +196,8 @@ void note_deadlock_of_this_thread() {
   if (Error error = last_deadlock(&names, &info, &waits, &found)) return;
   if (!found) return;
   std::map<uint64_t, Owner> all = waiters(), of_it;
-  // The transaction that closed the cycle has not waited: it is this one, and its statement still runs.
+  // If the victim itself closed the cycle, it never waited and is not among the waiters. The victim is this thread's
+  // transaction, whose statement is still running, so owners() has it.
   all.merge(owners());
   for (const LockRow &wait : waits) {
     auto owner = all.find(wait.transaction);

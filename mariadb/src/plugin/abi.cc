@@ -12,7 +12,8 @@
 #include <elf.h>
 #include <link.h>
 
-/** The table of ha_frondb, by the name that the compiler gives it. Exported, so that dladdr1() finds its size. */
+/** The table of virtual functions of ha_frondb, by the name that the compiler gives it. Exported, so that dladdr1()
+    finds its size. */
 extern "C" const void *const own_table[] __asm__("_ZTV9ha_frondb");
 
 namespace fron {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See table/share.h. Here: the table's AUTO_INCREMENT counter. It is kept in the dictionary before a number is used,
-   so that no crash gives a number out again. */
+   See table/share.h. Here: the table's AUTO_INCREMENT counter. It is kept in the dictionary before a number is used, so
+   that no number is assigned twice after a crash. */
 
 #include <algorithm>
 

@@ -44,7 +44,8 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
 void Index::describe_generated(const TABLE *table, const KEY *key) {
   fills_generated = false;
   computed.clear();
-  // Without partitions, a key that is not clustering is read alone only for fields that its entries have.
+  // In a table without partitions, the server uses index-only reads of a non-clustering key only for fields that its
+  // entries contain.
   if (!table->part_info && !is_clustering) return;
   std::set<uint> held(codec.decodable().begin(), codec.decodable().end());
   // A row, and so a clustering entry, has no virtual fields.

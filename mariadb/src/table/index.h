@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   An index of a table: its tree, the codec of its keys, and which fields its entries hold.
+   An index of a table: its tree, the codec of its keys, and which fields its entries contain.
 
      primary tree     key: the encoded primary key, or 8 bytes of a hidden one; value: the row
      index tree       key: the encoded index key, then the primary key
      unique index     key: the encoded index key alone, if no part of it is NULL
                       value of both: length of the primary key, the key itself in a unique index,
-                      and those fields of both keys that do not come back from the keys, for reads of
+                      and those fields of both keys that cannot be decoded from the keys, for reads of
                       the index alone; in a clustering index the row */
 
 #ifndef FRONDB_TABLE_INDEX_H
@@ -42,16 +42,17 @@ inline uint tree_of(const TABLE *table, uint index) {
 struct Index {
   Tree tree;
   KeyCodec codec;
-  /** Fields of the index and of the primary key that cannot be decoded from the keys: an entry holds them for reads of
-      the index alone. */
+  /** Fields of the index and of the primary key that cannot be decoded from the keys: an entry stores them for
+      index-only reads. */
   Fields covered;
   bool is_unique = false;
   /** Entries hold the whole row instead of `covered`. */
   bool is_clustering = false;
-  /** An entry has all parts of the key; false if the index has a prefix part, whose field no entry holds. */
+  /** An entry has all parts of the key; false if a part is only a prefix of its field, which an entry does not store
+      completely. */
   bool has_all_parts = true;
-  /** An entry is enough for a read of the index alone. False for some keys of partitioned tables, where the server
-      compares all parts of the key to merge the partitions. */
+  /** An entry is enough for an index-only read. False for some keys of partitioned tables, where the server compares
+      all parts of the key to merge the partitions. */
   bool is_enough = true;
   /** In a partitioned table: an entry has virtual fields of the key, which no row has and which the server does not
       compute in the records that it merges. */

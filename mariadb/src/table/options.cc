@@ -15,7 +15,7 @@
 namespace fron {
 namespace {
 
-/** In the order of the codecs below. */
+/** Values of the option COMPRESSION, in the order of the codecs below. */
 const char *compression_names[] = {"none", "lz4", "zstd", "zlib", "lzma", nullptr};
 TYPELIB compressions = {array_elements(compression_names) - 1, "compression", compression_names, nullptr};
 constexpr uint COMPRESSION_DEFAULT = 2;
@@ -87,7 +87,7 @@ bool asks_for_encryption(const TABLE_SHARE *share) {
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
   static const ha_table_option_struct none = {};
   const ha_table_option_struct *now = share->option_struct ? share->option_struct : &none;
-  // The statement that introduced an option has warned of it.
+  // Do not warn of options of the former definition: the statement that introduced them has done so.
   const ha_table_option_struct *old = before && before->option_struct ? before->option_struct : &none;
   std::string ignored;
   auto ignore = [&](bool is_asked_for, const char *option) {
@@ -101,7 +101,7 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
   bool has_key = now->encryption_key_id && now->encryption_key_id != old->encryption_key_id;
   if (ignored.empty() && !has_key) return;
   Connection *connection = Connection::of(thd);
-  // Once for all partitions, each of which is a table.
+  // Warn once per statement, although this is called for each partition.
   if (connection && std::exchange(connection->warned_of_row_format, thd->query_id) == thd->query_id) return;
   if (!ignored.empty())
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, WARN_OPTION_IGNORED,

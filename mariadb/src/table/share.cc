@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See table/share.h. Here: what is opened and made with the table. */
+   See table/share.h. Here: opening a table's trees and indexes, and its hidden keys. */
 
 #include "table/share.h"
 
@@ -13,7 +13,7 @@
 namespace fron {
 namespace {
 
-/** Hidden keys that are reserved in the dictionary at a time. */
+/** Number of hidden keys that are reserved in the dictionary at a time. */
 constexpr uint64_t HIDDEN_KEYS = 1 << 16;
 
 const KEY *find_key(const TABLE *table, const std::string &name) {

@@ -26,7 +26,7 @@ namespace fron {
 
 class IndexBuild;
 
-/** Made when the table is opened first. Only the counters and the statistics change. */
+/** Made when the table is first opened. Only the counters and the statistics change while the table is in use. */
 class Share : public Handler_share {
  public:
   Share() { thr_lock_init(&lock); }
@@ -63,7 +63,7 @@ class Share : public Handler_share {
     is_building_ = is_one;
   }
 
-  /** The next hidden key. These numbers only grow, and the dictionary keeps them before they are used. */
+  /** The next hidden key. Hidden keys only grow, and the dictionary reserves them before they are used. */
   int next_hidden(uint64_t *number);
   std::mutex counting;
   /** The next AUTO_INCREMENT. Written under `counting`. */

@@ -17,7 +17,7 @@
 namespace fron {
 namespace {
 
-/** After fewer changes a table is not measured again, and its row count is not written. */
+/** After fewer changes than this a table is not measured again, and its row count is not written to the dictionary. */
 constexpr uint64_t CHANGES_MIN = 200;
 
 /** The place of a key part among the measured prefixes of the index; -1 if it was not measured. */
@@ -80,7 +80,8 @@ int Share::measure(const TABLE *table, SampleSize size) {
     // A unique index of one part needs no measurement.
     if (index.is_unique && table->key_info[k].user_defined_key_parts == 1) continue;
     const KeyCodec *rest = place == 0 || hidden ? nullptr : &indexes[0].codec;
-    // An unreadable block must fail the statements that need it, not all that open the table.
+    // Ignore the error: an unreadable block must fail the statements that need the block, not every statement that
+    // opens the table.
     if (Error error = measure_index(index.tree.get(), index.codec, rest, now, size, &found[place]))
       found[place].clear();
   }
@@ -90,7 +91,7 @@ int Share::measure(const TABLE *table, SampleSize size) {
   statistics_.measured_rows = measured_rows_ = now;
   measured_changes_ = changes;
   is_measured_ = true;
-  // An error, as on a full disk, loses only an estimate; the query goes on.
+  // Ignore errors, for example of a full disk: they lose only an estimate, and the query continues.
   keep();
   return 0;
 }
@@ -112,7 +113,8 @@ int Share::keep() {
 void Share::keep_if_due() {
   uint64_t since = rows->changes() - kept_changes_.load(std::memory_order_relaxed);
   if (since < CHANGES_MIN) return;
-  // Often enough that a crash loses about a twentieth of the count.
+  // Write the count when a twentieth of the rows has changed, so that a crash loses no more than about that many
+  // changes.
   if (since < uint64_t(std::max<int64_t>(0, rows->rows())) / 20) return;
   std::unique_lock<std::mutex> guard(measuring_, std::try_to_lock);
   // An error loses only an estimate.
@@ -140,7 +142,7 @@ void Share::give_statistics(TABLE *table) {
       double entries = is_row ? 1 : 0;
       if (!is_row && found && prefix >= 0 && size_t(prefix) < found->size())
         entries = std::min((*found)[size_t(prefix)], all);
-      // Not measured, or the end of the part is unknown in this collation.
+      // A default for parts that were not measured, or whose end in the key cannot be found in this collation.
       if (entries == 0) entries = all / (10 * (part + 1));
       key->rec_per_key[part] = ulong(std::max(1.0, std::round(entries)));
     }
