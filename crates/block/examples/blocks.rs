@@ -97,7 +97,7 @@ fn measure(name: &str, entries: &[Entry], codec: Codec, block_bytes: usize) -> R
         frames = encode(entries, codec, block_bytes)?;
         Ok(())
     })?;
-    // Each block is dropped at once, so its memory is reused, as in a full cache.
+    // Each block is dropped immediately, so its memory is reused, as in a full cache.
     let decode_ns = mean(ENTRIES, || {
         frames.iter().try_for_each(|frame| Block::decode(frame, &place).map(drop))
     })?;

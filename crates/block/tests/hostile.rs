@@ -1,4 +1,4 @@
-//! Damaged blocks are detected, and hostile blocks do no harm.
+//! Damaged blocks are detected, and hostile blocks never cause a panic.
 
 mod shapes;
 
@@ -64,7 +64,7 @@ fn mutated_frames_and_payloads_do_not_panic() {
             mutate(&mut frame, &mut prng);
             fuzz::frame(&frame);
         }
-        // A stored frame's body is the payload.
+        // The body of an uncompressed frame is the payload.
         let (frame, _) = encode(&messages, BlockOptions { codec: Codec::None, ..options });
         for _ in 0..40 {
             let mut payload = frame[frondb_block::FRAME_HEADER_BYTES..].to_vec();
@@ -80,8 +80,8 @@ fn mutated_frames_and_payloads_do_not_panic() {
     }
 }
 
-/// Found by libFuzzer: the product of the number of entries and their length exceeded 64 bits and
-/// so passed the check of the bound.
+/// Found by libFuzzer: the product of the number of entries and their length overflowed 64 bits and
+/// so passed the check of the size limit.
 #[test]
 fn a_payload_whose_size_overflows_is_refused() {
     let mut payload = vec![0, 0, 0x26, 2, 1, 0, 0, 0, 0, 0, 0xf2, 0xff, 0, 0x38];

@@ -114,8 +114,8 @@ fn read(cache: &dyn Structure, block: u64) -> bool {
     hit
 }
 
-/// A skewed distribution: 80 % of the reads go to a fifth of the blocks, and likewise within that
-/// fifth.
+/// A skewed distribution: 80 % of the reads go to a fifth of the blocks, and of these reads again
+/// 80 % to a fifth of that fifth, and so on.
 fn skewed(prng: &mut Prng, range: u64) -> u64 {
     let mut range = range;
     while range > 10 && prng.chance(4, 5) {

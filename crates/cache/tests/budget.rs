@@ -1,5 +1,5 @@
-//! The cache uses the memory that the other parts leave, returns it under pressure, and counts
-//! exactly (its part of rule 24).
+//! The cache uses the memory that the other parts of the engine leave, returns it under pressure,
+//! and counts it exactly (the cache's share of rule 24).
 #![cfg(not(shuttle))]
 
 use std::sync::Barrier;
@@ -50,7 +50,7 @@ fn the_cache_fills_the_budget_yields_and_keeps_its_floor() {
     assert_eq!(budget.used(), 0, "a dropped cache leaves nothing charged");
 }
 
-/// Fixed shares of the shards would refuse an entry this large.
+/// If each shard had a fixed share of the capacity, the cache would refuse an entry this large.
 #[test]
 fn a_large_filter_takes_its_room_from_all_shards() {
     let budget = Budget::new(16 * MIB);
@@ -97,8 +97,8 @@ fn the_charge_of_entries_covers_the_tables() {
     assert!(tables <= charged + charged / 2, "{tables} bytes of tables, {charged} charged");
 }
 
-/// Readers, writers and a part that grows and shrinks: every hit returns the right value, the sum
-/// stays near the total, and no charge remains at the end.
+/// Readers, writers and a part of the budget that grows and shrinks: every hit returns the right
+/// value, the sum stays near the total, and no charge remains at the end.
 #[test]
 fn concurrent_use_under_pressure_keeps_the_accounts() {
     let seed = 7;

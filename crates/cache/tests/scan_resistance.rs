@@ -76,7 +76,8 @@ fn a_skewed_load_hits_more_than_its_share_of_memory() {
     let cache = cache(500);
     let mut prng = Prng::new(45);
     let mut draw = || {
-        // About 80 % of the reads go to 20 % of 5,000 blocks, and likewise within those.
+        // About 80 % of the reads go to 20 % of 5,000 blocks, and again 80 % of these to 20 % of
+        // them.
         let mut range = 5_000u64;
         while range > 10 && prng.chance(4, 5) {
             range /= 5;

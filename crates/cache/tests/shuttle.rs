@@ -13,12 +13,13 @@ fn key(block: u32) -> CacheKey {
     CacheKey::block(RunId(1), block)
 }
 
-/// Entries evicted in all schedules: a test that evicts nothing would prove nothing.
+/// Entries evicted in all schedules: a test without any eviction would prove nothing.
 static EVICTED: AtomicU64 = AtomicU64::new(0);
 
-/// Two inserters, one of which removes what the other inserted, and a part that shrinks and grows:
-/// in every schedule the values are right, the byte counts are exact, and the final sum is within
-/// the total. All entries fit beside the part's initial size, three beside its final size.
+/// Two inserters, one of which also removes an entry, and a part of the budget that
+/// shrinks and grows: in every schedule the values are right, the byte counts are exact, and the
+/// final sum is within the total. While that part has its initial size, all entries fit into the
+/// total; with its final size, three of them fit.
 fn pressure_against_inserts() {
     let budget = Budget::new(4_000);
     let cache: Arc<Cache<u32>> =

@@ -3,7 +3,8 @@
 //! a cache. docs/design/cache.md has the numbers.
 //!
 //! `cargo bench -p frondb-core --bench mem -- [ours | malloc] [threads]`; each process measures one
-//! allocator, because memory that malloc keeps would be counted against the other.
+//! allocator, because memory that malloc keeps would otherwise be counted against the other
+//! allocator.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;

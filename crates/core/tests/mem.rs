@@ -1,5 +1,5 @@
-//! The block allocator under threads, and its handling of idle memory. A single test, because the
-//! counters belong to the process.
+//! The block allocator under threads, and its handling of idle memory. All checks are in a single
+//! test, because the counters belong to the process.
 #![cfg(not(shuttle))]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use frondb_core::mem::{self, Buf, Bytes};
 use frondb_core::prng::Prng;
 
-/// Miri runs a smaller test, because it checks each access and not the numbers.
+/// Miri runs a smaller test: there the memory accesses are checked, not the numbers.
 const SCALE: usize = if cfg!(miri) { 200 } else { 1 };
 const BLOCKS: usize = 3_000 / SCALE;
 
@@ -123,7 +123,7 @@ fn resident_memory_follows_the_memory_in_use() {
     }
 }
 
-/// The counters agree with the kernel's to within a few per cent.
+/// The counters agree with the kernel's figure to within a few per cent.
 fn counters_agree_with_the_kernel() {
     let before = resident_bytes();
     let mut held: Vec<Buf> = Vec::new();

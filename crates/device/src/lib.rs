@@ -11,6 +11,7 @@
 //! | [`faults`] | a wrapper with errors, flipped bits and a full disk by script |
 //! | [`throttle`] | a wrapper that limits bytes and calls per second |
 //! | [`trace`] | a wrapper that records every call as a line of text |
+//! | [`CopyOnWriteDevice`] | a wrapper that keeps changes apart from the device that it wraps |
 //! | [`modes`] | permissions of new files and directories |
 //! | [`intercept`] | the common code of the wrappers `faults`, `throttle` and `trace` |
 //!

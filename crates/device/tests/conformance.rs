@@ -262,7 +262,7 @@ fn a_direct_file_works_in_pages_or_falls_back() {
         assert_eq!(file.read_at(0, &mut back).unwrap(), 28672);
         assert!(back[..4096].iter().all(|&byte| byte == 0));
         assert!(back[4096..28672].iter().all(|&byte| byte == 9));
-        // A file that ends inside a page can be read to its end.
+        // A file that does not end at a page boundary can be read to its end.
         file.set_len(20_001).unwrap();
         assert_eq!(file.read_at(0, &mut back).unwrap(), 20_001);
         assert!(file.read_exact_at(16384, &mut back[..4096]).is_err());

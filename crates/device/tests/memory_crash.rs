@@ -1,4 +1,4 @@
-//! What the in-memory device leaves after a power loss, and how it stops.
+//! The state that the in-memory device leaves after a power loss, and how the device stops.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

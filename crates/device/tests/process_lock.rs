@@ -13,7 +13,7 @@ use frondb_device::{Device, PosixDevice};
 /// The directory that the child locks; set in the child only.
 const DIR: &str = "FRONDB_TEST_LOCK_DIR";
 
-/// Not a test of its own: the child's part of the test below, which runs this binary again.
+/// Not a test of its own: the child process of the test below, which runs this binary again.
 #[test]
 fn child() {
     let Ok(dir) = std::env::var(DIR) else { return };

@@ -58,7 +58,7 @@ fn duplicates_far_apart_do_no_harm() {
     assert!((0..1_000).all(|i| filter.may_contain(hash(i))));
 }
 
-/// With less scratch memory a filter has more partitions and finds the same hashes.
+/// With less scratch memory a filter has more partitions and still contains the same hashes.
 #[test]
 fn a_filter_built_in_little_memory_is_hardly_larger() {
     let count = 300_000;
@@ -115,7 +115,7 @@ fn hostile_bytes_are_refused_or_answered() {
     }
 }
 
-/// Found by libFuzzer: the fingerprints had so large an offset that the sum for their end wrapped
+/// Found by libFuzzer: the offset of the fingerprints was so large that the computed end wrapped
 /// around to a place inside the bytes.
 #[test]
 fn fingerprints_beyond_the_last_address_are_refused() {
