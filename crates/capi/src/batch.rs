@@ -21,10 +21,11 @@ object!(frondb_batch, Batch, Batch);
 
 /// What a commit waits for.
 pub type frondb_durability = u32;
-/// Until the commit survives power loss, as far as frondb_options_set_sync() provides.
+/// The commit survives power loss when the call returns, as far as the mode that
+/// frondb_options_set_sync() sets provides it.
 pub const FRONDB_SYNC: frondb_durability = 0;
-/// Until the operating system has the commit: it survives the end of the process, but not power
-/// loss.
+/// The operating system has the commit when the call returns: it survives the end of the process,
+/// but not power loss.
 pub const FRONDB_NO_SYNC: frondb_durability = 1;
 
 pub(crate) fn durability(durability: frondb_durability) -> Result<frondb::Durability> {
@@ -53,7 +54,7 @@ pub extern "C" fn frondb_batch_free(batch: *mut frondb_batch) -> frondb_kind {
     free::<Batch>(batch)
 }
 
-/// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; frondb_db_write() reports
+/// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; frondb_db_write() rejects
 /// longer ones.
 ///
 /// Threads: one at a time for the batch, any for the tree.
@@ -87,7 +88,7 @@ pub extern "C" fn frondb_batch_delete(
     })
 }
 
-/// Removes all keys from `lo` on that are below `hi`; all to the end if `hi` is NULL.
+/// Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end of the tree).
 ///
 /// Threads: one at a time for the batch, any for the tree.
 #[unsafe(no_mangle)]
@@ -163,10 +164,10 @@ pub extern "C" fn frondb_batch_clear(batch: *mut frondb_batch) -> *mut frondb_er
 pub struct frondb_batch_size {
     /// The number of writes.
     writes: u64,
-    /// About how many bytes it takes in the log.
+    /// About how many bytes the batch takes in the log.
     log_bytes: u64,
-    /// About how many bytes of memory it takes once committed. frondb_db_batch_bytes_max() is the
-    /// limit.
+    /// About how many bytes of memory the batch takes once committed. frondb_db_batch_bytes_max()
+    /// is the limit.
     memory_bytes: u64,
 }
 

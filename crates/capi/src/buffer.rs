@@ -37,13 +37,13 @@ impl Buffer {
     }
 }
 
-/// The buffer of a handle. Called before the read: a read that could not return its result must
-/// not lock anything.
+/// Returns the buffer of a handle. Called before the read, so that a bad buffer handle fails the
+/// call before the read takes a lock.
 pub(crate) fn to_fill(buffer: *mut frondb_buffer) -> Result<Exclusive<Buffer>> {
     handle::exclusive::<Buffer>(buffer)
 }
 
-/// Stores a value in the buffer. Returns whether there is one.
+/// Stores a value, if there is one, in the buffer. Returns whether there is one.
 pub(crate) fn fill(mut buffer: Exclusive<Buffer>, value: Option<Vec<u8>>) -> bool {
     buffer.many = Vec::new();
     let found = value.is_some();
@@ -51,7 +51,8 @@ pub(crate) fn fill(mut buffer: Exclusive<Buffer>, value: Option<Vec<u8>>) -> boo
     found
 }
 
-/// Stores several values in the buffer and writes where they are; NULL for missing ones.
+/// Stores several values in the buffer, and writes a slice of each into `places`; a missing value
+/// has a NULL slice.
 pub(crate) fn fill_many(
     mut buffer: Exclusive<Buffer>,
     values: Vec<Option<Vec<u8>>>,

@@ -1,5 +1,4 @@
-//! Bulk loads: entries in any order, sorted outside of the trees and attached (ingested) with one
-//! commit.
+//! Bulk loads: entries in any order, sorted outside of the trees and ingested with one commit.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -19,10 +18,10 @@ use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
 
-/// A bulk load: puts much data into new or existing trees with less work than batches. Entries
-/// come in any order and from several threads. They are sorted in a part of the memory and on
-/// disk, and attached (ingested) into all trees with one commit. Until that commit, and after an
-/// error, a cancel, a free or a crash, the trees are unchanged.
+/// A bulk load: puts much data into new or existing trees with less work than batches. Entries may
+/// be added in any order and by several threads. They are sorted in part of the memory budget and
+/// on disk, and ingested into all trees with one commit. The trees are unchanged until that commit,
+/// and if the load fails, is cancelled or freed, or the process crashes.
 pub struct frondb_bulk {
     _private: [u8; 0],
 }
@@ -36,15 +35,16 @@ pub struct frondb_bulk_writer {
 
 object!(frondb_bulk_writer, BulkWriterObject, BulkWriter);
 
-/// A writer. Writers are not `Sync`, which objects of the handle table must be; hence the mutex.
-/// It is never contended, because the handle is held exclusively.
+/// A writer. Objects of the handle table must be `Sync`, and a writer alone is not; hence the
+/// mutex. The mutex is never contended, because every call holds the handle exclusively.
 pub struct BulkWriterObject(Mutex<BulkWriter>);
 
-/// Begins a bulk load. `memory_bytes` is the memory for sorting, all writers together; 0 for a
-/// quarter of the memory option. With `refuse_duplicates` a key that is given twice makes
-/// frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry of a writer wins, and of
-/// several writers any. `waits_for` is what the commit waits for. Finish the load with
-/// frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or not.
+/// Begins a bulk load. `memory_bytes` is the memory in which all writers together sort; 0 means a
+/// quarter of the database's memory budget. With `refuse_duplicates` a key that is given twice
+/// makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer added
+/// wins, or any one of these if several writers added the key. `waits_for` is what the commit waits
+/// for. Finish the load with frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or
+/// not.
 ///
 /// Threads: any.
 ///
@@ -87,10 +87,10 @@ pub extern "C" fn frondb_bulk_cancel(bulk: *mut frondb_bulk) -> *mut frondb_erro
     })
 }
 
-/// A new tree that comes into existence with the commit of the load, holding what was loaded into
-/// it, if anything. A load that fails, is freed or is killed leaves no tree. Until the commit only
-/// writers of this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND.
-/// `options` may be NULL for the defaults. Free the handle with frondb_tree_free().
+/// A new tree, which the commit of the load creates together with the entries loaded into it, if
+/// any. A load that fails, is freed or is killed leaves no tree. Until the commit only writers of
+/// this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may
+/// be NULL for the defaults. Free the handle with frondb_tree_free().
 ///
 /// Threads: any.
 ///
@@ -149,7 +149,7 @@ pub extern "C" fn frondb_bulk_writer_put(
     })
 }
 
-/// Hands the writer's entries to the load and frees the writer, also if this fails.
+/// Hands the writer's entries to the load and frees the writer, even if the call fails.
 ///
 /// Threads: any; the last call with this writer.
 ///
@@ -168,10 +168,10 @@ pub extern "C" fn frondb_bulk_writer_free(writer: *mut frondb_bulk_writer) -> fr
     free::<BulkWriterObject>(writer)
 }
 
-/// Merges the entries of all writers and commits them. Once only; free the load afterwards.
-/// `progress`, unless NULL, receives the entries done and in total (its `tree` is ""), and can
-/// stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it may be
-/// NULL.
+/// Merges the entries of all writers and commits them. May be called only once; free the load
+/// afterwards. `progress`, unless NULL, receives the entries done and in total (its `tree` is ""),
+/// and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it
+/// may be NULL.
 ///
 /// Threads: any.
 ///
@@ -208,14 +208,13 @@ pub extern "C" fn frondb_bulk_finish(
     })
 }
 
-/// Puts a key that was given twice into a buffer, and the number of its tree (see
-/// frondb_tree_id()) into `tree`; `found` tells whether there is one. After a successful finish it
-/// is the smallest such key of the first tree that has one, in the order in which the trees were
-/// made; after FRONDB_EXISTS it is any.
+/// Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
+/// into `tree`; `found` tells whether there is one. After a successful finish it is the smallest
+/// such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any such key.
 ///
 /// Threads: any for the load, one at a time for the buffer.
 ///
-/// Errors: FRONDB_INVALID for a bad handle or a place that is NULL.
+/// Errors: FRONDB_INVALID for a bad handle or a NULL pointer for a result.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_bulk_duplicate(
     bulk: *mut frondb_bulk,

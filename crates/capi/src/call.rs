@@ -11,10 +11,10 @@ use crate::error::{self, frondb_error, frondb_kind};
 use crate::handle::{self, Object};
 use crate::slice::out_handle;
 
-/// Runs a function's body; NULL if it succeeds.
+/// Runs a function's body. Returns NULL if it succeeds, otherwise the error object.
 ///
-/// After a panic no guard is held, because unwinding drops them. An object may then be left half
-/// changed, though memory-safe; its own checks decide what its next call does.
+/// A panic leaves no handle locked, because unwinding drops the guards. It may leave an object half
+/// changed, though memory-safe; the object's own checks decide what its next call does.
 #[inline]
 pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -24,8 +24,8 @@ pub(crate) fn call(body: impl FnOnce() -> Result<()>) -> *mut frondb_error {
     }
 }
 
-/// Runs a function's body and returns the object that it makes to C, as a new handle in `place`;
-/// `place` is NULL if the function fails.
+/// Runs a function's body, which makes an object, and writes a new handle of that object to `place`
+/// for C. If the body fails, writes NULL.
 pub(crate) fn create<T: Object>(
     place: Option<&mut MaybeUninit<*mut T::Handle>>,
     make: impl FnOnce() -> Result<T>,
@@ -37,7 +37,8 @@ pub(crate) fn create<T: Object>(
     })
 }
 
-/// Like [`call`], for a function that returns a value and no error object.
+/// Like [`call`], for a function that returns a value and no error object; returns `otherwise` if
+/// the body fails.
 pub(crate) fn call_or<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
@@ -50,7 +51,7 @@ pub(crate) fn free<T: Object>(handle: *mut T::Handle) -> frondb_kind {
     free_if::<T>(handle, |_| Ok(()))
 }
 
-/// Like [`free`], if `allows` permits it.
+/// Like [`free`], but frees the object only if `allows` returns no error for it.
 pub(crate) fn free_if<T: Object>(
     handle: *mut T::Handle,
     allows: impl FnOnce(&T) -> Result<()>,

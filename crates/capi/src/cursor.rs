@@ -1,7 +1,7 @@
-//! Cursors, plain and of transactions: one type for C with the same moves.
+//! Cursors, plain and of transactions: C has one type for both kinds, with the same functions.
 //!
-//! A batch copies entries into one buffer, so that a hundred of them cost one call. Adjacent
-//! entries of a source are copied at once:
+//! A batch copies entries into one buffer, so that a hundred of them cost one call. Entries that
+//! are adjacent in a block or memtable are copied together:
 //! ```text
 //!   bytes    k0 v0  k1 k2 k3 v1 v2 v3  k4 v4 ...
 //!   entries  {k0, v0} {k1, v1} {k2, v2}     made last, because the buffer may move while it grows
@@ -22,8 +22,8 @@ use crate::tree::frondb_tree;
 
 /// A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
 /// moves it to the first entry, frondb_cursor_prev() to the last. After it has passed either end,
-/// or after a seek that found nothing, it is at no entry, and both find nothing until the next
-/// seek. Cursors never block writers.
+/// or after a seek that found nothing, it is at no entry, and both functions find nothing until the
+/// next seek. Cursors never block writers.
 ///
 /// A move that fails leaves the cursor at no entry, and later moves return the same error until a
 /// seek, so that no entry is skipped silently.
@@ -50,8 +50,8 @@ macro_rules! either {
 
 /// A cursor and its last batch.
 pub struct CursorObject {
-    /// Cursors are not `Sync`, which objects of the handle table must be; hence the mutex. It is
-    /// never contended, because the handle is held exclusively.
+    /// Objects of the handle table must be `Sync`, and a cursor alone is not; hence the mutex. The
+    /// mutex is never contended, because every call holds the handle exclusively.
     inner: Mutex<Inner>,
     /// A seek has positioned the cursor, and no batch or step has read the entry yet.
     fresh: bool,
@@ -95,8 +95,8 @@ impl Inner {
         })
     }
 
-    /// Called before the current entry is returned later than it was found. If a rollback may have
-    /// undone it, the cursor seeks it again.
+    /// Called before a call returns an entry that an earlier call found. If a rollback may have
+    /// undone the entry since then, the cursor seeks its key again.
     #[inline]
     fn confirm(&mut self, direction: Direction) -> Result<bool> {
         match self {
@@ -152,7 +152,7 @@ impl CursorObject {
         self.go(direction)
     }
 
-    /// Makes one move; none if the last batch went one entry too far in this direction.
+    /// Moves by one entry, unless the last batch already went one entry too far in this direction.
     #[inline]
     fn go(&mut self, direction: Direction) -> Result<bool> {
         if self.ahead == Some(direction) {
@@ -171,7 +171,8 @@ impl CursorObject {
         }
     }
 
-    /// Fills the batch. Entries read before an error are returned first.
+    /// Fills the batch. An error after the first entry ends the batch, and the next call returns
+    /// the error.
     fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<()> {
         self.batch.clear();
         if let Some(error) = self.failed.take() {
@@ -202,7 +203,7 @@ impl CursorObject {
         Ok(())
     }
 
-    /// Adds entries that can be copied at once, if any. Returns how many.
+    /// Adds the following entries that can be copied together, if any. Returns how many.
     #[inline]
     fn fill_many(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> usize {
         let bytes = bytes_max.saturating_sub(self.batch.bytes.len()) / 2;
@@ -304,7 +305,7 @@ pub struct frondb_entry {
     value: frondb_slice,
 }
 
-/// Entries that a cursor has read at once. Valid until the cursor moves or is freed.
+/// Entries that a cursor has read in one call. Valid until the cursor moves or is freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_rows {
@@ -314,9 +315,9 @@ pub struct frondb_rows {
     count: usize,
 }
 
-/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an
-/// empty `lo` is the beginning), at a snapshot, or as of now if `snapshot` is NULL. Making it
-/// reads nothing. Free it with frondb_cursor_free().
+/// A cursor over the keys of a tree from `lo` (inclusive; empty: from the beginning) to `hi`
+/// (exclusive; NULL: to the end), at a snapshot, or as of now if `snapshot` is NULL. This call
+/// reads no data. Free it with frondb_cursor_free().
 ///
 /// Threads: any for the tree. One thread at a time may use the cursor; a second one gets
 /// FRONDB_BUSY.
@@ -475,13 +476,13 @@ fn batch(
     })
 }
 
-/// Reads the next entries at once, as repeated calls of frondb_cursor_next() would, except that
-/// the first batch after a seek begins with the entry that was found. A batch ends after
-/// `rows_max` entries, before keys and values exceed `bytes_max` together (but it has at least one
-/// entry), or at the end of the range, where the count is 0. Afterwards the cursor is at the last
-/// entry of the batch, or at none if the batch reached the end of the range.
+/// Reads the next entries in one call, as repeated calls of frondb_cursor_next() would, except that
+/// the first batch after a seek begins with the entry that was found. A batch ends after `rows_max`
+/// entries, before keys and values exceed `bytes_max` together (but it has at least one entry), or
+/// at the end of the range, where the count is 0. Afterwards the cursor is at the last entry of the
+/// batch, or at none if the batch reached the end of the range.
 ///
-/// Copies keys and values and saves the calls; about 100 rows are a good size. A locking cursor of
+/// Copies keys and values, but saves the calls; about 100 rows are a good size. A locking cursor of
 /// a transaction locks all that it reads. If reading fails after some entries, these are returned,
 /// and the next move returns the error.
 ///
@@ -498,7 +499,7 @@ pub extern "C" fn frondb_cursor_next_batch(
     batch(cursor, Direction::Next, rows_max, bytes_max, rows)
 }
 
-/// Reads the previous entries at once, in descending order; otherwise as
+/// Reads the previous entries in one call, in descending order; otherwise as
 /// frondb_cursor_next_batch().
 ///
 /// Threads: one at a time.

@@ -141,7 +141,7 @@ pub extern "C" fn frondb_db_rename_tree(
     })
 }
 
-/// Removes a tree and its data at once, durably. Open cursors on it stay usable; other calls with
+/// Removes a tree and all of its data, durably. Open cursors on it stay usable; other calls with
 /// its handles fail with FRONDB_NOT_FOUND.
 ///
 /// Threads: any.
@@ -153,7 +153,7 @@ pub extern "C" fn frondb_db_drop_tree(db: *mut frondb_db, name: Text) -> *mut fr
     call(|| handle::shared::<Db>(db)?.drop_tree(name.str("name of the tree")?))
 }
 
-/// Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
+/// Commits a batch atomically. The batch waits for conflicting locks of transactions, as a
 /// transaction would.
 ///
 /// Threads: any for the database, one at a time for the batch.
@@ -241,10 +241,10 @@ pub extern "C" fn frondb_db_snapshot(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time:
-/// commit it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock was found
-/// when the time was up; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree
-/// was dropped; FRONDB_CLOSED.
+/// Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time: commit
+/// it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock remains at the
+/// timeout; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree was dropped;
+/// FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_snapshot_behind_writers(
     db: *mut frondb_db,
@@ -263,10 +263,10 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
     })
 }
 
-/// Makes a handle to the same database with another default durability. It holds for single writes
-/// (frondb_tree_put() and similar) to trees that the new handle creates or opens, and for its
-/// transactions unless their options say otherwise. The given handle and trees that are open
-/// already keep theirs. Free it with frondb_db_free(), before or after the given handle.
+/// Makes a handle to the same database with another default durability. The durability applies to
+/// single writes (frondb_tree_put() and similar) to trees that the new handle creates or opens, and
+/// for its transactions unless their options say otherwise. The given handle and trees that are
+/// open already keep theirs. Free it with frondb_db_free(), before or after the given handle.
 ///
 /// Threads: any.
 ///
@@ -300,8 +300,9 @@ pub extern "C" fn frondb_db_set_sync_mode(
     call(|| handle::shared::<Db>(db)?.set_sync_mode(sync_mode(mode, millis)?))
 }
 
-/// Changes about how long messages may exist in the log alone, milliseconds; see
-/// frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
+/// Changes the approximate time, in milliseconds, after which messages are flushed that are on disk
+/// only in the log; see frondb_options_set_checkpoint_millis(). For earlier commits the period
+/// starts now.
 ///
 /// Threads: any.
 ///
@@ -314,9 +315,9 @@ pub extern "C" fn frondb_db_set_checkpoint_millis(
     call(|| handle::shared::<Db>(db)?.set_checkpoint_period(Duration::from_millis(millis)))
 }
 
-/// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait for
-/// the old limit continue at once. Commits, bulk loads and the spilled writes of large
-/// transactions are not limited.
+/// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
+/// because of the old limit continue immediately. Commits, bulk loads and the spilled writes of
+/// large transactions are not limited.
 ///
 /// Threads: any.
 ///
@@ -331,7 +332,7 @@ pub extern "C" fn frondb_db_set_background_bytes_per_second(
 
 /// Changes the memory budget, bytes; 0 means a quarter of the machine's memory. When the call
 /// returns the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
-/// begun. Merges and bulk loads that are running keep what they have until they end.
+/// begun. Merges and bulk loads that are running keep their memory until they end.
 ///
 /// Threads: any.
 ///
@@ -343,9 +344,9 @@ pub extern "C" fn frondb_db_set_memory_bytes(db: *mut frondb_db, bytes: u64) -> 
 }
 
 /// Reports how much memory the program itself uses on behalf of the database, bytes, for example a
-/// server for its connections; initially 0. It counts in the statistic memory_used, and the cache
-/// makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB). May be
-/// called often.
+/// server for its connections; initially 0. It is included in the statistic memory_used, and the
+/// cache makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
+/// May be called often.
 ///
 /// Threads: any.
 ///
@@ -412,7 +413,7 @@ pub extern "C" fn frondb_db_checkpoint(db: *mut frondb_db) -> *mut frondb_error 
     call(|| handle::shared::<Db>(db)?.checkpoint())
 }
 
-/// Waits until no background work is overdue that would slow writers, and until the space of
+/// Waits until no background work is so overdue that it slows writers, and until the space of
 /// deleted and overwritten large values (over 64 KiB) is freed where that is worth rewriting a
 /// leaf.
 ///
@@ -424,7 +425,7 @@ pub extern "C" fn frondb_db_wait_settled(db: *mut frondb_db) -> *mut frondb_erro
     call(|| handle::shared::<Db>(db)?.wait_settled())
 }
 
-/// Whether no background work is overdue that would slow writers; false for a pointer that is no
+/// Whether no background work is so overdue that it slows writers; false for a pointer that is no
 /// database.
 ///
 /// Threads: any.
@@ -433,7 +434,7 @@ pub extern "C" fn frondb_db_is_settled(db: *mut frondb_db) -> bool {
     call_or(false, || Ok(handle::shared::<Db>(db)?.is_settled()))
 }
 
-/// Runs one background job if one is due; `did` tells whether there was one. Without background
+/// Runs one background job if one is due; `did` tells whether a job was run. Without background
 /// threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
 /// that normally wait until nothing is written.
 ///
@@ -466,9 +467,9 @@ pub extern "C" fn frondb_db_stats(
     })
 }
 
-/// What recovery found when the database was opened: `created`, `records`, `log_bytes`,
-/// `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. The
-/// page describes the tails in words.
+/// What recovery found when the database was opened: `created`, `records`, `log_bytes`, `messages`,
+/// and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. frondb_stats_text()
+/// also describes the tails in words.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -1,4 +1,5 @@
-//! All entries of a row in one call: writes of a transaction that are applied one after the other.
+//! Writes all entries of a row, such as its primary key and index entries, in one call of a
+//! transaction; they are applied one after the other.
 
 use std::mem::MaybeUninit;
 
@@ -52,21 +53,21 @@ pub struct Writes(Array<frondb_write>);
 /// several trees. Each write locks its key and behaves as the single call of its operation; a
 /// write sees what earlier writes of the same call wrote.
 ///
-/// With `all_or_none` the writes before the one that failed are undone, for a caller that goes on,
-/// for example after FRONDB_EXISTS; that costs a savepoint, 70 to 100 ns. Without it they remain,
-/// for a caller that rolls back anyway. The locks that the call took stay until the transaction
-/// ends, also after an error.
+/// With `all_or_none` the writes before the one that failed are undone, for a caller that continues
+/// the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
+/// it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
+/// transaction ends, even after an error.
 ///
 /// After an error `failed_at` is the index of the write that failed, or `count` if the error did
 /// not come from a write.
 ///
-/// `any_outdated` is set if another transaction has committed the key of a write that has
-/// FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads.
+/// `any_outdated` is set if, since the snapshot of this transaction's plain reads, another
+/// transaction has committed a change to the key of a write that has FRONDB_WRITE_CHECK_OUTDATED.
 /// frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the
 /// snapshot. `failed_at` and `any_outdated` may be NULL.
 ///
 /// Threads: any. Calls of other threads with the same transaction may run between two writes; if a
-/// write fails and `all_or_none` is set, what they wrote in the meantime is undone too.
+/// write fails and `all_or_none` is set, what those calls wrote in the meantime is undone too.
 ///
 /// Errors: as the single calls, and after FRONDB_DEADLOCK the transaction was rolled back.
 /// FRONDB_INVALID also for an unknown operation or flag. If writes cannot be undone, the error is
@@ -115,7 +116,7 @@ fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> R
     let savepoint = txn.set_savepoint().inspect_err(|_| *done = writes.len())?;
     let applied = apply(txn, writes, done);
     match &applied {
-        // The transaction was rolled back, and its savepoints are gone.
+        // The transaction was rolled back, and its savepoints were removed.
         Err(error) if error.kind() == ErrorKind::Deadlock => return applied,
         Err(_) => txn.roll_back_to(savepoint)?,
         _ => {}
@@ -124,7 +125,7 @@ fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> R
     applied
 }
 
-/// Applies writes until one fails; the rest as [`atomically`].
+/// Applies writes until one fails. `done` and the result are as for [`atomically`].
 fn apply(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
     let mut tree = None;
     let mut any_outdated = false;

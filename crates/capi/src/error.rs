@@ -1,6 +1,6 @@
 //! Errors as objects: a kind that tells the caller what to do, a message, the operating system's
 //! error number, and the place of a corruption. The functions with which C reads and frees errors
-//! are in `error_fields`; they are wrapped by `call`, which in turn makes errors.
+//! are in `error_fields`; they cannot be here, because they use `call`, which makes errors.
 
 use std::ffi::CString;
 
@@ -26,10 +26,10 @@ pub const FRONDB_CONFLICT: frondb_kind = 1;
 pub const FRONDB_DEADLOCK: frondb_kind = 2;
 /// Waited too long for a lock: retry the transaction.
 pub const FRONDB_LOCK_TIMEOUT: frondb_kind = 3;
-/// In use right now: retry the call. Also if a second thread uses an object that is for one thread
-/// at a time.
+/// In use right now: retry the call. Also returned if another thread is using an object that is for
+/// one thread at a time.
 pub const FRONDB_BUSY: frondb_kind = 4;
-/// The call is wrong: fix it. Also for a handle that is NULL, freed, or of another type.
+/// The call is wrong: fix it. Also returned for a handle that is NULL, freed, or of another type.
 pub const FRONDB_INVALID: frondb_kind = 5;
 /// The named thing does not exist.
 pub const FRONDB_NOT_FOUND: frondb_kind = 6;
@@ -71,8 +71,8 @@ pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 15] = [
     (ErrorKind::Internal, c"Internal"),
 ];
 
-/// The number of a kind; FRONDB_INTERNAL for a kind that is missing in [`KINDS`], which is a bug
-/// here.
+/// The number of a kind; FRONDB_INTERNAL for a kind that is missing in [`KINDS`], which would be a
+/// bug of this module.
 pub(crate) fn number_of(kind: ErrorKind) -> frondb_kind {
     let at = KINDS.iter().position(|(known, _)| *known == kind);
     at.map_or(FRONDB_INTERNAL, |at| at as frondb_kind + 1)

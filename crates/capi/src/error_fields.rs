@@ -118,7 +118,7 @@ mod tests {
         for (number, (kind, name)) in numbers.into_iter().zip(KINDS) {
             assert_eq!(number_of(kind), number);
             assert_eq!(name.to_str().unwrap(), kind.name());
-            // SAFETY: a string that is always there.
+            // SAFETY: the name is a static C string.
             assert_eq!(unsafe { CStr::from_ptr(frondb_kind_name(number)) }, name);
         }
     }
@@ -129,10 +129,10 @@ mod tests {
         assert_eq!(frondb_error_kind(error), FRONDB_CORRUPTION);
         let mut place = MaybeUninit::uninit();
         assert!(frondb_error_place(error, Some(&mut place)));
-        // SAFETY: written, as the function said.
+        // SAFETY: the function wrote the place, because it returned true.
         let place = unsafe { place.assume_init() };
         assert_eq!(place.offset, 77);
-        // SAFETY: a string until the error is freed.
+        // SAFETY: a C string that is valid until the error is freed.
         assert_eq!(unsafe { CStr::from_ptr(place.file) }, c"data/1");
         // SAFETY: as above.
         assert_eq!(unsafe { CStr::from_ptr(frondb_error_message(error)) }, c"is ");

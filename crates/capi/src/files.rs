@@ -27,9 +27,9 @@ pub type frondb_file_kind = u32;
 pub const FRONDB_FILE_DATA: frondb_file_kind = 0;
 /// A segment of the log, in use or kept for reuse.
 pub const FRONDB_FILE_LOG: frondb_file_kind = 1;
-/// The directory of what the data files contain.
+/// The manifest, which records what the data files contain.
 pub const FRONDB_FILE_MANIFEST: frondb_file_kind = 2;
-/// A lock file, or the mark of an owner; a few bytes.
+/// A lock file, or a file that names the database to which a log directory belongs; a few bytes.
 pub const FRONDB_FILE_MARK: frondb_file_kind = 3;
 
 /// A file of a database.

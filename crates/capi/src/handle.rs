@@ -11,9 +11,10 @@
 //!   reject, so a program that dereferences a handle faults at once.
 //! - A slot's generation increases when its object is removed. Handles of older generations are
 //!   stale. A handle value repeats after 2^32 objects in one slot.
-//! - A call holds the slot's lock, shared or exclusive, until it returns. It only tries the lock,
-//!   and fails with `Busy` if another thread has it. So an object is not freed while another
-//!   thread works with it, and two threads are never in one cursor.
+//! - A call holds the slot's lock, shared or exclusive, until it returns. It never waits for the
+//!   lock: if another thread holds it in a conflicting mode, the call fails with `Busy`. So an
+//!   object is not freed while another thread works with it, and two threads never use one cursor
+//!   at the same time.
 //!
 //! A lookup costs two atomic operations on a cache line of the object's own
 //! (docs/decisions/0014-c-api.md).
@@ -47,7 +48,7 @@ pub(crate) trait Object: Send + Sync + Sized + 'static {
     fn table() -> &'static Table<Self>;
 }
 
-/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared beside each
+/// Makes a type an [`Object`] with a table of its own. (The opaque C type is declared next to each
 /// use, where cbindgen finds it.)
 macro_rules! object {
     ($handle:ident, $object:ty, $kind:ident) => {
@@ -163,7 +164,7 @@ struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    /// The object of a checked entry.
+    /// The object of an entry that `check` has accepted.
     #[inline]
     fn lent(&self) -> &T {
         match &self.object {
@@ -172,7 +173,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// The object of a checked entry, to be changed.
+    /// The object of an entry that `check` has accepted, to be changed.
     #[inline]
     fn lent_mut(&mut self) -> &mut T {
         match &mut self.object {
@@ -183,7 +184,7 @@ impl<T> Entry<T> {
 }
 
 impl<T: Object> Entry<T> {
-    /// `Invalid` if the entry has no object, or another one than the handle's.
+    /// Fails with `Invalid` if the entry has no object, or an object other than the handle's.
     #[inline]
     fn check(&self, generation: u32) -> Result<()> {
         if self.generation != generation || self.object.is_none() {
@@ -246,7 +247,8 @@ impl<T: Object> Table<T> {
 /// Puts an object into its table and returns its handle, which C owns.
 pub(crate) fn insert<T: Object>(object: T) -> Result<*mut T::Handle> {
     let (slot, found) = T::table().take_free()?;
-    // No valid handle names the slot. A call with a stale one may hold its lock for an instant.
+    // No valid handle names the slot. A call with a stale handle may hold the slot's lock for an
+    // instant.
     let mut entry = found.0.write();
     entry.object = Some(Box::new(object));
     let bits =
@@ -451,8 +453,8 @@ mod tests {
         drop(remove::<Buffer>(handle).unwrap());
     }
 
-    /// Threads that make, use and free objects, and try each other's handles: each handle is freed
-    /// exactly once, and no use reaches an object of another handle.
+    /// Several threads make, use and free objects, and try each other's handles: each handle is
+    /// freed exactly once, and no use reaches an object of another handle.
     #[test]
     fn threads_free_each_handle_once() {
         const ROUNDS: u64 = 20_000;

@@ -12,14 +12,14 @@
 //! | the others | the functions, by subject |
 //!
 //! Invariants: a pointer that is NULL, freed, of another type or not a handle causes an error and
-//! nothing worse. Each function says whether many threads or one may use its object at a time; in the
-//! latter case a second thread gets `Busy`. No panic crosses the boundary. `unsafe` code is only in
-//! `slice`.
+//! nothing worse. Each function says whether many threads or only one may use its object at a time;
+//! if only one may, a second thread gets `Busy`. No panic crosses the boundary. `unsafe` code is
+//! only in `slice`.
 
 #![allow(non_camel_case_types, reason = "these are the names in C")]
 
-/// With glibc, connections that share an arena wait for each other, and a heap for each thread keeps
-/// memory for each connection. Configured in `.cargo/config.toml`.
+/// Configured in `.cargo/config.toml`. With glibc's allocator, threads that share an arena wait for
+/// each other, and an arena for each thread would keep memory for each connection.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

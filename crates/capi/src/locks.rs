@@ -58,7 +58,8 @@ pub struct frondb_lock_info {
     mode: frondb_lock,
     /// First key.
     lo: frondb_slice,
-    /// The first key beyond the area; `data` is NULL if the area goes to the end, and for one key.
+    /// The first key beyond the area; `data` is NULL if the area is a single key or extends to the
+    /// end of the tree.
     hi: frondb_slice,
     /// Numbers of the transactions it waits for, ascending; none for a lock that is held.
     blockers: *const u64,
@@ -68,8 +69,8 @@ pub struct frondb_lock_info {
     waited_nanos: u64,
 }
 
-/// All locks that transactions hold now, unordered. Locks come and go while the list is made, so
-/// it does not show one moment. It copies every key; meant for diagnosis.
+/// All locks that transactions hold now, unordered. Locks come and go while the list is made, so it
+/// is not a consistent snapshot. The call copies every key; it is meant for diagnosis.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -121,12 +122,13 @@ pub type frondb_wait_hook = Option<
     extern "C" fn(user_data: *mut c_void, waiter: u64, blockers: *const u64, blockers_count: usize),
 >;
 
-/// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers that
-/// have a transaction order of their own. NULL removes it. The waiting thread calls the hook
-/// before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must not call
-/// other functions with the waiting one, and must return normally (no exception, no longjmp).
-/// `free_user_data`, unless NULL, is called once when the hook is no longer used. If this function
-/// fails, it is not called.
+/// Sets a hook that is called when a wait for a lock begins, and again when it waits for more
+/// transactions than before. Meant for callers that order transactions themselves, such as a
+/// replica that commits in the order of another server. NULL removes the hook. The waiting thread
+/// calls the hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must
+/// not call other functions with the waiting transaction, and must return normally (no exception,
+/// no longjmp). `free_user_data`, unless NULL, is called once when the hook is no longer used. If
+/// this function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -1,4 +1,5 @@
-//! What the engine reports on its own, for one listener of the process.
+//! Messages that the engine reports unasked, and the one listener of the process that receives
+//! them.
 //!
 //! ```text
 //!   tracing event of a crate of ours --> Forward --> the listener
@@ -25,14 +26,14 @@ use crate::slice::UserData;
 pub type frondb_log_level = u32;
 /// Something failed and needs attention.
 pub const FRONDB_LOG_ERROR: frondb_log_level = 0;
-/// Something is wrong, and work goes on.
+/// Something is wrong, but work continues.
 pub const FRONDB_LOG_WARNING: frondb_log_level = 1;
 /// Progress, for example of a recovery.
 pub const FRONDB_LOG_INFO: frondb_log_level = 2;
 
-/// Receives a message, a sentence that is valid during the call. Any thread may call it, several
-/// at once, including the engine's background threads. It must be quick, must not call functions
-/// of this interface, and must return normally (no exception, no longjmp).
+/// Receives a message, a sentence that is valid during the call. Any thread may call the function,
+/// including the engine's background threads, and several at the same time. It must be quick, must
+/// not call functions of this interface, and must return normally (no exception, no longjmp).
 pub type frondb_log =
     Option<extern "C" fn(user_data: *mut c_void, level: frondb_log_level, message: *const c_char)>;
 
@@ -50,7 +51,7 @@ fn listener() -> &'static RwLock<Option<Arc<Listener>>> {
     LISTENER.get_or_init(RwLock::default)
 }
 
-/// Makes the events of our crates arrive here; once for the process.
+/// Subscribes to the events of the engine's crates, once for the process.
 fn subscribe() -> Result<()> {
     static SUBSCRIBED: OnceLock<bool> = OnceLock::new();
     if *SUBSCRIBED.get_or_init(|| tracing::subscriber::set_global_default(Forward).is_ok()) {
@@ -59,14 +60,14 @@ fn subscribe() -> Result<()> {
     Err(Error::new(ErrorKind::Exists, "another library in this process already listens to events"))
 }
 
-/// Sets a listener for what all databases of the process report on their own: recoveries and their
+/// Sets a listener for what all databases of the process report unasked: recoveries and their
 /// progress, damage found in the background, a full disk. NULL, the initial state, removes it.
 /// `free_user_data`, unless NULL, is called once when `log` is no longer used, that is after
-/// another one was set. If this function fails, it is not called.
+/// another listener was set. If this function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_EXISTS if another library in the process listens to events.
+/// Errors: FRONDB_EXISTS if another library in the process has subscribed to `tracing` events.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_set_log(
     log: frondb_log,

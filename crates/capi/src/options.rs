@@ -65,8 +65,9 @@ pub extern "C" fn frondb_options_set_memory_bytes(
     set(options, |options| Ok(options.memory_bytes(bytes)))
 }
 
-/// The part of the memory that memtables fill before those of the largest tree are flushed, bytes:
-/// 16 KiB to half of the memory. 0, the default, for a quarter; less below 64 MiB of memory.
+/// The part of the memory budget that memtables fill before those of the largest tree are flushed,
+/// bytes: 16 KiB to half of the budget. 0, the default, means a quarter of the budget, or less if
+/// the budget is below 64 MiB.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -99,9 +100,9 @@ pub extern "C" fn frondb_options_set_create_new(
     set(options, |options| Ok(options.create_new(create_new)))
 }
 
-/// Whether to open the database without changing a byte of it. Default false. Several processes
-/// may have it open read-only at once, but none beside one that writes. Calls that would write
-/// fail with FRONDB_INVALID.
+/// Whether to open the database without changing a byte of it. Default false. Several processes may
+/// have it open read-only at the same time, but none while a process has it open for writing. Calls
+/// that would write fail with FRONDB_INVALID.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -112,17 +113,17 @@ pub extern "C" fn frondb_options_set_read_only(
     set(options, |options| Ok(options.read_only(read_only)))
 }
 
-/// What a commit with FRONDB_SYNC waits for.
+/// What a commit with FRONDB_SYNC waits for before it returns.
 pub type frondb_sync_mode = u32;
-/// Until the commit is on disk. Commits that wait at the same time share one sync (group commit).
-/// The default.
+/// The call returns once the commit is on disk. Commits that wait at the same time share one sync
+/// (group commit). The default.
 pub const FRONDB_SYNC_ALWAYS: frondb_sync_mode = 0;
-/// For nothing; the commit reaches the disk at most this many milliseconds later.
+/// The call does not wait; the commit reaches the disk at most `millis` milliseconds later.
 pub const FRONDB_SYNC_EVERY_MILLIS: frondb_sync_mode = 1;
-/// For nothing; the commit reaches the disk when the log is synced for another reason.
+/// The call does not wait; the commit reaches the disk when the log is synced for another reason.
 pub const FRONDB_SYNC_NEVER: frondb_sync_mode = 2;
 
-/// The mode of a number; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
+/// The mode that a number stands for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
 pub(crate) fn sync_mode(mode: frondb_sync_mode, millis: u64) -> Result<SyncMode> {
     match mode {
         FRONDB_SYNC_ALWAYS => Ok(SyncMode::Always),
@@ -184,8 +185,8 @@ pub extern "C" fn frondb_options_set_dir_mode(
     set(options, |options| Ok(options.dir_mode(mode)))
 }
 
-/// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, for a quarter of the write buffer
-/// and at most 100 MiB.
+/// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write buffer,
+/// but at most 100 MiB.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -219,8 +220,8 @@ pub extern "C" fn frondb_options_set_background_threads(
     set(options, |options| Ok(options.background_threads(threads as usize)))
 }
 
-/// Whether data files bypass the operating system's page cache where the file system can. Default
-/// true.
+/// Whether data files bypass the operating system's page cache where the file system supports it.
+/// Default true.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -243,9 +244,9 @@ pub extern "C" fn frondb_options_set_reserve_bytes(
     set(options, |options| Ok(options.reserve_bytes(bytes)))
 }
 
-/// About how long messages may exist in the log alone before they are flushed, milliseconds, even
-/// if the write buffer has room, so that recovery replays little. Default 0: no limit of time,
-/// only the log's limit of twice the write buffer.
+/// The approximate time, in milliseconds, after which messages that are on disk only in the log are
+/// flushed, even if the write buffer has room, so that recovery replays little. Default 0: no time
+/// limit, only the log's size limit of twice the write buffer.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -1,9 +1,9 @@
-//! Memory of the caller: byte slices, strings, arrays, and places for results. The only module
-//! that reads or writes it.
+//! Memory of the caller: byte slices, strings, arrays, and places for results. No other module
+//! reads or writes the caller's memory.
 //!
 //! Only C makes values of these types (their fields are private). A value is the caller's promise
-//! that the memory it points to is valid and unchanged until the call returns; every `unsafe`
-//! block here relies on that promise. A null pointer does not break it: it is reported as an
+//! that the memory it points to is valid and unchanged until the call returns; every `unsafe` block
+//! here relies on that promise. A null pointer does not break the promise: it is reported as an
 //! error.
 
 use std::ffi::{CStr, c_char, c_void};
@@ -14,7 +14,7 @@ use frondb::{Error, Result};
 /// Bytes: a key, a value, an operand. May contain zero bytes. NULL with length 0 is empty; NULL
 /// with another length is an error of the kind FRONDB_INVALID.
 ///
-/// The bytes of an argument must stay readable and unchanged until the function returns, no
+/// The bytes of an argument must stay readable and unchanged until the function returns, but no
 /// longer. Where a function returns a slice, its comment says how long the bytes stay valid.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -25,13 +25,14 @@ pub struct frondb_slice {
     len: usize,
 }
 
-// SAFETY: a slice is an address and a length; only `bytes` dereferences it, under the promise above.
+// SAFETY: a slice is an address and a length; only `bytes` dereferences it, relying on the promise
+// above.
 unsafe impl Send for frondb_slice {}
-// SAFETY: as above; it has no interior to share.
+// SAFETY: as above; it has no interior mutability.
 unsafe impl Sync for frondb_slice {}
 
 impl frondb_slice {
-    /// No bytes: NULL, which C can tell from an empty value.
+    /// No bytes: NULL, which C can distinguish from an empty value.
     pub(crate) const NONE: Self = Self { data: std::ptr::null(), len: 0 };
 
     /// A slice of `bytes` for C to read.
@@ -106,8 +107,8 @@ impl<T> Array<T> {
             return Ok(&[]);
         }
         check_array(self.0.is_null(), count, size_of::<T>())?;
-        // SAFETY: not null, and `count` items are readable there by the caller's promise; the borrow
-        // ends with the argument, that is with the call.
+        // SAFETY: not null, and `count` items are readable there by the caller's promise; the
+        // borrow ends with the argument, that is with the call.
         Ok(unsafe { std::slice::from_raw_parts(self.0, count) })
     }
 }
@@ -147,8 +148,8 @@ impl OutSlices {
     pub(crate) fn write(&mut self, slices: &[frondb_slice]) -> Result<()> {
         self.check(slices.len())?;
         if !slices.is_empty() {
-            // SAFETY: not null, and there is room for what was asked for by the caller's promise;
-            // it cannot overlap memory of ours.
+            // SAFETY: not null, and by the caller's promise the array has room for this many
+            // slices; it cannot overlap memory of ours.
             unsafe { std::ptr::copy_nonoverlapping(slices.as_ptr(), self.0, slices.len()) };
         }
         Ok(())
@@ -182,19 +183,22 @@ impl OutBytes {
     }
 }
 
-/// The place for a result, which must not be NULL. (C makes the reference: NULL, or valid.)
+/// The caller's place for a result; the pointer to it must not be NULL. (The reference comes from
+/// C, so it is NULL or, by the caller's promise, valid.)
 pub(crate) fn out<T>(place: Option<&mut MaybeUninit<T>>) -> Result<&mut MaybeUninit<T>> {
     place.ok_or_else(|| Error::invalid("the pointer for a result is NULL"))
 }
 
-/// The place for a flag, which must not be NULL. Writes false until the result is known.
+/// The caller's place for a flag; the pointer to it must not be NULL. Writes false, which stays if
+/// the call fails.
 pub(crate) fn out_flag(place: Option<&mut MaybeUninit<bool>>) -> Result<&mut MaybeUninit<bool>> {
     let place = out(place)?;
     place.write(false);
     Ok(place)
 }
 
-/// The place for a handle, set to NULL; the caller checks later whether it must be there.
+/// The caller's place for a handle, if there is one. Writes NULL, which stays if the call fails. A
+/// function that needs the place checks later that there is one.
 pub(crate) fn cleared<T>(
     mut place: Option<&mut MaybeUninit<*mut T>>,
 ) -> Option<&mut MaybeUninit<*mut T>> {
@@ -204,7 +208,8 @@ pub(crate) fn cleared<T>(
     place
 }
 
-/// The place for a handle, which must not be NULL. Writes NULL until there is a handle.
+/// The caller's place for a handle; the pointer to it must not be NULL. Writes NULL, which stays if
+/// the call fails.
 pub(crate) fn out_handle<T>(
     place: Option<&mut MaybeUninit<*mut T>>,
 ) -> Result<&mut MaybeUninit<*mut T>> {
@@ -225,7 +230,7 @@ pub(crate) struct UserData {
 // SAFETY: the pointer is only passed back, to functions that any thread may call by the caller's
 // promise.
 unsafe impl Send for UserData {}
-// SAFETY: as above, also for several threads at once.
+// SAFETY: as above; several threads may call them at the same time.
 unsafe impl Sync for UserData {}
 
 impl UserData {

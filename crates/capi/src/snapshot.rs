@@ -6,8 +6,8 @@ use crate::call::free;
 use crate::error::frondb_kind;
 use crate::handle::object;
 
-/// A fixed state of a whole database to read at. Space that a live snapshot can still see is not
-/// freed.
+/// A fixed state of a whole database to read at. Data that a live snapshot can see stays on disk,
+/// even after it is deleted or overwritten.
 pub struct frondb_snapshot {
     _private: [u8; 0],
 }

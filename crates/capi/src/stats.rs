@@ -1,6 +1,6 @@
 //! Named numbers: the statistics of a database or tree, and the results of a recovery,
-//! verification, salvage or bulk load. They are read by name, so that new ones need no change of
-//! the interface.
+//! verification, salvage or bulk load. They are read by name, so that new numbers can be added
+//! without changing the interface.
 
 use std::mem::MaybeUninit;
 
@@ -41,7 +41,7 @@ pub(crate) fn give(
     Ok(())
 }
 
-/// How many numbers there are; 0 for a pointer that is no frondb_stats.
+/// The count of numbers; 0 for a pointer that is no frondb_stats.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -21,26 +21,27 @@ use crate::slice::{
 };
 use crate::tree::frondb_tree;
 
-/// How transactions are begun. May be used for any number of them.
+/// Options with which frondb_db_begin() begins transactions. May be used for any number of them.
 pub struct frondb_txn_options {
     _private: [u8; 0],
 }
 
 object!(frondb_txn_options, TransactionOptions, TransactionOptions);
 
-/// Reads and writes over any number of trees that take effect atomically. Until the commit only
-/// the transaction itself sees its writes. It locks each key it writes until it ends.
+/// Reads and writes over any number of trees that take effect atomically. Until the commit only the
+/// transaction itself sees its writes. A transaction locks each key that it writes until it ends.
 ///
-/// Any thread may use it; calls take turns. A deadlock victim is rolled back at once, and every
-/// later call but frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
-/// every call but frondb_txn_free() fails with FRONDB_INVALID.
+/// Any thread may use it; calls take turns. A deadlock victim is rolled back immediately, and every
+/// later call except frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
+/// every call except frondb_txn_free() fails with FRONDB_INVALID.
 pub struct frondb_txn {
     _private: [u8; 0],
 }
 
 object!(frondb_txn, TransactionObject, Transaction);
 
-/// A commit that has happened and that all later reads see. What remains is the wait for the disk.
+/// A commit or prepare that has happened; only the wait for the disk remains. All later reads see
+/// such a commit.
 pub struct frondb_committing {
     _private: [u8; 0],
 }
@@ -86,7 +87,7 @@ fn with_tree(
     with(txn, |txn| body(&txn.txn, &*handle::shared::<Tree>(tree)?))
 }
 
-/// What a transaction sees of others.
+/// What a transaction sees of other transactions' writes.
 pub type frondb_isolation = u32;
 /// The same as read committed: uncommitted data is never shown.
 pub const FRONDB_READ_UNCOMMITTED: frondb_isolation = 0;
@@ -112,7 +113,7 @@ pub const FRONDB_LOCK_EXCLUSIVE: frondb_lock = 2;
 pub type frondb_wait = u32;
 /// Wait, up to the transaction's lock timeout.
 pub const FRONDB_WAIT: frondb_wait = 0;
-/// Fail at once with FRONDB_BUSY.
+/// Fail immediately with FRONDB_BUSY.
 pub const FRONDB_NO_WAIT: frondb_wait = 1;
 /// Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
 pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
@@ -135,8 +136,8 @@ fn bad_lock(lock: frondb_lock) -> Error {
 /// Makes options with the defaults: repeatable read, lock waits of up to 10 s, and a commit that
 /// waits for the disk. Free them with frondb_txn_options_free().
 ///
-/// Threads: any. One thread at a time may set options, any number may begin transactions with
-/// them.
+/// Threads: any. One thread at a time may set options; any number of threads may begin transactions
+/// with them.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_options_new(
     options: Option<&mut MaybeUninit<*mut frondb_txn_options>>,
@@ -163,7 +164,7 @@ fn set(
     })
 }
 
-/// What transactions see of others. Default FRONDB_REPEATABLE_READ.
+/// What transactions see of other transactions' writes. Default FRONDB_REPEATABLE_READ.
 ///
 /// Threads: one at a time.
 ///
@@ -233,7 +234,8 @@ pub extern "C" fn frondb_txn_options_set_durability(
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_free(txn: *mut frondb_txn) -> frondb_kind {
     free_if::<TransactionObject>(txn, |txn| {
-        // A cursor's call uses another handle. Roll back here, so that no such call runs in between.
+        // A cursor's call does not lock this handle. Roll back here, so that no such call runs in
+        // between.
         if txn.txn.try_abandon() { Ok(()) } else { Err(handle::busy::<TransactionObject>()) }
     })
 }
@@ -306,7 +308,8 @@ pub extern "C" fn frondb_txn_set_durability(
     with(txn, |txn| txn.txn.set_durability(durability(waits_for)?))
 }
 
-/// Takes the snapshot of a repeatable read now; otherwise the first read does.
+/// Takes the snapshot of a repeatable-read transaction now; without this call the first read takes
+/// it.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -317,9 +320,9 @@ pub extern "C" fn frondb_txn_take_snapshot(txn: *mut frondb_txn) -> *mut frondb_
 }
 
 /// Cancels the transaction's wait: a wait for a lock fails with FRONDB_CANCELLED, and so does a
-/// commit or prepare that waits for background work to make room, which then has not happened. If
-/// the transaction is not waiting, its next wait fails, unless frondb_txn_begin_statement() or
-/// frondb_txn_forget_cancel() comes first. This call never waits.
+/// commit or prepare that waits for background work to make room; the commit or prepare then has
+/// not happened. If the transaction is not waiting, its next wait fails, unless
+/// frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes first. This call never waits.
 ///
 /// Threads: any; meant for another thread than the waiting one.
 #[unsafe(no_mangle)]
@@ -330,8 +333,8 @@ pub extern "C" fn frondb_txn_cancel(txn: *mut frondb_txn) -> *mut frondb_error {
     })
 }
 
-/// Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does, for a commit that is
-/// a statement of its own.
+/// Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does. Meant for the time
+/// before a commit that is a statement of its own.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -458,17 +461,18 @@ pub extern "C" fn frondb_txn_unlock(
     with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
 }
 
-/// Whether a key was committed after the snapshot of the transaction's plain reads. If so
-/// `is_outdated` is set, `found` tells whether the key had a value at the snapshot, and `buffer`
-/// has it. If not, plain reads see the newest commit. `is_outdated` is also false without a
-/// snapshot, where the overlay has the key, and under snapshot isolation. The transaction's own
-/// writes do not count.
+/// Whether another transaction has committed a change to a key since the snapshot of this
+/// transaction's plain reads. If so `is_outdated` is set, `found` tells whether the key had a value
+/// at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
+/// `is_outdated` is also false if there is no snapshot, if frondb_txn_overlay_put() or
+/// frondb_txn_overlay_delete() has set what plain reads see of the key, and under snapshot
+/// isolation. The transaction's own writes do not count.
 ///
 /// For callers that keep other trees derived from the value, such as indexes, and are about to
-/// write a key they have locked. Their writes to the derived trees lead from the newest value to
-/// the new one; plain reads of this transaction also need the step from the value at the snapshot,
-/// which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to nothing
-/// while no transaction has committed to the tree since the snapshot.
+/// write a key that they have locked. Their writes to the derived trees lead from the newest value
+/// to the new one; plain reads of this transaction also need the step from the value at the
+/// snapshot, which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to
+/// nothing while no transaction has committed to the tree since the snapshot.
 ///
 /// Threads: any for the transaction, calls take turns; one at a time for the buffer.
 ///
@@ -527,8 +531,8 @@ pub extern "C" fn frondb_txn_overlay_delete(
     with_tree(txn, tree, |txn, tree| txn.overlay_delete(tree, key.bytes()?))
 }
 
-/// Locks all keys from `lo` on that are below `hi`, existing or not, until the transaction ends;
-/// without `hi` (NULL), all from `lo` on. An empty `lo` without `hi` locks the whole tree.
+/// Locks all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), existing or not,
+/// until the transaction ends. An empty `lo` with a NULL `hi` locks the whole tree.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -572,11 +576,11 @@ pub extern "C" fn frondb_txn_exists(
     })
 }
 
-/// A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end),
+/// A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
 /// including the transaction's own writes as of the cursor's last seek. With a lock it shows the
-/// newest data. It locks each entry before it shows it, and from repeatable read on also the gap
-/// before the entry. Free it with frondb_cursor_free(), before or after the transaction's end,
-/// after which every move fails.
+/// newest data. It locks each entry before it shows it, and at repeatable read and serializable
+/// also the gap before the entry. Free it with frondb_cursor_free(), before or after the
+/// transaction's end, after which every move fails.
 ///
 /// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
 ///
@@ -663,7 +667,7 @@ pub extern "C" fn frondb_txn_delete(
     with_tree(txn, tree, |txn, tree| txn.delete(tree, key.bytes()?))
 }
 
-/// Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end). Locks the whole
+/// Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end). Locks the whole
 /// range.
 ///
 /// Threads: any; calls take turns.
@@ -722,7 +726,7 @@ pub extern "C" fn frondb_txn_set_savepoint(
 ) -> *mut frondb_error {
     with(txn, |txn| {
         let place = out(savepoint)?;
-        // Under one lock, so that numbers and savepoints have the same order.
+        // Holds the lock for the whole step, so that numbers and savepoints have the same order.
         let mut savepoints = txn.savepoints.lock();
         let set = txn.txn.set_savepoint()?;
         let number = SAVEPOINTS.next();
@@ -732,8 +736,8 @@ pub extern "C" fn frondb_txn_set_savepoint(
     })
 }
 
-/// Undoes all writes since the savepoint was set. The savepoint stays set, later ones are gone.
-/// Locks are kept.
+/// Undoes all writes since the savepoint was set. The savepoint stays set, and later ones are
+/// removed. Locks are kept.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -805,9 +809,9 @@ fn end_savepoint(txn: *mut frondb_txn, savepoint: u64, alone: bool) -> *mut fron
 ///
 /// Threads: any; calls take turns.
 ///
-/// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and
-/// the transaction stays active, for another try or a rollback. FRONDB_POISONED, FRONDB_IO,
-/// FRONDB_CLOSED; FRONDB_INVALID if it has ended.
+/// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
+/// transaction stays active, so the call can be repeated, or the transaction rolled back.
+/// FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_commit(txn: *mut frondb_txn) -> *mut frondb_error {
     with(txn, |txn| txn.txn.commit())
@@ -834,8 +838,8 @@ pub extern "C" fn frondb_txn_commit_in_order(
     })
 }
 
-/// The second half of a commit: waits until the commit is as durable as the transaction asks.
-/// Frees `committing`, also if it fails.
+/// The second half of a commit: waits until the commit is as durable as the transaction asks. Frees
+/// `committing`, even if the call fails.
 ///
 /// Threads: any, not only the thread of the first half.
 ///

@@ -30,11 +30,12 @@ pub struct Transactions(Vec<TransactionInfo>);
 pub struct frondb_transaction_info {
     /// The transaction's number, as in frondb_txn_id() and frondb_lock_info.
     transaction: u64,
-    /// How long ago it began, nanoseconds; if recovery found it prepared, how long ago the database was
-    /// opened.
+    /// How long ago the transaction began, nanoseconds; if recovery found it prepared, how long ago
+    /// the database was opened.
     age_nanos: u64,
-    /// Messages it has written and not undone: puts, deletes, updates, and one for each range delete. If
-    /// recovery found it prepared, only the last message for each key and range counts.
+    /// Messages it has written and not undone: puts, deletes, updates, and one for each range
+    /// delete. If recovery found the transaction prepared, only the last message for each key and
+    /// range counts.
     messages: u64,
     /// Locks it holds on rows, gaps and ranges.
     locks: u64,
@@ -51,8 +52,9 @@ pub struct frondb_transaction_info {
 /// The level of a transaction that an earlier process prepared.
 pub const FRONDB_ISOLATION_UNKNOWN: frondb_isolation = 4;
 
-/// All transactions that have not ended, active and prepared, by number. The transactions go on
-/// while the list is made, so it does not show one moment; its cost grows with their number.
+/// All transactions that have not ended, active and prepared, by number. Transactions continue
+/// while the list is made, so it is not a consistent snapshot; the cost of the call grows with
+/// their number.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -174,7 +174,7 @@ pub extern "C" fn frondb_tree_exists(
 }
 
 /// Sets the value of one key with the durability of the database handle
-/// (frondb_db_with_commit_sync()). Many writes are cheaper in a batch.
+/// (frondb_db_with_commit_sync()). For many writes a batch is cheaper.
 ///
 /// Threads: any.
 ///
@@ -217,8 +217,8 @@ pub extern "C" fn frondb_tree_update(
     call(|| handle::shared::<Tree>(tree)?.update(key.bytes()?, operand.bytes()?))
 }
 
-/// Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end), with the durability
-/// of the database handle.
+/// Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), with the
+/// durability of the database handle.
 ///
 /// Threads: any.
 ///
@@ -238,12 +238,13 @@ pub extern "C" fn frondb_tree_delete_range(
 pub struct frondb_estimate {
     /// Keys that have a value.
     entries: u64,
-    /// Bytes on disk, including those that messages in memory will take there.
+    /// Bytes on disk, including those that messages in memory will take once they are flushed.
     disk_bytes: u64,
 }
 
-/// Estimates how much the keys from `lo` on that are below `hi` hold (`hi` NULL: to the end).
-/// Costs a few searches; the result is usually within a factor of two.
+/// Estimates the number of entries and the disk space of the keys from `lo` (inclusive) to `hi`
+/// (exclusive; NULL: to the end). Costs a few searches; the result is usually within a factor of
+/// two.
 ///
 /// Threads: any.
 ///
@@ -267,20 +268,22 @@ pub extern "C" fn frondb_tree_estimate(
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct frondb_first_entries {
-    /// Entries among the keys that were counted, or an estimate for the whole range if `is_estimate`.
+    /// Entries among the keys that were counted, or an estimate for the whole range if
+    /// `is_estimate` is set.
     count: u64,
-    /// Whether the range has no more keys than those.
+    /// Whether the range has no keys besides those that were counted.
     is_all: bool,
-    /// Whether `count` estimates the whole range: it has many messages, and only the first keys were
-    /// examined.
+    /// Whether `count` estimates the whole range: it has many messages, and only the first keys
+    /// were examined.
     is_estimate: bool,
 }
 
-/// Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL:
-/// to the end). Deleted keys whose tombstones are still in the tree count as keys. Costs as much
-/// as a scan of these keys without values. If the range has many messages in memory, the entries
-/// are estimated from the first eighth of `max_keys` or more, and from at least eight keys. If the
-/// range is known to have several times as many keys, the count is 0 and nothing is read.
+/// Counts the entries among the first `max_keys` keys from `lo` (inclusive) to `hi` (exclusive;
+/// NULL: to the end). Deleted keys whose tombstones are still in the tree count as keys. The call
+/// costs as much as a scan of these keys without values. If the range has many messages in memory,
+/// the entries are estimated from the first eighth of `max_keys` or more, and from at least eight
+/// keys. If the range is known to have several times as many keys, the count is 0 and nothing is
+/// read.
 ///
 /// Threads: any.
 ///
@@ -312,9 +315,9 @@ pub struct frondb_message_counts {
     base: u64,
 }
 
-/// Estimates how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the
-/// end). It reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts, and
-/// assumes that keys are evenly spread within a block.
+/// Estimates how many messages the keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end)
+/// have. This call reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts,
+/// and assumes that keys are evenly spread within a block.
 ///
 /// Threads: any.
 ///
@@ -334,9 +337,9 @@ pub extern "C" fn frondb_tree_messages(
     })
 }
 
-/// Up to `parts` - 1 ascending keys that split the tree into parts with about equally many
-/// entries, for representative samples or parallel work. `parts` is at most 1,024; a tree with few
-/// keys is split into fewer parts. Costs a few searches for each part and reads no data.
+/// Up to `parts` - 1 ascending keys that split the tree into parts with about equally many entries,
+/// for sampling or for parallel work. `parts` is at most 1,024; a tree with few keys is split into
+/// fewer parts. Costs a few searches for each part and reads no data.
 ///
 /// Threads: any.
 ///
@@ -370,9 +373,9 @@ pub extern "C" fn frondb_tree_stats(
     })
 }
 
-/// Puts the smallest key above all keys that begin with `prefix` into a buffer: the `hi` of a
-/// range of them. `found` is false if there is no such key; the range then goes to the end, and
-/// its `hi` is NULL.
+/// Puts the smallest key above all keys that begin with `prefix` into a buffer. It is the `hi` of
+/// the range of keys that begin with `prefix`. `found` is false if there is no such key; the range
+/// then goes to the end, and its `hi` is NULL.
 ///
 /// Threads: one at a time for the buffer.
 #[unsafe(no_mangle)]

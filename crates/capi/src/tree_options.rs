@@ -9,8 +9,8 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::Text;
 
-/// How a tree is made; stored with the tree. frondb_db_create_tree() checks the values. May be
-/// used for several trees.
+/// Options with which a tree is created; they are stored with the tree. frondb_db_create_tree()
+/// checks the values. May be used for several trees.
 pub struct frondb_tree_options {
     _private: [u8; 0],
 }
@@ -57,8 +57,8 @@ pub extern "C" fn frondb_tree_options_new(
     make(options, || Ok(TreeOptions::new()))
 }
 
-/// Options of a non-unique secondary index: scanned by prefix, never asked whether a full key
-/// exists, so its bases have no filters.
+/// Options of a non-unique secondary index: scanned by prefix, without point reads of full keys, so
+/// its consolidated data has no filters.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -129,8 +129,8 @@ fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
 ///
 /// Threads: one at a time.
 ///
-/// Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is
-/// made.
+/// Errors: FRONDB_INVALID for a codec that does not exist; frondb_db_create_tree() checks the
+/// level.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_options_set_codec(
     options: *mut frondb_tree_options,
@@ -141,7 +141,7 @@ pub extern "C" fn frondb_tree_options_set_codec(
 }
 
 /// The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()
-/// sets it too, so call this one later.
+/// sets it too, so call this function after that one.
 ///
 /// Threads: one at a time.
 ///

@@ -1,5 +1,5 @@
-//! Two-phase commit: preparing under a name, the commit or rollback by that name, and the hook
-//! that is called for every commit in commit order.
+//! Two-phase commit: preparing under a name, commit or rollback by that name, and the hook that is
+//! called for every commit in commit order.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -18,9 +18,9 @@ use crate::transaction::{CommittingObject, TransactionObject, frondb_committing,
 
 /// Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
 /// From then on it can be committed or rolled back by this handle or by name
-/// (frondb_db_commit_prepared()), whatever happens, also after a restart. It keeps its write locks
-/// and accepts no more reads or writes. Freeing the handle leaves it prepared. It is as durable as
-/// the transaction asks when this returns.
+/// (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
+/// more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
+/// is as durable as the transaction asks.
 ///
 /// Threads: any; calls take turns.
 ///
@@ -66,8 +66,8 @@ pub extern "C" fn frondb_db_prepared(
 ///
 /// Threads: any.
 ///
-/// Errors: FRONDB_NOT_FOUND if no prepared transaction has this name; FRONDB_NO_SPACE: it is still
-/// prepared, try again; FRONDB_POISONED, FRONDB_CLOSED.
+/// Errors: FRONDB_NOT_FOUND if no prepared transaction has this name; FRONDB_NO_SPACE: the
+/// transaction is still prepared, try again; FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_commit_prepared(
     db: *mut frondb_db,
@@ -112,7 +112,7 @@ pub type frondb_commit_hook =
 /// durable, and it blocks all other commits: it must be quick, must not call functions of this
 /// interface, and must return normally (no exception, no longjmp). `free_user_data`, unless NULL,
 /// is called once when the hook is no longer used: after another hook was set, or the database was
-/// freed. If this function fails, it is not called.
+/// freed. If this function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -30,13 +30,13 @@ type Combine = extern "C" fn(
     output: *mut frondb_output,
 ) -> i32;
 
-/// An update function: what frondb_tree_update() and similar calls apply to a value without
+/// An update function, with which frondb_tree_update() and similar calls change a value without
 /// reading it.
 ///
-/// Any thread may call the functions, several at once, including the engine's background threads,
-/// whenever messages are merged or read. They must be pure: the same input always gives the same
-/// result. They must return normally (no exception, no longjmp), and must not call any function of
-/// this interface but frondb_output_append().
+/// Any thread may call the functions, including the engine's background threads and several threads
+/// at the same time, whenever messages are merged or read. They must be pure: the same input always
+/// gives the same result. They must return normally (no exception, no longjmp), and must not call
+/// any function of this interface except frondb_output_append().
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_update_fn {
@@ -49,8 +49,8 @@ pub struct frondb_update_fn {
     /// Passed to the functions.
     user_data: *mut c_void,
     /// Appends the new value to `output`, made from the existing value (NULL if the key is absent)
-    /// and one operand. Returns 0. Any other number keeps the operand pending and makes reads of
-    /// the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
+    /// and one operand. Returns 0 on success. After any other result the operand stays pending, and
+    /// reads of the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
     apply: Option<
         extern "C" fn(
             user_data: *mut c_void,

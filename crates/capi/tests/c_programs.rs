@@ -21,7 +21,7 @@ fn crate_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// A library that cargo has built, beside this test.
+/// A library that cargo has built, in the directory of this test program.
 fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let path = test.parent().expect("a folder").join(name);
@@ -80,7 +80,7 @@ fn with_shared(source: &Path) {
 fn with_static(source: &Path) {
     let dir = TempDir::new("c-static");
     let program = dir.path().join("program");
-    // Not together with another tool.
+    // The sanitizer cannot run together with another tool, such as valgrind.
     let has_runner = std::env::var_os("FRONDB_C_RUNNER").is_some();
     let flags: &[&str] = if has_runner || !has_sanitizer() { &[] } else { &["-fsanitize=address"] };
     run(cc(source, &program, flags).arg(library("libfrondb_capi.a")).args(SYSTEM));

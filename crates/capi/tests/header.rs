@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
-/// The order of the header. Files that declare nothing for C are not in it.
+/// The source files in the order in which the header lists what they declare. Files that declare
+/// nothing for C are left out.
 const SOURCES: [&str; 26] = [
     "version",
     "error",
@@ -95,7 +96,7 @@ fn config() -> Config {
         tab_width: 2,
         ..Config::default()
     };
-    // What wraps the caller's memory in the source is a plain pointer in C.
+    // The types that wrap the caller's memory in the source are plain pointers in C.
     for (wrapper, pointer) in [
         ("Text", "const char *"),
         ("TreeHandles", "frondb_tree *const *"),
@@ -107,7 +108,7 @@ fn config() -> Config {
         config.export.exclude.push(wrapper.to_owned());
         config.export.rename.insert(wrapper.to_owned(), pointer.to_owned());
     }
-    // Only a wrapper names it.
+    // Included by name, because only a wrapper refers to it.
     config.export.include.push("frondb_write".to_owned());
     config.function.sort_by = Some(cbindgen::SortKey::None);
     config
@@ -135,7 +136,7 @@ fn generated() -> String {
     let mut text = Vec::new();
     builder.generate().expect("the source can be read").write(&mut text);
     let text = String::from_utf8(text).expect("a header is text");
-    // A renamed type keeps the blank that a name would have behind it.
+    // cbindgen leaves the blank that follows a type's name after each of these pointers.
     let text = ["const char *", "frondb_slice *", "frondb_write *", "void *", "*const *"]
         .iter()
         .fold(text, |text, pointer| text.replace(&format!("{pointer} "), pointer));

@@ -48,7 +48,7 @@ pub(crate) struct Common {
     /// Directory of the log, if it is not in the database directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) log_dir: Option<PathBuf>,
-    /// Permission bits of new files, also of dumps, in octal: 0600 to 0666; directories get an x
+    /// Permission bits of new files, including dumps, in octal: 0600 to 0666; directories get an x
     /// for each r
     #[arg(long, global = true, value_name = "MODE", default_value = "0600", value_parser = mode)]
     pub(crate) file_mode: u32,
@@ -134,7 +134,7 @@ pub(crate) struct TreeArgs {
     /// Codec of a new tree: none, lz4, zstd[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<frondb::Codec>,
-    /// The new tree is a non-unique index: scanned by prefix, never asked for one full key
+    /// The new tree is a non-unique index: scanned by prefix, without reads of single full keys
     #[arg(long)]
     pub(crate) secondary: bool,
 }
@@ -297,7 +297,7 @@ pub(crate) struct Load {
     /// Column of the key, by name or number from 1; default the first
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key_column: Option<String>,
-    /// Column of the value, by name or number from 1; default the other one of two
+    /// Column of the value, by name or number from 1; default the other column of a table with two
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
     /// Commit after each N entries; without it the file is sorted first and loaded with one

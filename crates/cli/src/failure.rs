@@ -1,7 +1,7 @@
 //! Errors of the program: message, hint and exit code.
 //!
-//! A failure has a kind, a message, and where it helps a hint. The kind determines the exit code,
-//! so that a script can tell "try again" from "look at the disk" without reading text.
+//! A failure has a kind, a message, and, where one helps, a hint. The kind determines the exit
+//! code, so that a script can tell "try again" from "look at the disk" without reading text.
 
 use frondb::{CorruptionPlace, Error};
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub(crate) struct Failure {
     hint: Option<String>,
     /// The place of a corruption.
     pub(crate) place: Option<Place>,
-    /// The reader of standard output has gone, which is no error and is not reported.
+    /// The reader of standard output has closed it, which is no error and is not reported.
     pub(crate) broken_pipe: bool,
 }
 
@@ -87,7 +87,7 @@ impl Failure {
         Self::new("Input", message)
     }
 
-    /// The same failure, blamed on the file to load and not on the command.
+    /// The same failure, but of the kind for an invalid file to load.
     pub(crate) fn of_input(self) -> Self {
         Self { kind: "Input", ..self }
     }

@@ -1,4 +1,4 @@
-//! The program `frondb`; everything is in the library beside it, where tests reach it.
+//! The program `frondb`; all its code is in the library of this package, where tests reach it.
 
 fn main() -> std::process::ExitCode {
     frondb_cli::run()

@@ -54,8 +54,8 @@ impl Output {
         Ok(self.out.write_all(bytes)?)
     }
 
-    /// Flushes the output. Every command that prints ends with this, so that a full disk behind
-    /// standard output is noticed.
+    /// Flushes the output. Every command that prints ends with this, so that a full disk under a
+    /// redirected standard output is noticed.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }

@@ -1,12 +1,12 @@
-//! Clocks for tests, beside those of `frondb_core`.
+//! Clocks for tests, besides those of `frondb_core`.
 
 use std::time::Duration;
 
 use frondb_core::clock::{Clock, Nanos};
 
-/// A clock that always shows one second, and whose sleeps return at once: nothing that the engine
-/// decides depends on the machine. It has no lock and no atomic, so that it adds no point at which
-/// shuttle switches threads.
+/// A clock that always shows one second, and whose sleeps return immediately, so that no decision
+/// of the engine depends on the machine. It has no lock and no atomic, so that it adds no point at
+/// which shuttle switches threads.
 #[derive(Clone, Copy, Debug)]
 pub struct StillClock;
 

@@ -4,7 +4,7 @@
 //! to count its points (calls that change or sync something), then once more for each chosen point,
 //! at which the device stops. The content that the disk would then have is computed for several
 //! [`CrashMode`]s and passed to a check, which reopens it and compares it with what the history
-//! knows was acknowledged.
+//! reports as acknowledged.
 //!
 //! ```text
 //! run 0:  ......................      22 points
@@ -20,7 +20,7 @@
 //!
 //! A history should be deterministic: one thread, a manual clock, seeds of its own. A history with
 //! background threads is still a good test, because each run stops at a point of its own schedule,
-//! but a failure may not come back at the same point.
+//! but a failure may not be reproduced at the same point.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct CrashTest {
     pub points_max: u64,
     /// Seed of the sample and of the random crashes. `FRONDB_CRASH_SEED` overrides it.
     pub seed: u64,
-    /// Random crashes for each point, beside the two other modes.
+    /// Random crashes for each point, besides the two other modes.
     pub lotteries: u64,
     /// Try this point only, to replay a failure. `FRONDB_CRASH_POINT` overrides it.
     pub only: Option<u64>,

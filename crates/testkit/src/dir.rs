@@ -16,7 +16,8 @@ impl TempDir {
     /// A directory whose name contains `label`, so that the leftover of a killed test says which
     /// test it was.
     ///
-    /// # Panics If the directory cannot be created.
+    /// # Panics
+    /// If the directory cannot be created.
     #[must_use]
     pub fn new(label: &str) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -21,8 +21,8 @@ impl UpdateFn for Append {
     }
 }
 
-/// `append`, version 1, without combining of operands: each update stays a message of its own until
-/// it is applied to a value.
+/// `append`, version 1, but without combining operands: each update stays a message of its own
+/// until it is applied to a value.
 #[derive(Clone, Copy, Debug)]
 pub struct AppendEach;
 

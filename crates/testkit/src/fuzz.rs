@@ -52,7 +52,8 @@ fn mutate_once(prng: &mut Prng, bytes: &mut Vec<u8>) {
 /// Runs `target` on every sample as it is and on `rounds` inputs made from `seed`: mutations of the
 /// samples, and bytes that are random from the start.
 ///
-/// # Panics If `target` does; the message has the input as hexadecimal digits, for a regression
+/// # Panics
+/// If `target` does; the message has the input as hexadecimal digits, for a regression
 /// test.
 pub fn smoke(seed: u64, rounds: u64, samples: &[Vec<u8>], target: impl Fn(&[u8])) {
     for sample in samples {

@@ -2,7 +2,7 @@
 //!
 //! Shuttle gives a thread 60 KiB. Recovery in a debug build needs more, and a stack overflow ends
 //! the process with a bare SIGSEGV: no schedule to replay, no name of a test. Stacks are mapped, so
-//! unused parts cost nothing.
+//! unused parts take no memory.
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};

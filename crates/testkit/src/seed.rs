@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 /// The value of the environment variable `name`, or `default` if it is not set.
 ///
-/// # Panics If the variable has another type of value: a test must not silently run with another
+/// # Panics
+/// If the variable has another type of value: a test must not silently run with another
 /// seed.
 #[must_use]
 pub fn from_env<T: FromStr>(name: &str, default: T) -> T {

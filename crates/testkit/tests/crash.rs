@@ -94,7 +94,7 @@ fn an_overwrite_in_place_is_found() {
     run(CrashTest::new(1000, 1), LeftOut::NewFile);
 }
 
-/// The same in one run.
+/// Runs the history with [`crash_while_running`].
 fn run_once(test: CrashTest, left_out: LeftOut) -> CrashReport {
     let history = move |device: Arc<MemoryDevice>, acknowledged: &AtomicU8| {
         for version in 1..=10 {

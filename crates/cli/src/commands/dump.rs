@@ -2,7 +2,7 @@
 //!
 //! The cursor shows one fixed state, so a dump is as of one moment. The file is written as
 //! `NAME.partial` and renamed once it is complete and synced. Only regular files are replaced: a
-//! device or FIFO is written to, and a symbolic link keeps pointing where it does.
+//! device or FIFO is written to, and a symbolic link is kept, and its target replaced.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -57,7 +57,8 @@ fn write_file(
             let partial = partial_of(&path);
             let file = create_anew(&partial)?;
             let written = (|| {
-                // A replaced file keeps its mode; a new one gets the option's, whatever the umask.
+                // A replaced file keeps its mode; a new one gets that of --file-mode, independent
+                // of the umask.
                 let new = || Permissions::from_mode(common.file_mode);
                 file.set_permissions(before.map_or_else(new, |before| before.permissions()))?;
                 let entries = write_entries(common, form, tree, bounds, &file)?;
@@ -66,7 +67,8 @@ fn write_file(
                 Ok(entries)
             })();
             if written.is_err() {
-                // The first failure is reported. If this fails too, the next dump removes the file.
+                // The first failure is reported. If this removal fails too, the next dump removes
+                // the file.
                 let _ = fs::remove_file(&partial);
             }
             written
@@ -93,7 +95,8 @@ enum Target {
 }
 
 fn target(path: &Path) -> io::Result<Target> {
-    // The target of a link in /proc may have no path, such as a pipe behind /dev/stdout or `>(..)`.
+    // The target of a link in /proc may have no path, such as a pipe to which /dev/stdout or
+    // `>(..)` leads.
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Ok(Target::Other);
     }
@@ -108,7 +111,7 @@ fn target(path: &Path) -> io::Result<Target> {
             Ok(before.map_or(Target::Other, |before| Target::File { path, before: Some(before) }))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            // Nothing, or a dangling link, which is kept.
+            // The path does not exist, or is a dangling link, which is kept.
             if let Ok(link) = fs::read_link(path) {
                 let at = path.parent().unwrap_or_else(|| Path::new("")).join(link);
                 return target(&at);
@@ -127,8 +130,8 @@ fn partial_of(path: &Path) -> PathBuf {
     })
 }
 
-/// Creates a new file and removes what an interrupted dump left there. If that is a link, its
-/// target is not touched.
+/// Creates a new file, after removing what an interrupted dump left at its path. If a link is
+/// there, its target is not touched.
 fn create_anew(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

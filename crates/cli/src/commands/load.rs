@@ -1,6 +1,6 @@
 //! `load`: a file of entries into a tree.
 //!
-//! By default the bulk loader sorts the entries outside of the tree and attaches them with one
+//! By default the bulk loader sorts the entries outside of the tree and ingests them with one
 //! commit. A load that fails or is killed has loaded nothing and created no tree.
 //!
 //! With `--batch` entries become visible as the load goes. Batches are committed without a sync
@@ -95,13 +95,13 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
 struct Done {
     /// Entries committed. With batches, a key that comes again in a later batch counts again.
     entries: u64,
-    /// Entries left out because their key came again; unknown with batches.
+    /// Entries that a later entry of the same key replaced; unknown with batches.
     replaced: Option<u64>,
     /// The number of commits.
     batches: u64,
 }
 
-/// Blames an invalid key or value on the file.
+/// Turns an error about an invalid key or value into one about the file.
 fn of_entry(failure: Failure) -> Failure {
     if failure.kind == ErrorKind::Invalid.name() { failure.of_input() } else { failure }
 }
@@ -111,7 +111,7 @@ fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure>
     let name = &args.tree.tree;
     match session.db.open_tree(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        // The same options as before are accepted, so that a failed load can be run again.
+        // Options equal to those of the tree are accepted, so that a failed load can be run again.
         Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
             Err(Failure::usage(format!(
                 "tree {name} exists with other options, which cannot be changed"
@@ -121,7 +121,7 @@ fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure>
     }
 }
 
-/// Stores the entries, all at once or batch by batch.
+/// Stores the entries, with one commit or batch by batch.
 enum Loader<'a> {
     /// `None` once it is finished.
     Bulk(Option<Bulk>, Done),
@@ -257,7 +257,7 @@ impl<'a> Batches<'a> {
         let before = self.batch.len();
         self.batch.put(tree, key, value);
         self.entries += 1;
-        // A batch does not count an invalid entry, and reports it at the commit.
+        // A batch does not add an invalid entry, and its commit fails.
         let refused = self.batch.len() == before;
         let full = refused
             || self.batch.len() >= self.entries_max

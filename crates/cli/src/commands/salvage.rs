@@ -44,8 +44,8 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
     Err(failure.with_hint(hint))
 }
 
-/// A failure of the salvage itself. For damage, the hint of the kind would recommend this very
-/// command.
+/// A failure of the salvage itself. If the reason is damage, replaces the usual hint for damage,
+/// which recommends this very command.
 fn of_nothing_saved(error: Error) -> Failure {
     let failure = Failure::from(error);
     match failure.kind {

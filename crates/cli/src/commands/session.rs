@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Keys from `lo` on that are below `hi`.
+/// Keys from `lo` (inclusive) to `hi` (exclusive).
 pub(super) struct Bounds {
     pub(super) lo: Vec<u8>,
     pub(super) hi: Option<Vec<u8>>,
