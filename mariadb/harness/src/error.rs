@@ -17,7 +17,7 @@ pub enum Error {
         /// Its text.
         message: String,
     },
-    /// The connection is gone: the server died or closed it.
+    /// The connection is lost: the server died or closed it.
     Lost(String),
     /// Something did not happen in time.
     Late(String),

@@ -111,7 +111,7 @@ fn link(file: &Path, folder: &Path) -> Result {
     symlink(file, folder.join(name)).map_err(|e| harness(file.display(), e))
 }
 
-/// The user of this process, which the server wants to be told explicitly if it is root.
+/// The user of this process: the server runs as root only if an option names that user.
 fn user() -> Result<String> {
     let output = Command::new("id").arg("-un").output().map_err(|e| harness("id", e))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

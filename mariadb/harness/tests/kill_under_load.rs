@@ -47,7 +47,7 @@ fn options() -> Options {
     ])
 }
 
-/// What a thread knows about its transactions when the server is gone.
+/// What a thread has recorded about its transactions when the server has died.
 #[derive(Default)]
 struct Known {
     /// Acknowledged commits, by their number in the journal.
@@ -115,7 +115,7 @@ fn coordinate(server: &Server, mut random: Prng, first: u64) -> Known {
         ])?;
         known.prepared.insert(id);
         match random.below(3) {
-            // Left prepared: the connection ends, the transaction stays.
+            // The connection ends and leaves its transaction prepared.
             0 => return Ok(()),
             1 => {
                 known.prepared.remove(&id);
@@ -141,7 +141,7 @@ fn coordinate(server: &Server, mut random: Prng, first: u64) -> Known {
 }
 
 fn rotate(mut client: Client) {
-    // Until the server is gone.
+    // Repeat until the server has died.
     while client.query("FLUSH BINARY LOGS").is_ok() {}
 }
 

@@ -156,7 +156,7 @@ fn build_beside_writers(name: &str, definition: &str) {
     server.stop().unwrap();
 }
 
-/// Attempts to add an index beside writers with group commit; `ATTEMPTS=` sets another number.
+/// Attempts to add an index while writers use group commit; `ATTEMPTS=` sets another number.
 const ATTEMPTS: usize = 25;
 
 /// With the binary log every commit is prepared for a moment. Neither the writers nor the index

@@ -138,7 +138,7 @@ fn load(contender: Contender, owner: &mut Client, rows: u64) -> Result<()> {
     owner.run([format!("{table} {rows_of} FROM seq_1_to_{rows}")]).map_err(Error::engine)
 }
 
-/// Lets all connections work at once; returns them idle.
+/// Lets all connections work at the same time; returns the connections when they are idle.
 fn busy(host: &Host, rows: u64, seed: u64) -> Result<Vec<Client>> {
     let clients = (0..CONNECTIONS).map(|_| host.connect()).collect::<Result<Vec<_>>>()?;
     let begin = |(client, number)| thread::spawn(move || work(client, number, rows, seed));

@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t SCAN_ROWS = 256;
 constexpr size_t SCAN_BYTES = 1 << 20;
-/** Most faults of a tree that are reported. */
+/** The most faults of a tree that are reported. */
 constexpr size_t FAULTS_NAMED = 10;
 
 /** Reports a finding of a check to the client and to the server's log. */

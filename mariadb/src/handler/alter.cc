@@ -27,7 +27,7 @@ using namespace fron;
 
 namespace {
 
-/** Changes that only the table's record must follow. */
+/** Changes that need no new trees or rows: only the table's record in the dictionary changes. */
 constexpr alter_table_operations OF_DEFINITION =
     ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_CHANGE_COLUMN_DEFAULT | ALTER_COLUMN_OPTION | ALTER_OPTIONS |
     ALTER_DROP_CHECK_CONSTRAINT | ALTER_RENAME | ALTER_RENAME_INDEX | ALTER_CHANGE_INDEX_COMMENT |
@@ -171,8 +171,8 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
   if (!same_primary(table, altered, info)) return "the primary key changes";
   // New options apply only to trees that are written anew.
   if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return "rows must be rewritten with other storage options";
-  // How low the counter may become depends on the rows. All partitions must give the same answer: the server takes the
-  // smallest of them, and this answer is not the smallest.
+  // The least value that the counter may be lowered to depends on the rows. All partitions must give the same answer:
+  // the server uses the smallest of their answers, and a copy is not the smallest.
   bool is_partition = share_->name.find(PARTITION) != std::string::npos;
   if (create->used_fields & HA_CREATE_USED_AUTO &&
       (is_partition || create->auto_increment_value < share_->auto_increment))
@@ -283,7 +283,7 @@ void end_build(Alteration *alteration, bool all) {
 bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *info, bool commit) {
   int error = guarded([&] {
     if (!commit) {
-      // Called for each partition, possibly without a prepare before.
+      // Called for each partition, even for one that was not prepared.
       if (auto alteration = static_cast<Alteration *>(info->handler_ctx)) end_build(alteration, false);
       return 0;
     }

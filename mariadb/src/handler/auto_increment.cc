@@ -46,7 +46,7 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
 void ha_frondb::release_auto_increment() {
   if (reservation_.after == 0) return;
   uint64_t after = std::exchange(reservation_.after, 0);
-  // An error loses only numbers.
+  // Ignore errors: they lose only the unused numbers.
   if (next_insert_id) share_->give_back_auto_increment(after, next_insert_id);
 }
 

@@ -123,7 +123,7 @@ int ha_frondb::build_indexes(const std::shared_ptr<IndexBuild> &build, frondb_sn
 int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
   Duplicate duplicate;
   bool found = false;
-  // All other statements wait for this one: too late for KILL.
+  // All other statements on the table wait for this one, which is nearly done: ignore KILL.
   Error error = build.finish([] { return false; }, session_lock_timeout_millis(ha_thd()), &duplicate, &found);
   if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
   if (error) return ha_error(error);
@@ -133,7 +133,8 @@ int ha_frondb::finish_build(IndexBuild &build, TABLE *altered) {
 
 // --- Duplicates ---
 
-/** Searches for a row whose key in a unique index belongs to another row: the load reports only how many there are. */
+/** Searches for a row whose key in a unique index belongs to another row, since the load reports only how many
+    duplicates there are. */
 int ha_frondb::find_duplicate(IndexBuild &build, frondb_snapshot *at, TABLE *altered) {
   std::string primary, key, value;
   Cursor cursor;

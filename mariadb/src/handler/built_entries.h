@@ -21,7 +21,7 @@ namespace fron {
 class BuiltEntries {
  public:
   void open(RowEncoder *encoder) { encoder_ = encoder; }
-  /** Entries are of this build from now on. */
+  /** From now on, entries are those of this build. */
   void use(const std::shared_ptr<IndexBuild> &build);
   /** Key and value of a row's entry. Returns whether no other row may have the key. */
   bool entry(const IndexBuild &build, size_t index, const uchar *record, const std::string &primary, std::string *key,

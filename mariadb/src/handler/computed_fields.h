@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Generated fields of an index that are in no entry and no row. The server computes them in its own record only, and
-   not for a read of the index alone; where it merges partitions it would compare those of another row. */
+   Generated fields of an index that neither entries nor rows contain. The server computes such fields only in its own
+   record, and not for an index-only read. Where the server merges partitions, it would compare the field values of
+   another row. */
 
 #ifndef FRONDB_HANDLER_COMPUTED_FIELDS_H
 #define FRONDB_HANDLER_COMPUTED_FIELDS_H
@@ -18,8 +19,8 @@ namespace fron {
 
 class ComputedFields {
  public:
-  /** Computes the fields of an index in the record of a row that is complete except for them. The bytes of blobs
-      stay here until the next call. */
+  /** Computes the fields of an index in the record of a row that is complete except for them. The bytes of blobs are
+      kept in this object until the next call. */
   void fill(TABLE *table, const Index &index, uchar *record);
 
  private:

@@ -54,13 +54,13 @@ int ha_frondb::step(bool forward, uchar *record) {
     }
     int error = show(entry->key, entry->value, record);
     if (error != SKIPPED) return error;
-    // At read committed and below no other transaction has to wait for a row that is not wanted.
+    // At READ COMMITTED and below, unlock a rejected row, so that no other transaction waits for it.
     if (use_.locks_rows())
       if (Error failed = position_.unlock()) return ha_error(failed);
   }
 }
 
-/** A step that does not stop at the end of the prefix that was searched for. */
+/** Steps to the next entry, and past the end of the prefix that was searched for. */
 int ha_frondb::step_in_index(bool forward, uchar *record) {
   std::string end = position_.take_prefix_end();
   int error = step(forward, record);
@@ -121,23 +121,23 @@ int ha_frondb::show_entry(frondb_slice key, frondb_slice value, uchar *record) {
   bool is_enough = use_.row_lock == FRONDB_LOCK_NONE && (index.is_clustering || is_alone);
   bool checks = record == table->record[0] && (has_condition() || has_filter());
   if (needs_key() || !is_enough) current_.assign(view(primary));
-  // In a read of the index alone the server computes no generated fields, so they are decoded from the entry also
-  // where the row is read.
+  // In an index-only read the server computes no generated fields, so they are decoded from the entry even if the row
+  // is read too.
   if (use_.key_read || checks || is_enough || index.fills_generated)
     if (!wanted_.decode_entry(index, key, primary, covered, record)) return damaged();
   if (checks)
     if (int error = check_entry()) return error;
   int error = is_enough ? 0 : read_row(record);
   if (!error && computes_fields(position_.tree())) computed_.fill(table, index, record);
-  // An entry whose row is gone is skipped; it is not the end of the scan.
+  // An entry whose row was deleted is skipped and does not end the scan.
   return error == HA_ERR_KEY_NOT_FOUND ? SKIPPED : error;
 }
 
 /** Checks the pushed condition and the row filter on an entry's fields, which are in the server's record. */
 int ha_frondb::check_entry() {
   check_result_t result = CHECK_POS;
-  // The server first compares all parts of the key with the end of the range. Where entries lack a part, the record has
-  // that part of another row.
+  // The server first compares all parts of the key with the end of the range. Where entries lack a part of the key, the
+  // record still has that part of another row, so skip the comparison.
   key_range *end = end_range;
   if (!share_->indexes[position_.tree()].has_all_parts) end_range = nullptr;
   if (has_condition()) result = handler_index_cond_check(this);
@@ -152,7 +152,7 @@ int ha_frondb::check_entry() {
 }
 
 /** Whether the handler must compute fields that no entry of the tree has. In a table without partitions the server
-    computes them, except in a read of the index alone. */
+    computes them, except in an index-only read. */
 bool ha_frondb::computes_fields(uint tree) const {
   return !share_->indexes[tree].computed.empty() && (table->part_info || use_.key_read);
 }

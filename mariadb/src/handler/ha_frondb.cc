@@ -222,8 +222,8 @@ int ha_frondb::reset() {
   give_up_load();
   use_.key_read = use_.has_written = false;
   wanted_.forget();
-  // A replica resets temporary tables within a statement that has locked them, when it reads the statistics of the
-  // server's own tables. Such a statement still needs the connection.
+  // Keep the connection of a statement that still uses the table: a replica resets its temporary tables within a
+  // statement that has locked them, when it reads the statistics of the server's own tables.
   if (use_.asked_lock == TL_UNLOCK) use_.connection = nullptr;
   return 0;
 }

@@ -34,7 +34,7 @@ class Load;
 struct BulkCopy {
   /** Between HA_EXTRA_BEGIN_COPY and its end; between start_bulk_insert() and its end. */
   bool is_copy = false, is_bulk = false;
-  /** Takes the rows instead of the table. */
+  /** The bulk load that receives the rows instead of the table's trees; null if there is none. */
   std::shared_ptr<Load> load;
   /** Scratch for an entry. */
   std::string key, value;
@@ -173,7 +173,7 @@ class ha_frondb final : public handler {
   uint64_t auto_increment_of(const uchar *record);
 
   // Reading: read.cc, fetch.cc.
-  /** Finds out which fields of a tree the statement wants; cheap if nothing has changed. */
+  /** Determines which fields of a tree the statement wants; cheap if nothing has changed since the last call. */
   void want_fields(uint tree);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi);
   int seek(uint tree, std::string_view lo, const std::string *hi);
@@ -185,7 +185,8 @@ class ha_frondb final : public handler {
   int show_entry(frondb_slice key, frondb_slice value, uchar *record);
   int check_entry();
   bool computes_fields(uint tree) const;
-  /** The server may ask for the key of the row shown: as its position, if no field has the key, or to unlock the row. */
+  /** Whether the key of the returned row must be kept: as the row's position, if no field contains the key, or to
+      unlock the row. */
   bool needs_key() const { return share_->has_hidden_key || use_.locks_rows(); }
   bool has_condition() const { return pushed_idx_cond && pushed_idx_cond_keyno == active_index; }
   bool has_filter() const { return pushed_rowid_filter && rowid_filter_is_active && share_->is_primary_covered; }
@@ -234,14 +235,14 @@ class ha_frondb final : public handler {
   fron::WantedFields wanted_;
   fron::ComputedFields computed_;
   fron::RangeToRead range_;
-  /** The primary key of the row shown last. */
+  /** The primary key of the row that was returned last. */
   std::string current_;
   /** A row or entry that was read by its key. */
   fron::Buffer buffer_;
   /** Scratch for the keys of a search or a range. */
   std::string lo_, hi_;
   DsMrr_impl mrr_;
-  /** A scan of a sequence's table has shown its row. */
+  /** A scan of a sequence's table has returned its row. */
   bool has_shown_ = false;
   /** Bytes of a row before it is compressed. */
   uint64_t row_bytes_ = 0;

@@ -21,12 +21,12 @@ namespace {
 constexpr uint BLOCK_BYTES = 16 << 10;
 /** Overhead of a row or an entry in InnoDB: the optimizer's constants are tuned for such an engine. */
 constexpr uint ROW_OVERHEAD = 20;
-/** A range with fewer keys is counted, or a part of it while it is written. */
+/** A range with no more keys is counted exactly, or estimated from its first keys if it has many messages in memory. */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
 /** Entries that are read to count the transaction's own writes. */
 constexpr size_t OWN_MAX = 32;
 constexpr size_t OWN_BYTES = 64 << 10;
-/** A range with more messages is worth the engine's estimate of live entries. */
+/** For a range with at least this many messages, use the engine's estimate of live entries, which costs more. */
 constexpr uint64_t ESTIMATED_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
@@ -159,7 +159,8 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
 /** Corrects the number of committed entries of a short range by the transaction's own inserts and deletes, up to a
     limit. */
 int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
-  // Only for plain reads, which see the transaction's own writes; for others this cursor would fix a snapshot.
+  // Only for plain reads, which use the transaction's snapshot; for other statements this cursor would create a
+  // snapshot.
   bool is_plain = use_.row_lock == FRONDB_LOCK_NONE && use_.connection && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
   if (!is_plain || use_.connection->counts().empty()) return 0;
   Cursor cursor;

@@ -7,7 +7,7 @@
      extra(HA_EXTRA_BEGIN_COPY)   /  this handler
      write_row()                  puts a row into the load
      extra(HA_EXTRA_END_COPY)     finishes the load; duplicates are found only here
-     extra(HA_EXTRA_ABORT_COPY)   gives the load up
+     extra(HA_EXTRA_ABORT_COPY)   abandons the load
 
    Without start_bulk_insert() the statement adds partitions; then the server ignores the error of HA_EXTRA_END_COPY,
    so rows are not loaded. */
@@ -43,9 +43,9 @@ int ha_frondb::end_bulk_insert() {
   return 0;
 }
 
-/** Whether the statement never reads the rows that it has written. The server itself searches for overlapping periods,
-    for equal long keys, and for the last AUTO_INCREMENT number of a group. The rows of a temporary table belong to the
-    transaction, whose snapshot may be older than the load. */
+/** Whether rows may be loaded in bulk, because the statement never reads the rows that it has written. The server
+    itself searches for overlapping periods, for equal long keys, and for the last AUTO_INCREMENT number of a group. The
+    rows of a temporary table belong to the transaction, whose snapshot may be older than the load. */
 bool ha_frondb::can_load() const {
   bool is_temporary = !share_->name.empty() && share_->name[0] == '/';
   return !is_temporary && !table->s->long_unique_table && !table->s->period.unique_keys &&

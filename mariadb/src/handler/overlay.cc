@@ -13,13 +13,14 @@
 namespace fron {
 namespace {
 
-/** Swaps a record into the TABLE's first record while it lives: the server computes generated fields only there. */
+/** While the object lives, a record is swapped into the TABLE's first record: the server computes generated fields only
+    there. */
 class InFirstRecord {
  public:
   InFirstRecord(TABLE *table, uchar *record) : table_(table), kept_(record) { swap(); }
   ~InFirstRecord() {
     swap();
-    // Virtual blobs have their bytes in the field, where those of the other row are now.
+    // The bytes of virtual blobs are kept in the field, which now has those of the other row, so compute them anew.
     for (Field **field = table_->vfield; field && *field; field++)
       if ((*field)->flags & BLOB_FLAG && !(*field)->stored_in_db()) table_->update_virtual_field(*field, true);
   }

@@ -23,8 +23,9 @@ bool ha_frondb::rowid_filter_push(Rowid_filter *filter) {
 ha_rows ha_frondb::multi_range_read_info_const(uint index, RANGE_SEQ_IF *ranges, void *init, uint count,
                                                uint *bytes, uint *mode, Cost_estimate *cost) {
   mrr_.init(this, table);
-  // With a choice of keys such a read fails with 1032, with InnoDB too (prefix_keys.rs). Probably the server sizes the
-  // partitions' buffers for the key that it asked about last and reads by another.
+  // The server's MRR over partitions fails with 1032 if it can choose among keys, with InnoDB too (prefix_keys.rs).
+  // Probably the server sizes the buffers of the partitions for the last key that it has asked about and reads by
+  // another.
   if (table->part_info) return handler::multi_range_read_info_const(index, ranges, init, count, bytes, mode, cost);
   return mrr_.dsmrr_info_const(index, ranges, init, count, bytes, mode, cost);
 }

@@ -29,7 +29,7 @@ int ha_frondb::rnd_init(bool scan) {
 }
 
 int ha_frondb::rnd_end() {
-  // MRR may still have a scan open by this index, and the next scan may use another index.
+  // MRR may still have a scan of this index open, and the next scan may use another index.
   mrr_.dsmrr_close();
   position_.rewind();
   return 0;
@@ -135,7 +135,7 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     position_.set_direction(forward);
     error = step(forward, record);
     if (error != HA_ERR_END_OF_FILE) return error;
-    // HANDLER goes on from where the key would be.
+    // HANDLER continues from the position that the key would have.
     if (use_.is_sql_handler && position_.is_in_prefix()) position_.go_on_from(lo_);
     return HA_ERR_KEY_NOT_FOUND;
   });
@@ -198,9 +198,9 @@ int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool
     return 0;
   });
   if (error) return error;
-  // Then the server must not compare the record with the end of the range: reads of the index alone (index_merge, row
-  // filters, MRR) do not fill prefix parts in the record, despite index_flags(). A search for one key from which the
-  // server continues has no such end.
+  // With such an end the server must not compare the record with the end of the range: index-only reads (index_merge,
+  // row filters, MRR) do not fill prefix parts in the record, despite index_flags(). A search for one key from which
+  // the server continues has no such end.
   in_range_check_pushed_down = is_equal || !from || from->flag != HA_READ_KEY_EXACT;
   range_.begins = from != nullptr;
   return handler::read_range_first(from, to, is_equal, sorted);

@@ -73,7 +73,7 @@ void ReadPosition::reset() {
 
 void ReadPosition::park() {
   if (!has_last_key_ && cursor_ && !past_end_) {
-    // A scan of a later partition that has shown nothing begins before all keys.
+    // A scan that has returned no entry, as of a later partition, continues before all keys.
     last_key_.assign(is_shown() ? shown_key() : std::string_view());
     has_last_key_ = true;
   }
@@ -101,7 +101,7 @@ int ReadPosition::turn(bool forward) {
   return open(tree_, from, nullptr);
 }
 
-/** HANDLER has read past an end of the index: a step back from there begins at the end, a step on finds nothing. */
+/** HANDLER has read past an end of the index: a step back begins at that end, and a step further finds nothing. */
 int ReadPosition::return_from_end(bool forward) {
   if (forward == (past_end_ > 0)) return HA_ERR_END_OF_FILE;
   forward_ = forward;

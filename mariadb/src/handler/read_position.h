@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Where a handler reads in a tree: a cursor with the batch of entries it has fetched, or no cursor and a key from
-   which the next step goes on. */
+   Where a handler reads in a tree: a cursor with the batch of entries it has fetched, or no cursor and a key from which
+   the next step continues. */
 
 #ifndef FRONDB_HANDLER_READ_POSITION_H
 #define FRONDB_HANDLER_READ_POSITION_H
@@ -31,12 +31,12 @@ class ReadPosition {
 
   /** Opens a cursor before the first entry from `lo` on; entries from `hi` on are not read. */
   int open(uint tree, std::string_view lo, const std::string *hi);
-  /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would show the same entries as a new
-      one: the way from its position may be short. */
+  /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
+      a new one, since the new place may be near its position. */
   int seek(uint tree, std::string_view lo, const std::string *hi);
   /** The position is a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);
-  /** The next step goes on from a key. */
+  /** The next step continues from a key. */
   void go_on_from(const std::string &key);
   /** The direction of the next step. */
   void set_direction(bool forward) { forward_ = forward; }
@@ -49,7 +49,7 @@ class ReadPosition {
   }
   /** Frees the cursor and forgets the position. */
   void reset();
-  /** Frees the cursor and keeps the position: the next step sees what later statements did. */
+  /** Frees the cursor and keeps the position, so that the next step sees the writes of other statements since. */
   void park();
 
   /** Prepares a step in a direction. HA_ERR_END_OF_FILE if there is nothing to step to. */
@@ -59,12 +59,13 @@ class ReadPosition {
   int fetch(bool forward);
   /** The next entry of the batch; null at the end of the range. */
   const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[at_++]; }
-  /** The step has met the end of the range. */
+  /** Records that the step has reached the end of the range. */
   void note_end(bool forward);
-  /** Releases the lock of the entry shown last. */
+  /** Releases the lock of the entry that was returned last. */
   Error unlock() { return frondb_cursor_unlock(cursor_.get()); }
 
-  /** The search was for a whole prefix: its cursor ends at `end`, and a plain step goes on. */
+  /** The search was for all entries with a prefix: its cursor ends at `end`, and a step that is not bound to the prefix
+      continues after it. */
   void end_prefix_at(const std::string &end) { prefix_end_ = end; }
   void forget_prefix() { prefix_end_.clear(); }
   bool is_in_prefix() const { return !prefix_end_.empty(); }

@@ -32,7 +32,7 @@ class RowWriter {
   int change(Connection *connection, const uchar *before, const uchar *after, const std::string &shown);
   int remove(Connection *connection, const uchar *record, const std::string &shown);
 
-  /** Encodes a new row into primary() and row(), and gives it a hidden key if the table has such. */
+  /** Encodes a new row into primary() and row(), and assigns a hidden key if the table has hidden keys. */
   int encode_new_row(const uchar *record);
   /** The primary key of the row written last, before and after the write, and the encoded row. */
   const std::string &primary_before() const { return primary_before_; }
@@ -53,7 +53,7 @@ class RowWriter {
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
   int add_change(uint index, const uchar *before, const uchar *after);
   /** Hands the writes to the engine. `all_or_none`: after an error none of them remains, since the statement may go on.
-      It can go on only after a duplicate in an index other than the primary one. */
+      The statement can continue only after a duplicate in an index other than the primary one. */
   int apply(Connection *connection, bool all_or_none);
   void row_key(const uchar *record, const std::string &shown, std::string *to);
   bool has_other_indexes() const;

@@ -3,7 +3,7 @@
    See handler/ha_frondb.h. Here: the table of a SEQUENCE, which has one row. The server caches a range of numbers and
    writes the row only from time to time, within the statement that asks for the next number.
 
-   The row does not belong to the statement's transaction: a number must not be given out again after a rollback, and
+   The row does not belong to the statement's transaction: a number must not be assigned again after a rollback, and
    other transactions must not wait for this one. So each write commits by itself, and reads take the newest row. A
    write does not wait for the disk: statements that use the number commit later, and the log keeps the order of
    commits. */

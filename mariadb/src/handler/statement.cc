@@ -45,7 +45,7 @@ frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
   frondb_isolation isolation = use_.connection->isolation();
   if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
-  // From repeatable read on, a replica that runs the statement from the binary log must read the same rows.
+  // At REPEATABLE READ a replica that repeats the statement from the binary log must read the same rows, so lock them.
   bool repeats = isolation == FRONDB_REPEATABLE_READ && writes_what_it_reads(thd_sql_command(thd));
   return repeats ? FRONDB_LOCK_SHARED : FRONDB_LOCK_NONE;
 }
@@ -75,8 +75,8 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   return share_->changed_at > use_.connection->begun_at() ? check_definition(thd) : 0;
 }
 
-/** A snapshot from before a change of the table may lack its rows, and has no entries of an index that was added
-    since. */
+/** Called if the definition has changed since the transaction began. Fails if the transaction's snapshot lacks the
+    table's rows; otherwise notes which indexes the snapshot lacks, so that index_init() refuses them. */
 int ha_frondb::check_definition(THD *thd) {
   if (use_.connection->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
   switch (thd_sql_command(thd)) {
@@ -132,7 +132,7 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
 /** The row read last is not in the result: at read committed its lock can be released. */
 void ha_frondb::unlock_row() {
   if (use_.row_lock == FRONDB_LOCK_NONE || !use_.connection || use_.connection->isolation() > FRONDB_READ_COMMITTED) return;
-  // An error only means that the lock stays longer.
+  // Ignore errors: they only mean that the lock is held longer.
   if (position_.has_cursor()) Error ignored = position_.unlock();
   Error ignored = frondb_txn_unlock(use_.connection->txn(), share_->indexes[0].tree.get(), slice(current_));
 }

@@ -24,7 +24,7 @@ struct StatementUse {
   /** The handler was made by clone(), for this statement. */
   bool is_clone = false;
   Connection *connection = nullptr;
-  /** How rows are locked, and how long a lock is waited for. */
+  /** How the statement locks rows, and whether it waits for locks. */
   frondb_lock row_lock = FRONDB_LOCK_NONE;
   frondb_wait row_wait = FRONDB_WAIT;
   /** The server reads only fields that the index contains (HA_EXTRA_KEYREAD). */
@@ -39,7 +39,7 @@ struct StatementUse {
   std::vector<bool> seen_trees;
 
   bool locks_rows() const { return row_lock != FRONDB_LOCK_NONE; }
-  /** Entries are read one by one: each is locked, or the next statement may be another one. */
+  /** Whether entries are read one by one: each is locked, or each may be read by a statement of its own (HANDLER). */
   bool reads_singly() const { return locks_rows() || is_sql_handler; }
 };
 

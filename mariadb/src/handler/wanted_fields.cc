@@ -34,10 +34,10 @@ void WantedFields::plan(bool is_all, bool has_filter) {
       describe_bytes(table->field[i], &bytes);
       wanted_.others.push_back(bytes);
     }
-    // A filter knows rows by their positions.
+    // A row filter compares positions, which are made from the primary key.
     if (primary && has_filter) want_key(primary);
     if (table->part_info) {
-      // Partitions are merged by these, also by reads backwards that did not say so.
+      // The server merges partitions by these keys, even in backward reads, which do not mark the fields.
       if (primary) want_key(primary);
       if (tree_ != 0) want_key(key_of_tree());
     }

@@ -20,16 +20,16 @@ class WantedFields {
  public:
   void open(const RowEncoder *encoder) { encoder_ = encoder; }
 
-  /** Finds out what the statement wants of a tree: all fields, or those that the server has marked, with those that
-      a filter of rows needs. Cheap if nothing has changed since the last call. */
+  /** Determines what the statement wants of a tree: all fields, or those that the server has marked, with those that a
+      filter of rows needs. Cheap if nothing has changed since the last call. */
   void find(uint tree, bool is_all, const void *filter);
   /** The next statement may want other fields. */
   void forget() { tree_ = ~0u; }
 
   /** Decodes the wanted fields of a row. Returns false if the row is damaged. */
   bool decode_row(std::string_view row, uchar *record) const;
-  /** Decodes the wanted fields that an entry of the index has: those of its key, of the primary key, and those that
-      it holds because keys cannot be decoded into them. Returns false if the entry is damaged. */
+  /** Decodes the wanted fields that an entry of the index has: those of its key, of the primary key, and those that the
+      entry stores because they cannot be decoded from the keys. Returns false if the entry is damaged. */
   bool decode_entry(const Index &index, frondb_slice key, frondb_slice primary, std::string_view covered,
                     uchar *record) const;
 

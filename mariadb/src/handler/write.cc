@@ -23,7 +23,8 @@ bool leaves_comparing(MYSQL_THD thd) {
 int ha_frondb::write_row(const uchar *record) {
   if (is_sequence()) return guarded([&] { return write_sequence(record); });
   if (table->next_number_field && record == table->record[0])
-    // The server has one error for all failures in there; return the original one, for example of a full disk.
+    // The server reports every failure of update_auto_increment() with the same error; return the original error, for
+    // example of a full disk.
     if (int error = update_auto_increment())
       return error == HA_ERR_AUTOINC_READ_FAILED && reservation_.error ? reservation_.error : error;
   int error = guarded([&] { return copy_.takes_rows() ? load_row(record) : insert_row(record); });
@@ -40,7 +41,8 @@ int ha_frondb::insert_row(const uchar *record) {
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
   if (is_sequence()) return guarded([&] { return write_sequence(after); });
-  // For UPDATE the server has compared the rows. REPLACE leaves that to the engine, and counts by its result.
+  // For UPDATE the server has compared the rows. REPLACE and LOAD DATA leave the comparison to the engine, and count
+  // affected rows by the engine's answer.
   if (leaves_comparing(ha_thd()) && is_same_row(table, before, after)) return HA_ERR_RECORD_IS_THE_SAME;
   int error = guarded([&] {
     if (int failed = writer_.change(use_.connection, before, after, current_)) return failed;

@@ -127,7 +127,8 @@ pub(super) fn shown(row: Option<&Vec<Value>>) -> String {
     row.iter().map(value).collect::<Vec<_>>().join(" | ")
 }
 
-/// Whether an outcome says nothing about the engines, because the connection or the server is gone.
+/// Whether an outcome says nothing about the engines, because the connection is closed or the
+/// server has died.
 pub(super) fn is_lost(outcome: &Result<Reply>) -> bool {
     matches!(outcome, Err(Error::Lost(_) | Error::Late(_) | Error::Harness(_)))
 }

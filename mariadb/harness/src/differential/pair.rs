@@ -48,7 +48,7 @@ impl Pair {
         Ok(Self { sides, contradictions: 0 })
     }
 
-    /// Runs a statement on both sides at once.
+    /// Runs a statement on both sides at the same time.
     pub(super) fn run(&mut self, step: &Step) -> Result<Met> {
         let [ours, theirs] = &mut self.sides;
         ours.send(&step.sql)?;

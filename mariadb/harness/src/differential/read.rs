@@ -20,7 +20,8 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
         Kind::Covering => covering(random, table),
         Kind::Either => {
             let (a, b) = (condition(random, table), condition(random, table));
-            // The server merges indexes of so small a table only if it is told to.
+            // The server merges indexes of so small a table only if a hint or an option requests
+            // it.
             let keys: Vec<&str> = table.keys.iter().map(|key| key.name.as_str()).collect();
             let force = match keys.len() > 1 && random.chance(2, 3) {
                 true => format!(" FORCE INDEX ({})", keys.join(",")),
