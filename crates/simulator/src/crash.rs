@@ -45,7 +45,8 @@ pub struct CommitPoint {
     pub state: State,
     /// Prepared transactions.
     pub prepared: Prepared,
-    /// The commit that led to it put nothing into a tree, so a flush does not make it durable.
+    /// The commit that led to this state wrote nothing to a tree, so a flush does not make the
+    /// commit durable.
     pub in_log_only: bool,
 }
 
@@ -103,8 +104,8 @@ impl AllowedStates {
         }
     }
 
-    /// Makes the commits so far durable. A prepare and commits without writes after the last commit
-    /// that wrote something need not be.
+    /// Makes the commits so far durable, up to the last one that wrote to a tree. Prepares, and
+    /// commits without writes, that follow it need not be durable.
     pub fn commits_durable(&self) {
         let mut inner = self.inner();
         let last = inner.commit_points.iter().rposition(|commit_point| !commit_point.in_log_only);

@@ -2,7 +2,7 @@
 //! see it.
 //!
 //! Maps are in an `Arc` and copied when they change while another holder exists, so a snapshot, a
-//! cursor or an allowed state costs nothing until then.
+//! cursor or an allowed state takes no memory of its own until then.
 
 use std::collections::BTreeMap;
 use std::fmt;

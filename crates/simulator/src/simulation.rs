@@ -1,4 +1,4 @@
-//! Executes a history on a database and on the model at once, and compares every answer.
+//! Executes a history on a database and on the model in step, and compares every answer.
 //!
 //! An operation fails only if the device does; then [`Simulation::run`] returns the error, and
 //! [`AllowedStates`] lists what a recovery may find. A wrong answer panics with the number of the
@@ -307,7 +307,8 @@ impl Simulation {
         let durability = if sync { Durability::Sync } else { Durability::NoSync };
         if let Err(error) = self.db().write(&batch, durability) {
             if error.kind() == ErrorKind::NoSpace {
-                // The write was refused: nothing has changed, and nothing of it may appear later.
+                // The write was refused: nothing has changed, and no part of the write may appear
+                // later.
                 self.model.state = before;
                 self.known.refused();
             }

@@ -13,7 +13,7 @@ pub(crate) enum Format {
     Csv,
     /// Cells separated by tabs.
     Tsv,
-    /// frondb's own: exact, with checksums.
+    /// The format of frondb itself: exact, with checksums.
     Binary,
 }
 

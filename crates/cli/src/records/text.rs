@@ -50,7 +50,8 @@ impl<W: Write> TextWriter<W> {
     /// Appends a cell to the row, quoted if necessary.
     fn push(&mut self, cell: &[u8]) {
         let special = |byte: &u8| matches!(byte, b'"' | b'\r' | b'\n') || *byte == self.delimiter;
-        // At the start of a table a reader would drop the mark as the table's own.
+        // A reader would drop a byte order mark at the start of a table as that of the file, so
+        // such a cell is quoted.
         if !cell.iter().any(special) && !cell.starts_with(BYTE_ORDER_MARK) {
             return self.row.extend_from_slice(cell);
         }
@@ -110,7 +111,8 @@ impl<R: Read> TextReader<R> {
         let head = input.byte_headers()?.clone();
         input.get_ref().check(input.position().line())?;
         if head.is_empty() {
-            // More likely the output of a command that failed than a tree without entries.
+            // An empty file is more likely the output of a failed command than a tree without
+            // entries.
             return Err(Failure::input(if options.header {
                 "the file is empty: it has no header row"
             } else {

@@ -24,8 +24,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A copy of a closed database. Every open continues the merges, so only a copy that was never
-/// opened has its bytes where they were.
+/// A copy of a closed database. Every open continues the merges and so may move data; a copy that
+/// was never opened has the same bytes at the same offsets.
 fn copy(from: &Path) -> TempDir {
     let to = TempDir::new("cli-verify-copy");
     for file in files(from) {
@@ -85,7 +85,8 @@ fn verify_lists_damaged_blocks_with_their_places() {
     let scan = frondb("scan", dir, &["large", "--count"]);
     match block["what"] == "data block" {
         true => drop(scan.fails(6, &offset)),
-        // Runs do not always end at the same place. A scan does not read filters.
+        // The damage may lie in a filter, which a scan does not read, because the position of runs
+        // varies.
         false => assert_eq!(scan.ok().text(), "60000\n"),
     }
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");
@@ -234,7 +235,7 @@ fn salvage_saves_what_is_certain_and_lists_the_rest() {
             })
             .sum();
         assert!(rows + gone >= 60_000, "{name}: {rows} saved, {gone} in ranges");
-        // Its row may be in a damaged block.
+        // The row of `small` may be in a damaged block.
         let small =
             saved["trees"].as_array().unwrap().iter().find(|t| t["tree"] == "small").unwrap();
         let lost = small["lost"].as_array().unwrap().len() as u64;

@@ -7,13 +7,13 @@ use super::history::KeyNumber;
 /// Why one transaction must precede another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Edge {
-    /// The other overwrote its version.
+    /// The other transaction overwrote the version that this one wrote.
     Ww,
-    /// The other read its version.
+    /// The other transaction read the version that this one wrote.
     Wr,
-    /// The other overwrote the version that it read.
+    /// The other transaction overwrote the version that this one read.
     Rw,
-    /// It had ended before the other began.
+    /// This transaction had ended before the other one began.
     RealTime,
 }
 

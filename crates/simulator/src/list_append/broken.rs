@@ -1,5 +1,5 @@
 //! An in-memory database of lists whose isolation is as good or as bad as requested, to prove the
-//! checks: they must accept correct histories and find the others.
+//! checks: they must accept correct histories and report incorrect ones.
 //!
 //! Sessions take turns at random, one step at a time, in one thread, so a seed determines a
 //! history.
@@ -25,7 +25,7 @@ pub enum Isolation {
     /// Like [`Snapshot`](Self::Snapshot), but without the check for the first committer: the later
     /// one overwrites.
     LostUpdates,
-    /// Appends are visible at once, and removed again by a rollback.
+    /// Appends are visible immediately, and removed again by a rollback.
     Dirty,
 }
 
@@ -71,7 +71,7 @@ pub fn history(isolation: Isolation, seed: u64, transactions: usize) -> History 
             world.step(at);
         }
     }
-    // Open transactions: where appends are visible at once, they must be removed again.
+    // Roll back the open transactions: appends that are visible before the commit must be removed.
     for at in 0..SESSIONS {
         if let Some(session) = world.sessions[at].take() {
             world.roll_back(session);

@@ -6,8 +6,8 @@
 //!  rw   read the version before the one that the other made
 //!  rt   ended before the other began
 //! ```
-//! Real time has nodes of its own, one for each end of a transaction, so that it costs one or two
-//! edges a transaction instead of one a pair:
+//! Real time has nodes of its own, one for each end of a transaction, so that it needs one or two
+//! edges per transaction instead of one per pair of transactions:
 //!
 //! ```text
 //!  T1 --end--> o ------> o --begin--> T3        T1 ended before T3 began
@@ -42,7 +42,8 @@ impl Graph {
             if let Some(last) = read.length.checked_sub(1).and_then(|at| writers.get(at)) {
                 graph.add(*last, read.transaction, Edge::Wr);
             }
-            // The next version by another transaction: what follows an own append does so by ww.
+            // The next version by another transaction: the order after a transaction's own append
+            // is a ww edge.
             if let Some(next) = writers.get(read.length) {
                 graph.add(read.transaction, *next, Edge::Rw);
             }

@@ -14,7 +14,7 @@ pub struct Coverage {
     pub merges: u64,
     /// Bases rewritten.
     pub rewrites: u64,
-    /// Bases rewritten because scans had paid for it.
+    /// Bases rewritten because of scan debt.
     pub scan_rewrites: u64,
     /// Inner nodes flushed.
     pub node_flushes: u64,

@@ -1,4 +1,4 @@
-//! Open transactions of a simulation, with what the model knows of them.
+//! Open transactions of a simulation, with what the model records of them.
 
 use std::collections::BTreeSet;
 
