@@ -52,7 +52,7 @@ use pair::{Met, Pair};
 use source::Source;
 use statement::Step;
 
-/// After this many statements all tables are audited.
+/// Number of statements after which all tables are read completely and compared.
 const AUDIT_EVERY: u64 = 100;
 /// Statements after which a run starts again with empty tables, so that the history of a failure is
 /// short.
@@ -66,7 +66,7 @@ pub struct Counts {
     collations: BTreeMap<String, u64>,
     /// Errors that both sides returned, by number.
     errors: BTreeMap<u16, u64>,
-    /// Queries to which InnoDB gave two answers, the second of which was ours.
+    /// Queries to which InnoDB gave two answers by different plans; the second was FronDB's answer.
     contradictions: u64,
 }
 
@@ -145,7 +145,7 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
         source.forget();
         let met = round_of(&mut pair, &mut source, &mut counts, &mut log, round)?;
         counts.contradictions += pair.contradictions;
-        // Its transactions would block those of the replays.
+        // Open transactions of this pair would block the replays.
         drop(pair);
         if let Some(what) = met {
             return Err(failed(server, seed, &what, log, replays));
@@ -154,8 +154,8 @@ pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> R
     Ok(counts)
 }
 
-/// Runs statements on a fresh pair; returns the difference, whose statement is the last one of the
-/// log.
+/// Runs statements on a fresh pair. Returns the first difference, if any; the last statement of the
+/// log caused it.
 fn round_of(
     pair: &mut Pair,
     source: &mut Source,

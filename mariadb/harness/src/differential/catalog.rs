@@ -11,7 +11,8 @@ use super::pieces::{PIECES, hex};
 use crate::client::Client;
 use crate::error::{Error, Result};
 
-/// How often every kind of statement, type and collation is to occur in a run of 20,000 statements.
+/// The least number of times that every kind of statement, type and collation must occur in a run
+/// of 20,000 statements.
 pub const LEAST: u64 = 50;
 
 /// The values of a column, and how a key names it.
@@ -37,7 +38,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// Whether its columns have a collation.
+    /// Whether columns of this family have a collation.
     pub(super) fn has_collation(self) -> bool {
         matches!(self, Self::Text { .. } | Self::Enum | Self::Set)
     }
@@ -220,7 +221,8 @@ impl Catalog {
         ty
     }
 
-    /// One of those that were drawn least; first those that were not used often enough.
+    /// Draws one of the collations drawn least often; first those that too few statements have
+    /// used.
     fn draw_collation(&mut self, random: &mut Prng) -> Option<(String, String)> {
         let rank =
             |name: &str| (self.met(name) >= LEAST, self.drawn.get(name).copied().unwrap_or(0));

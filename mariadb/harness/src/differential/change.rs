@@ -12,7 +12,7 @@ use super::statement::Step;
 use super::table::{Column, Table};
 use super::values::literal;
 
-/// A statement of this kind; none if the kind is another one or does not fit the tables.
+/// A statement of this kind; none if the kind does not change rows or does not fit the tables.
 pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
     let name = &table.name;
     let one = |sql: String| Some(Step::new(kind, &[table], sql));

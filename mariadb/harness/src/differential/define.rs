@@ -13,7 +13,8 @@ pub(super) fn create(source: &mut Source) -> Step {
     Step::new(Kind::CreateTable, &[&table], table.create()).with(Effect::Add(table))
 }
 
-/// A statement of this kind about the table; none if the kind is another one or does not fit.
+/// A statement of this kind about the table; none if the kind defines no table or does not fit the
+/// table.
 pub(super) fn step(source: &mut Source, kind: Kind, table: &Table) -> Option<Step> {
     let name = &table.name;
     match kind {
@@ -111,8 +112,8 @@ fn alter_column(source: &mut Source, kind: Kind, new: &mut Table) -> Option<Stri
         } else {
             let mut column = new.draw_column(random, &mut source.catalog, |_| true);
             // Rows would get the empty text, which breaks JSON's constraint. The server checks the
-            // constraint where it copies, as for FronDB; InnoDB adds the column at once and does
-            // not check it.
+            // constraint where it copies, as for FronDB; InnoDB adds the column without a copy and
+            // checks nothing.
             column.nullable |= column.ty.family == Family::Json;
             column
         };

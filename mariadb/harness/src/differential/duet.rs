@@ -1,6 +1,6 @@
-//! Two connections with transactions of their own, statement by statement in one order, on FronDB
-//! and on InnoDB: what each reads by any key after it has written rows that the other has changed
-//! after its snapshot was taken.
+//! Runs the same interleaved statements of two connections on FronDB and on InnoDB, and compares
+//! what each connection reads by any key after it has written rows that the other connection has
+//! changed since its snapshot.
 //!
 //! No statement waits: a statement that would have to wait fails. The engines differ in which locks
 //! conflict, so a statement that either engine refuses for a lock is undone on the other one, as if
@@ -152,7 +152,7 @@ fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
         return None;
     }
     let only = |all: &[Vec<Value>], of: &[Vec<Value>]| {
-        // A row that is there twice on one side only is a difference too.
+        // A row that one side has twice and the other once is a difference too.
         let times = |rows: &[Vec<Value>], row: &Vec<Value>| {
             rows.iter().filter(|&other| other == row).count()
         };
@@ -210,7 +210,7 @@ impl Side {
         Ok(actor.client.query(&step.sql))
     }
 
-    /// The statement has had the same outcome on both engines.
+    /// Called after a statement that neither engine has refused for a lock.
     fn finish(&mut self, step: &Step) -> Result {
         let actor = &mut self.actors[step.actor];
         if step.act == Act::Write && !actor.is_open {
@@ -219,7 +219,7 @@ impl Side {
         Ok(())
     }
 
-    /// An engine has refused the statement. `gone`: together with its whole transaction.
+    /// Undoes a statement that an engine has refused for a lock; if `gone`, its whole transaction.
     fn undo(&mut self, step: &Step, gone: bool) -> Result {
         let actor = &mut self.actors[step.actor];
         if gone || !actor.is_open {
@@ -233,7 +233,7 @@ impl Side {
     }
 }
 
-/// Fewer steps, the last of which still differs.
+/// Removes steps as long as the last step still differs.
 fn shrink(server: &Server, shape: &Shape, mut kept: Vec<Step>) -> Vec<Step> {
     let begin = Instant::now();
     let mut at = kept.len().saturating_sub(1);

@@ -133,7 +133,8 @@ impl Kind {
         Self::Commit
     }
 
-    /// Whether it ends a transaction by itself.
+    /// Whether a statement of this kind defines or alters a table, which mostly commits the open
+    /// transaction.
     pub(super) fn defines(self) -> bool {
         matches!(self.class(), Class::Define | Class::Alter)
     }

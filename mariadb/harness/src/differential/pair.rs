@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const PLANS: [&str; 2] =
     ["default", "mrr=off,index_condition_pushdown=off,rowid_filter=off,index_merge=off"];
 
-/// Our engine, then the one to compare with.
+/// FronDB, then the engine to compare with.
 const SIDES: [&str; 2] = ["FronDB", "InnoDB"];
 
 /// The outcome of a statement.
@@ -73,8 +73,8 @@ impl Pair {
         })
     }
 
-    /// Whether InnoDB gives our answer to a query with another plan. An answer must not depend on
-    /// the plan, so its first answer was wrong.
+    /// Whether InnoDB gives FronDB's answer to the query by another plan. An answer must not depend
+    /// on the plan, so InnoDB's first answer was wrong.
     fn contradicts_itself(
         &mut self,
         step: &Step,
@@ -95,14 +95,14 @@ impl Pair {
         {
             return Ok(true);
         }
-        // If rows are missing, not only out of order, the query asks for all of them in any order.
+        // If rows are missing, and not only in another order, repeat the query without its order.
         let any_order = step.clone().ordered(false);
         let Some(sql) = without_order(&step.sql) else { return Ok(false) };
         Ok(difference(&any_order, ours, theirs).is_some()
             && self.innodb_agrees(&any_order, &sql, ours)?)
     }
 
-    /// Whether InnoDB answers this form of the query as we did.
+    /// Whether InnoDB answers this form of the query as FronDB answered the step.
     fn innodb_agrees(&mut self, step: &Step, sql: &str, ours: &Result<Reply>) -> Result<bool> {
         self.sides[1].send(sql)?;
         let theirs = self.sides[1].receive();

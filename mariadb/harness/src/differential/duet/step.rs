@@ -124,7 +124,7 @@ fn row(random: &mut Prng) -> String {
     format!("({}, '{}', {g}, {u}, {v})", random.below(14), one(random, &TEXTS))
 }
 
-/// Mostly few rows.
+/// A condition that is satisfied mostly by few rows.
 fn condition(random: &mut Prng) -> String {
     let (n, m) = (random.below(6), random.below(14));
     match random.below(9) {
