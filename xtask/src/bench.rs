@@ -33,8 +33,8 @@ fn with(mut cmd: Cmd, given: &[(&str, &str)]) -> Cmd {
     cmd
 }
 
-/// Runs the cases of the library, then, if a server is installed, one with 200 connections, whose
-/// JSON report goes beside the first.
+/// Runs the cases of the library, then, if a server is installed, a case with 200 connections to
+/// it, whose JSON report is written next to that of the library.
 fn memory(given: &[(&str, &str)]) -> Result {
     let alone = Cmd::new("cargo", "run --release --package frondb-bench -- bench").dir(caller()?);
     let library = with(alone, given).run();

@@ -1,7 +1,7 @@
 //! `make fuzz`: runs the targets of fuzz/targets.toml under libFuzzer (nightly, cargo-fuzz).
 //!
-//! The table is the one list of targets; [`crate::tidy`] holds it to the `fuzz` modules of the
-//! crates, to the files in fuzz/fuzz_targets and to fuzz/Cargo.toml.
+//! The table is the one list of targets; [`crate::tidy`] checks that it agrees with the `fuzz`
+//! modules of the crates, the files in fuzz/fuzz_targets and fuzz/Cargo.toml.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -104,7 +104,8 @@ pub(crate) fn write_targets() -> Result {
     Ok(())
 }
 
-/// Keeps a file's text up to and with `marker` (or its leading comment) and replaces the rest.
+/// Keeps a file's text up to and including `marker` (or, without one, its leading comment) and
+/// replaces the rest.
 fn rewrite(path: &Path, marker: &str, text: &str) -> Result {
     let old = read(path)?;
     let head = if marker.is_empty() {

@@ -1,8 +1,8 @@
 //! Checks every Cargo.toml against layers.toml, and every external dependency against
 //! docs/dependencies.md.
 //!
-//! The compiler forbids cycles of crates. It does not know the direction that we want, so a table
-//! gives it: a new edge between crates is a decision that shows in a diff.
+//! The compiler forbids cycles of crates. It does not know which crate may use which, so a table
+//! says so: a new edge between crates is a decision that shows in a diff.
 //!
 //! ```text
 //!   layers.toml            Cargo.toml of each crate          docs/dependencies.md

@@ -1,4 +1,5 @@
-//! The project's own commands, behind `make` and `cargo xtask`: checks, tests, benchmarks, fuzzing.
+//! The project's own commands, which `make` and `cargo xtask` run: checks, tests, benchmarks,
+//! fuzzing.
 //!
 //! The project's glue is Rust and not shell, so that it is the same on every machine and in CI, and
 //! is itself tested. Every check is a pure function from files to a list of findings. The command

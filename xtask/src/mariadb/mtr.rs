@@ -90,7 +90,7 @@ impl Run {
 
     /// Runs with FronDB, or with InnoDB and mtr's defaults.
     fn loading(mut self, engine: &str) -> Self {
-        // mtr turns InnoDB off for tests that do not ask for it.
+        // mtr turns InnoDB off for tests that do not request it.
         self.arguments.push("--mysqld=--loose-innodb".to_owned());
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
@@ -99,14 +99,15 @@ impl Run {
         self
     }
 
-    /// Tables that name no engine are created in this engine: for suites that do not know FronDB.
+    /// Tables that name no engine are created in this engine. For suites that do not name FronDB.
     pub(super) fn substituting(mut self, engine: &str) -> Self {
         let default = format!("--default-storage-engine={engine}");
         // In suites that have combinations of engines, this one replaces them.
         let combines = self.suites.iter().any(|suite| suite.starts_with("engines/"));
         let how = if combines { "combination" } else { "mysqld" };
         self.arguments.push(format!("--{how}={default}"));
-        // mtr turns partitions off for suites that do not ask for them, and some of those use them.
+        // mtr turns partitions off for suites that do not request them, and some of these suites
+        // use them.
         self.arguments.push("--mysqld=--loose-partition".to_owned());
         self.loading(engine)
     }
@@ -144,7 +145,7 @@ fn installed_suites() -> Result {
 }
 
 /// `cargo xtask mtr SUITES= TESTS= ENGINE=` runs single suites or tests. ENGINE is for suites that
-/// do not know FronDB.
+/// do not name FronDB.
 pub(crate) fn command(args: &[String]) -> Result {
     let mut run = Run::default();
     let mut engine = None;
@@ -164,7 +165,7 @@ pub(crate) fn command(args: &[String]) -> Result {
     outcome.demand_all()
 }
 
-/// Runs suites that do not know FronDB with this engine, "frondb" or "innodb".
+/// Runs suites that do not name FronDB with this engine, "frondb" or "innodb".
 pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     if run.suites.iter().eq([AS_DEFAULT]) {
         return run_as_default(engine, run);

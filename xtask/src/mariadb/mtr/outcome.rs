@@ -86,7 +86,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// `versioning.rpl 'mix,timestamp'` as a test of another suite, if `timestamp` is asked for.
+/// `versioning.rpl 'mix,timestamp'` as a test of another suite, if `how` is `timestamp`.
 fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
     let (test, combination) = name.split_once(' ')?;
     let is_asked_for = combination.trim_matches('\'').split(',').any(|word| word == how);

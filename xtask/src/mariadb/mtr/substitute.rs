@@ -1,9 +1,9 @@
 //! Turns suites for InnoDB into suites for FronDB: it replaces the engine's name in the text of
-//! tests and results, so that a test asks FronDB for what InnoDB is known to answer.
+//! tests and results, so that FronDB is tested against the results that InnoDB gives.
 //!
 //! Both names have six letters, and each replacement keeps the case. File names, variables, options
-//! and headings of combinations that contain the name stay, except the lock wait timeout, which
-//! FronDB has too.
+//! and headings of combinations that contain the name are unchanged, except the lock wait timeout,
+//! which FronDB has too.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A private copy of the server's test suites: failing tests write files beside their results, and
-//! our files must be among theirs.
+//! A private copy of the server's test suites: failing tests write files next to their results, and
+//! our files must be in the server's folders.
 //!
 //! ```text
 //!   target/mariadb/mtr/bin, sbin            links into the system
