@@ -1,4 +1,4 @@
-//! LMDB behind the benchmark's traits: a B-tree in a memory-mapped file.
+//! LMDB as an implementation of the benchmark's traits: a B-tree in a memory-mapped file.
 //!
 //! Its memory is the page cache, which the cgroup limits; there is no setting for it. Pages of the
 //! map count as resident memory while they are mapped. Readahead is off, as the manual advises for
@@ -36,8 +36,8 @@ struct Lmdb {
     synced: bool,
 }
 
-// SAFETY: an LMDB environment may be used by several threads at once; write transactions exclude
-// each other inside it, and each transaction is used by the thread that began it.
+// SAFETY: an LMDB environment may be used by several threads at the same time; write transactions
+// exclude each other inside it, and each transaction is used by the thread that began it.
 unsafe impl Sync for Lmdb {}
 
 fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
@@ -45,8 +45,8 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let synced = options.durability == Durability::Sync;
     let sync = if synced { 0 } else { MDB_NOSYNC };
     let mut env = ptr::null_mut();
-    // SAFETY: the environment is set up before it is opened, as lmdb.h asks; from here on the drop
-    // of `lmdb` closes it, whether it was opened or not. Names and path live across the calls.
+    // SAFETY: the environment is set up before it is opened, as lmdb.h requires; from here on the
+    // drop of `lmdb` closes it, whether it was opened or not. Names and path outlive the calls.
     unsafe {
         check(mdb_env_create(&raw mut env))?;
         let mut lmdb = Lmdb { env, trees: Vec::new(), synced };
@@ -140,7 +140,7 @@ impl Txn {
     fn commit(self) -> Result<()> {
         let txn = self.0;
         std::mem::forget(self);
-        // SAFETY: live until here, and gone afterwards whatever the result.
+        // SAFETY: the transaction is live until this call, which frees it whatever the result.
         check(unsafe { mdb_txn_commit(txn) })
     }
 }
@@ -233,7 +233,8 @@ impl Cursor {
         Ok(Self(cursor))
     }
 
-    /// Moves; the bytes lie in the map and stay until the transaction is parked.
+    /// Moves the cursor; the returned bytes are in the map and valid until the transaction is
+    /// parked.
     fn get(&self, from: &[u8], op: c_uint) -> Result<Option<(&[u8], &[u8])>> {
         let (mut key, mut value) = (val(from), val(&[]));
         // SAFETY: the cursor and its transaction are live; LMDB reads `from` only during the call.

@@ -1,4 +1,4 @@
-//! redb behind the benchmark's traits: a copy-on-write B-tree in Rust.
+//! redb as an implementation of the benchmark's traits: a copy-on-write B-tree in Rust.
 //!
 //! redb has no durability between "survives power loss" and "lost when the process dies", and
 //! reuses no page before the next durable commit. So unsynced commits are made durable once a

@@ -1,4 +1,4 @@
-//! RocksDB behind the benchmark's traits.
+//! RocksDB as an implementation of the benchmark's traits.
 //!
 //! All trees live in one column family; a key is the number of its tree, one byte, and the
 //! workload's key. Every scan makes an iterator of its own, because a RocksDB iterator is a
@@ -47,8 +47,8 @@ struct RocksDb {
 }
 
 // SAFETY: RocksDB's database, write options and read options may be used by any number of threads
-// at once (rocksdb/db.h: "multithreaded access without external synchronization"); the batch, which
-// may not, is behind a lock.
+// at the same time (rocksdb/db.h: "multithreaded access without external synchronization"); the
+// batch, which may not, is behind a lock.
 unsafe impl Sync for RocksDb {}
 
 fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
@@ -80,8 +80,8 @@ fn write_options(sync: bool) -> *mut rocksdb_writeoptions_t {
 impl RocksDb {
     fn property(&self, name: &CStr) -> u64 {
         let mut value = 0;
-        // SAFETY: the database is open; the value outlives the call. A property that does not
-        // exist leaves it alone.
+        // SAFETY: the database is open; the value outlives the call. For a property that does not
+        // exist RocksDB does not write the value.
         unsafe { rocksdb_property_int(self.db.as_ptr(), name.as_ptr(), &raw mut value) };
         value
     }
@@ -261,7 +261,8 @@ impl Reader for RocksDbReader<'_> {
         iter.seek(&self.key);
         let mut items = 0;
         while items < limit && iter.valid() {
-            // The tree's number is the adapter's and not the workload's.
+            // The first byte, the tree's number, was added by this adapter and is not part of the
+            // workload's key.
             digest.add(&iter.key()[1..], iter.value());
             items += 1;
             iter.next();
@@ -309,14 +310,14 @@ impl Iter<'_> {
     }
 
     fn next(&mut self) {
-        // SAFETY: the iterator is alive, and callers asked `valid` before.
+        // SAFETY: the iterator is alive, and callers have checked `valid`.
         unsafe { rocksdb_iter_next(self.raw) }
     }
 
     fn key(&self) -> &[u8] {
         let mut length = 0;
-        // SAFETY: callers asked `valid`; the bytes stay until the iterator moves, which needs it
-        // to be borrowed mutably.
+        // SAFETY: callers have checked `valid`; the bytes are valid until the iterator moves, which
+        // requires a mutable borrow of it.
         unsafe { bytes(rocksdb_iter_key(self.raw, &raw mut length), length) }
     }
 

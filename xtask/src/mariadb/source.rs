@@ -103,7 +103,7 @@ fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
     })
 }
 
-/// apt with package lists of its own, so that the machine's sources stay as they are.
+/// apt with package lists of its own, so that the machine's package sources are not changed.
 struct Apt {
     options: Vec<String>,
 }

@@ -40,8 +40,8 @@ pub(crate) fn jobs() -> Result<Vec<Job>> {
     let package = Cmd::new("cargo", "test --quiet --package frondb-mariadb-harness --tests");
     for program in programs::build(package)? {
         let name = format!("server: {}", program.source);
-        // Their output is shown too: it says how often the random stream had each kind, type and
-        // collation.
+        // The tests' output is shown too: it says how often the random tables had each kind, type
+        // and collation.
         let command = program.command("--quiet --ignored --show-output");
         let command = command.env("FRONDB_PLUGIN", &plugin.display().to_string());
         jobs.push(Job::tests("plugin: servers", &name, 0, command).taking(15.0).shown());
@@ -59,8 +59,8 @@ pub(crate) fn jobs() -> Result<Vec<Job>> {
 const STRICT: [&str; 2] = ["engines/funcs", "engines/iuds"];
 const STRICT_MINUTES: u32 = 25;
 
-/// `cargo xtask test-mariadb-full`: runs suites that do not know FronDB, with FronDB and with
-/// InnoDB. Takes an hour.
+/// `cargo xtask test-mariadb-full`: runs suites that do not name FronDB, with FronDB and with
+/// InnoDB. It takes an hour.
 pub(crate) fn full() -> Result {
     let mut findings = Vec::new();
     let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");

@@ -7,7 +7,7 @@ use super::graph::Graph;
 use crate::workspace::{SourceFile, root};
 
 /// The graph of the files below `source`. An include in quotes names a file from its own folder or
-/// from `source`; one of another place is not ours.
+/// from `source`; a file from anywhere else is not part of the plugin and is ignored.
 pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Graph {
     let units: BTreeSet<String> = files.iter().map(|file| unit_of(source, file)).collect();
     let mut graph = Graph::default();

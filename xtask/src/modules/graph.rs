@@ -1,7 +1,9 @@
-//! The import graph of one crate: its units, its cycles, and which edges tie a cycle.
+//! The import graph of one crate: its units, its cycles, and the edges whose removal breaks up a
+//! cycle.
 //!
 //! A unit is what a reader opens as one thing: a Rust file, or a C++ header with its source. A
-//! cycle is a strongly connected component of two units or more: each reaches each other one.
+//! cycle is a strongly connected component of two units or more: every unit in it reaches every
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
 //! The tokens of a Rust file that ship: no comments, no literals, no items for tests.
 //!
-//! The lexer knows as much of the language as finding paths takes: names, `::`, and punctuation of
-//! one character. It drops strings, numbers and character literals, and the quote of a lifetime.
+//! The lexer supports only as much of the language as is needed to find paths: names, `::`, and
+//! punctuation of one character. It drops strings, numbers and character literals, and the quote of
+//! a lifetime.
 
 /// A name, `::`, or one punctuation character.
 pub(super) type Token<'a> = &'a str;
@@ -151,11 +152,12 @@ fn after_item<'a, 'b>(tokens: &'b [Token<'a>]) -> &'b [Token<'a>] {
         let before = at.checked_sub(1).map_or("", |at| tokens[at]);
         match tokens[at] {
             ";" => return &tokens[at + 1..],
-            // A field or a variant; between angles it parts the parameters of a function.
+            // The comma ends a field or a variant; between angle brackets it separates generic
+            // parameters.
             "," if angles == 0 => return &tokens[at + 1..],
             // The item was the last one of its block.
             "}" | ")" => return &tokens[at..],
-            // The braces of a `use` tree are no body.
+            // The braces of a `use` tree are not a body.
             "{" if before != "::" => return &tokens[at + group(&tokens[at..])..],
             "{" | "(" | "[" => at += group(&tokens[at..]) - 1,
             "<" => angles += 1,

@@ -1,4 +1,4 @@
-//! Cycles of modules: files of one crate, or of the plugin, that import each other in a ring.
+//! Cycles of modules: files of one crate, or of the plugin, that import each other in a cycle.
 //!
 //! A file in a cycle cannot be read, tested or moved without all the others. The compiler forbids
 //! cycles of crates and allows cycles of modules, so this check builds the import graph of each

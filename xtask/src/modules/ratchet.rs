@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::graph::{Cycle, Graph};
 use crate::Result;
 
-/// The largest cycle that needs no entry: a module and two parts of it may know each other.
+/// The largest cycle that needs no entry: a module and two of its submodules may import each other.
 const FILES_MAX: usize = 3;
 
 /// For each crate of modules.toml, the sizes of its large cycles, the largest first.
@@ -74,7 +74,7 @@ mod tests {
         for (found, allowed) in [(&[4][..], &[][..]), (&[10], &[9, 4]), (&[9, 4], &[9])] {
             assert!(compare(found, allowed).unwrap().contains("cargo xtask modules k"));
         }
-        // A cycle that falls in two has shrunk as well.
+        // A cycle that is split in two has shrunk as well.
         assert!(compare(&[9, 9], &[41]).unwrap().ends_with("lower the numbers to [9, 9]"));
         assert!(compare(&[], &[4]).unwrap().ends_with("remove its line"));
     }

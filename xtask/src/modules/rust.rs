@@ -25,7 +25,7 @@ pub(super) fn graph(source: &Path, files: &[SourceFile]) -> Graph {
     let mut read = Vec::new();
     for file in files {
         let unit = unit_of(source, file);
-        // A program beside a library sees it from outside.
+        // The `main` of a package that also has a library uses the library as an external crate.
         if is_for_tests(&unit) || (has_library && unit == "main") {
             continue;
         }
@@ -157,7 +157,7 @@ impl File {
         }
     }
 
-    /// A path from the crate's root; none for one of another crate.
+    /// A path from the crate's root; none for a path into another crate.
     fn absolute(&self, here: &Names, path: &[Token<'_>], known: &BTreeSet<Names>) -> Option<Names> {
         let mut start = here.clone();
         let mut rest = path;
@@ -245,7 +245,7 @@ fn read_tree<'a>(
         match token {
             Some("{") => {
                 read_tree(tokens, &path, found);
-                // The braces have given the names.
+                // The names were in the braces.
                 name = "";
             }
             Some("::") => {}

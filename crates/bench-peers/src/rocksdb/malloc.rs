@@ -3,7 +3,7 @@
 //! RocksDB allocates in one thread and frees in another. With glibc's defaults (an arena for each
 //! thread, freed megabytes kept in the heap) its memory grows 100 MiB and more beyond its cache and
 //! buffers, and under `mixed` the cgroup kills it. Users of RocksDB link jemalloc for the same
-//! reason; a limit on the arenas does here.
+//! reason; here a limit on the number of arenas suffices.
 
 use std::ffi::c_int;
 

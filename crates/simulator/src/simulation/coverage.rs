@@ -14,7 +14,8 @@ pub struct Coverage {
     pub merges: u64,
     /// Bases rewritten.
     pub rewrites: u64,
-    /// Bases rewritten because of scan debt.
+    /// Bases rewritten because of scan debt (scans kept reading messages that a rewrite would fold
+    /// in).
     pub scan_rewrites: u64,
     /// Inner nodes flushed.
     pub node_flushes: u64,

@@ -86,7 +86,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// `versioning.rpl 'mix,timestamp'` as a test of another suite, if `how` is `timestamp`.
+/// `versioning.rpl 'mix,timestamp'` as a test of `suite`, if `how` (here `timestamp`) is one of the
+/// words of its combination.
 fn renamed(name: &str, how: &str, suite: &str) -> Option<String> {
     let (test, combination) = name.split_once(' ')?;
     let is_asked_for = combination.trim_matches('\'').split(',').any(|word| word == how);
