@@ -57,7 +57,7 @@ Columns::Columns(Random &random) : random_(random) {
   constexpr uint NULL_BYTES = 1 + COLUMNS_MAX, ROOM = 64 * CHARS;
   share_.null_bytes = NULL_BYTES;
   share_.reclength = share_.rec_buff_length = NULL_BYTES + count * ROOM;
-  // One after the other, since the server computes distances between records as unsigned numbers.
+  // The records follow each other in memory, since the server computes distances between records as unsigned numbers.
   records_.assign(size_t(share_.reclength) * 2, 0);
   for (uint i : {0, 1}) table_.record[i] = records_.data() + i * share_.reclength;
   table_.s = &share_;
@@ -111,7 +111,7 @@ Field *Columns::make(Type type, uchar *at, uchar *null_byte, uchar null_bit) {
       return new (root) Field_bit(at, BITS, null_byte, null_bit, table_.record[0] + 1 + fields_.size(), 0, NONE, &name_);
     case Type::Char: return new (root) Field_string(at, bytes, null_byte, null_bit, NONE, &name_, collation);
     case Type::Varchar:
-      // Long enough for lengths of two bytes.
+      // Long enough for a length prefix of two bytes.
       if (random_.chance(1, 3)) bytes = VARCHAR_LONG / cs->mbmaxlen * cs->mbmaxlen;
       return new (root) Field_varstring(at, bytes, bytes < 256 ? 1 : 2, null_byte, null_bit, NONE, &name_, &share_, collation);
     case Type::Blob:
@@ -257,7 +257,7 @@ std::string Columns::text(CHARSET_INFO *cs, uint chars, bool is_char) {
       continue;
     }
     int length = is_comparable(letter, is_char) ? cs->cset->wc_mb(cs, letter, bytes, bytes + sizeof bytes) : 0;
-    // A letter that the character set does not have.
+    // Replace a letter that the character set does not have.
     if (length <= 0) length = cs->cset->wc_mb(cs, 'a' + letter % 3, bytes, bytes + sizeof bytes);
     made.append(reinterpret_cast<char *>(bytes), size_t(length));
   }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::packet::{self, Fields, malformed};
 use crate::reply::{Column, EOF, ERR, More, OK, Reply, text};
 
-/// Longest time of a reply before the test gives up, unless [`Client::set_reply_timeout`] sets
+/// Longest wait for a reply, after which the test fails, unless [`Client::set_reply_timeout`] sets
 /// another.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -56,7 +56,7 @@ impl Client {
         self.id
     }
 
-    /// Sets the longest time of a reply.
+    /// Sets the longest wait for a reply.
     pub fn set_reply_timeout(&self, longest: Duration) -> Result {
         self.from.get_ref().set_read_timeout(Some(longest)).map_err(lost)
     }

@@ -1,10 +1,10 @@
-//! Whether InnoDB's recovery took old log for new log.
+//! Detects that InnoDB's recovery has mistaken old log for new log.
 //!
 //! A checksum in InnoDB's log does not include the position, and the last block of the log is
 //! written with whatever the buffer held before. If those bytes begin with a whole
 //! mini-transaction, recovery may continue with it: the log then ends with a copy of itself from a
-//! whole number of sectors before, and old changes are applied again. A test that has InnoDB beside
-//! FronDB asks here which engine lost a part of a transaction.
+//! whole number of sectors before, and old changes are applied again. A test that uses both InnoDB
+//! and FronDB learns here which engine lost a part of a transaction.
 //!
 //! ```text
 //!   ... | prepare 7 | commit 7 | ... | end of the log | prepare 7 | ...      recovered as prepared, and
@@ -20,11 +20,11 @@ use crate::server::Server;
 
 /// Where the log begins in its file.
 const LOG_START: u64 = 12288;
-/// Where the file says which log position that is.
+/// Where the file records the log position of that first byte.
 const FIRST_POSITION: u64 = 8;
 /// The distance of a copy is a multiple of this.
 const SECTOR: usize = 512;
-/// How much of the log before its end is searched.
+/// Number of bytes before the end of the log that are searched for a copy.
 const WINDOW: u64 = 1 << 20;
 /// The shortest copy that is not chance: two small mini-transactions with their checksums.
 const SHORTEST: usize = 48;

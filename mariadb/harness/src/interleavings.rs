@@ -1,5 +1,5 @@
-//! Two transactions, step by step, on FronDB and on InnoDB: what each step shows, changes, fails
-//! with or waits for.
+//! Runs two transactions step by step on FronDB and on InnoDB, and compares the rows, the error or
+//! the wait of each step.
 //!
 //! ```text
 //!   scripts.txt ---> Script, at four levels ---> Stage of FronDB, of InnoDB ---> outcomes of the steps

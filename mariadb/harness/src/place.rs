@@ -1,5 +1,5 @@
 //! The folder of a private server: a data directory, and a folder with the server's plugins and
-//! ours.
+//! FronDB's.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -87,7 +87,7 @@ impl Place {
         Err(Error::Harness(format!("{program} failed:\n{}", String::from_utf8_lossy(&said))))
     }
 
-    /// Creates the folder of plugins again, as links.
+    /// Recreates the folder of plugins, which holds links to the plugins.
     pub(crate) fn link_plugins(&self, ours: Option<&Path>) -> Result {
         let folder = self.path("plugins");
         if folder.exists() {
@@ -96,7 +96,7 @@ impl Place {
         fs::create_dir(&folder).map_err(|e| harness(folder.display(), e))?;
         for entry in fs::read_dir(PLUGINS).map_err(|e| harness(PLUGINS, e))? {
             let path = entry.map_err(|e| harness(PLUGINS, e))?.path();
-            // A plugin of ours in the server's own folder is not the one to test.
+            // Skip a FronDB plugin in the server's own folder, which is not the one to test.
             if path.file_name().is_some_and(|name| name != "ha_frondb.so") {
                 link(&path, &folder)?;
             }

@@ -1,4 +1,4 @@
-//! A server that dies in each step of a commit: afterwards either the tables of both engines and
+//! Kills a server at each step of a commit. After a restart either the tables of both engines and
 //! the binary log have the transaction, or none of them does.
 //!
 //! ```text
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use frondb_mariadb_harness::{Client, Options, Server};
 
-/// The places, each with whether the binary log has the transaction by then.
+/// The crash points, each with whether the binary log has the transaction by then.
 const PLACES: [(&str, bool); 5] = [
     ("commit: not prepared", false),
     ("commit: prepared", false),
@@ -102,7 +102,7 @@ fn a_crash_in_a_commit_leaves_the_whole_transaction_or_none() {
         let others = client.number(&format!("SELECT count(*) FROM other WHERE id = {id}")).unwrap();
         assert_eq!(others == 1, is_committed, "{place}: the other engine's table");
         assert!(texts(&mut client, "XA RECOVER", 3).is_empty(), "{place}: something is undecided");
-        // No lock is left.
+        // The transaction has left no lock.
         client.query(format!("REPLACE INTO t VALUES ({id}, {id})")).unwrap();
     }
     server.stop().unwrap();

@@ -1,5 +1,6 @@
-//! A server that dies in the middle of DDL: afterwards each table is whole and either old or new;
-//! parts that were created or dropped half are gone, and nothing else is.
+//! Kills a server in the middle of DDL. After a restart each table is complete and has either its
+//! old or its new definition; trees that were only half created or dropped have been removed, and
+//! no others.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;

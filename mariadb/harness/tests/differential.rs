@@ -1,7 +1,7 @@
 //! 20,000 random statements on FronDB and InnoDB, in which every kind of statement, every type and
 //! every collation occurs 50 times. `SEED=` and `STATEMENTS=` set other values; STATEMENTS=0 runs
-//! without an end, from a seed of the clock; `MINUTES=` continues with the next seeds for that
-//! long, also after a failure.
+//! without an end, from a seed of the clock; `MINUTES=` continues with the next seeds for that many
+//! minutes, even after a failure.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -42,7 +42,7 @@ fn frondb_answers_as_innodb_does() {
             Err(error) if time.is_some() => {
                 println!("{error}");
                 failures.push(error.to_string());
-                // Reducing the statements of a crash crashed the server again.
+                // Start the server again if the search for fewer statements has repeated a crash.
                 if server.connect().is_err() {
                     server.kill().and_then(|()| server.start()).unwrap();
                 }

@@ -1,8 +1,8 @@
 //! kill -9 under load with the binary log on. After each restart the tables have every acknowledged
-//! transaction, whole; indexes agree with rows; prepared transactions are there to be resolved; and
-//! a second server that applies the binary log has the same rows. InnoDB can take old log for new
-//! when it recovers: a history in which its log shows that is given up, after the other checks, and
-//! another is begun.
+//! transaction completely; indexes agree with rows; prepared transactions can be resolved; and a
+//! second server that applies the binary log has the same rows. InnoDB can mistake old log for new
+//! when it recovers: if its log shows that, the test ends the history after the other checks and
+//! begins another.
 //!
 //! ```text
 //!   writers      BEGIN; move money; a line in the journal and one in a table of InnoDB; COMMIT
@@ -214,8 +214,7 @@ fn check_halves(client: &mut Client, server: &Server) -> std::result::Result<(),
     Err(stale.unwrap_or_else(|| panic!("half of a transaction: {halves:?}")))
 }
 
-/// Checks that prepared transactions are there and can be resolved, and that nothing of them is
-/// left then.
+/// Checks that prepared transactions exist and can be resolved, and that afterwards none is left.
 fn check_branches(client: &mut Client, known: &Known) {
     let recovered = client.query("XA RECOVER").unwrap();
     let name = |value: &[u8]| std::str::from_utf8(value).unwrap().parse().unwrap();
@@ -226,7 +225,7 @@ fn check_branches(client: &mut Client, known: &Known) {
     client.query("SET sql_log_bin = 0").unwrap();
     let mut expected = known.committed.clone();
     for id in prepared {
-        // A transaction whose decision was being sent may be there too.
+        // A transaction whose decision was being sent may still be prepared too.
         let commits = known.prepared.contains(&id) && id % 2 == 0;
         let decision = if commits { "COMMIT" } else { "ROLLBACK" };
         client.query(format!("XA {decision} '{id}'")).unwrap();

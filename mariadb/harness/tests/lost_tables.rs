@@ -1,5 +1,5 @@
-//! A data directory without FronDB's files, as mariadb-backup restores it: the server says at its
-//! start which tables have no rows, and each statement that uses one says why.
+//! Starts a server on a data directory without FronDB's files, as mariadb-backup restores it. The
+//! server's log names the tables without rows, and each statement that uses one of them says why.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use frondb_mariadb_harness::{Client, Options, Server};
 
 const ER_NO_SUCH_TABLE_IN_ENGINE: u16 = 1932;
 const WARNING: &str = "FronDB: tables with a definition but without data: ";
-/// A search that takes longer than this does not end.
+/// Longest time of the search for lost tables.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The name of the search's thread in `/proc`.

@@ -47,7 +47,7 @@ fn write(mut client: Client, mut random: Prng, writer: u64) {
         ]);
         match commit {
             Ok(()) => done += 1,
-            // A deadlock between the writers.
+            // Deadlocks between the writers are expected.
             Err(error) if error.code() == Some(1213) => {}
             Err(error) => panic!("a writer: {error}"),
         }

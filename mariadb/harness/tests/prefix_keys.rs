@@ -39,7 +39,7 @@ const KEYS: [(&str, &[&str]); 3] = [
         "KEY ka (a), UNIQUE KEY k6 (c(6)), UNIQUE KEY kca (c(2), a), KEY kd (c(4) DESC)",
         &["k6", "kca", "kd"],
     ),
-    // NULL is last in these.
+    // Descending parts, in which NULL comes last.
     (
         "KEY ka (a), KEY k6 (c(6) DESC, a DESC), UNIQUE KEY ku (c(6) DESC, id DESC), KEY kac (a DESC, c(3) DESC)",
         &["k6", "ku", "kac"],

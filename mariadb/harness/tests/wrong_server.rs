@@ -1,5 +1,5 @@
 //! A plugin that was built for another server says so in one sentence. The server runs without it,
-//! and the tables are there again with the right plugin.
+//! and with the right plugin the tables can be read again.
 //!
 //! The wrong plugins are copies of the right one. In the first, each number of the server's version
 //! is that of the next patch release; in the second, the class that is compared with the server's

@@ -1,6 +1,5 @@
-//! What happens to a queue, or to a table that drops its oldest days: the lower half of the rows is
-//! deleted from the left, and right after it, without OPTIMIZE, the smallest and the largest key
-//! are read.
+//! A queue, or a table that drops its oldest days: deletes the lower half of the rows in the order
+//! of the key, and then, without OPTIMIZE, reads the smallest and the largest key.
 
 use std::time::Instant;
 

@@ -13,7 +13,8 @@ use frondb_mariadb_harness::{Client, Server};
 use crate::args::Args;
 use crate::contender::{Contender, DATABASE};
 
-/// Our own folder below the one that the user names. The benchmark empties it without asking.
+/// The benchmark's own folder below the one that the user names. The benchmark empties it without
+/// asking.
 const FOLDER: &str = "frondb-sql-bench-data";
 /// A server that writes nothing for this long has no background work left.
 const QUIET: Duration = Duration::from_secs(4);

@@ -3,7 +3,7 @@
 //! ```text
 //!  start   the server as it has started
 //!  load    a table with one index, four times as large as the memory
-//!  busy    200 connections, each of which reads points and ranges and writes, at once
+//!  busy    200 connections, each of which reads points and ranges and writes
 //!  rest    the same connections, idle
 //!  closed  they have ended
 //! ```
@@ -32,9 +32,10 @@ const CONNECTIONS: u64 = 200;
 const TRANSACTIONS: u64 = 100;
 const CONNECTION_BYTES: u64 = 32 << 10;
 const FLOOR: f64 = 1.15;
-/// From this option on the bound also holds with the memory of the server itself.
+/// From this value of the memory option on, the bound holds even if the server's own memory is
+/// counted.
 const WHOLE_BYTES_MIN: u64 = 200 << 20;
-/// An idle engine gives memory back after a second.
+/// Time to wait before the memory at rest is measured: an idle engine frees memory after a second.
 const REST: Duration = Duration::from_secs(3);
 /// The stages at which memory is bounded.
 const STAGES: [&str; 4] = ["load, peak", "busy, peak", "at rest", "closed"];
@@ -102,8 +103,8 @@ fn above_start(stage: &str) -> String {
     format!("{stage}: above the start")
 }
 
-/// Our memory less the control's at each stage, as a multiple of our option. While there are
-/// connections, their allowance is subtracted.
+/// FronDB's memory less the control's at each stage, as a multiple of FronDB's memory option. While
+/// there are connections, their allowance is subtracted.
 pub(crate) fn held(option: u64, ours: &Measurement, control: &Measurement) -> Vec<Figure> {
     let of = |m: &Measurement, stage: &str| {
         let name = above_start(stage);

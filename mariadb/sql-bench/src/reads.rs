@@ -1,4 +1,5 @@
-//! Reads over one connection for a fixed time. Checks the answers as far as that costs nothing.
+//! Reads over one connection for a fixed time. Checks the answers where the check does not affect
+//! the rate.
 
 use frondb_bench::workload::{Timed, timed};
 use frondb_bench::{Error, Result};

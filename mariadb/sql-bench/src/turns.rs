@@ -143,7 +143,7 @@ fn answers_agree(medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// A figure of ours as a ratio to another engine's.
+/// A figure of FronDB as a ratio to another engine's.
 fn ratio(
     ours: &Measurement,
     theirs: &Measurement,

@@ -41,7 +41,7 @@ impl Difference {
         Self { script, level, step, ours, theirs, why: String::new() }
     }
 
-    /// Whether both are about the same step, whatever its outcome.
+    /// Whether both rows describe the same step, whatever its outcome.
     fn is_at(&self, other: &Self) -> bool {
         (&self.script, &self.level, &self.step) == (&other.script, &other.level, &other.step)
     }
@@ -84,7 +84,7 @@ impl Table {
         Ok(Self { rows, reasons: reasons.map(str::to_owned).collect() })
     }
 
-    /// The errors of the table, if these are the actual differences.
+    /// What is wrong with the table, given the actual differences.
     pub(super) fn complaints(&self, found: &[Difference]) -> Vec<String> {
         let mut complaints = Vec::new();
         for one in found {

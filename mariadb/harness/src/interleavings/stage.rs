@@ -1,7 +1,7 @@
 //! Runs a script on one engine.
 //!
-//! After each step the stage knows of both connections whether they wait: the engine reports those
-//! that wait, and the others answer. So nothing depends on time.
+//! After each step the stage determines whether each connection waits: the engine reports
+//! connections that wait, and the others answer. So no outcome depends on timing.
 
 use std::time::{Duration, Instant};
 
