@@ -88,7 +88,7 @@ pub(super) struct RunArgs {
     /// Seed of rows and reads
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
-    /// Read for a moment only, for tests
+    /// Read only briefly, for tests
     #[arg(long, hide = true)]
     pub(super) short_reads: bool,
     /// Engine to run

@@ -19,7 +19,8 @@ use crate::report::{self, Measurement};
 use crate::workload::memory::ROWS as MEMORY_ROWS;
 use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
 
-/// Our own directory below the one that the user names. The benchmark empties it without asking.
+/// Our own directory below the one that the user names. The benchmark deletes its contents without
+/// confirmation.
 const DATA: &str = "frondb-bench-data";
 
 /// Rows if their number is not given.

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::report::Measurement;
 use crate::workload::Spec;
 
-/// What a parent asks of a child.
+/// The order of a parent process to a child process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// What to measure.

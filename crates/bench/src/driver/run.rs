@@ -1,5 +1,5 @@
-//! `run`: the main workload once, to look at: an iiBench load with live progress, then point and
-//! range queries, then a page of figures and a chart in the report folder.
+//! `run`: runs the main workload once, as a demonstration: an iiBench load with live progress, then
+//! point and range queries, then a page of figures and a chart in the report folder.
 //!
 //! `run` is the workload `iibench` of `bench` with one engine, one round, short reads and a time
 //! limit on the load, so that it ends within three minutes on a slow machine too.

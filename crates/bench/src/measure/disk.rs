@@ -73,7 +73,7 @@ impl Device {
         stat.is_file().then_some(Self { stat })
     }
 
-    /// The counters now; none if the device is gone.
+    /// The counters now; none if the device no longer exists.
     #[must_use]
     pub fn counters(&self) -> Option<DeviceCounters> {
         parse_stat(&fs::read_to_string(&self.stat).ok()?)

@@ -1,5 +1,5 @@
-//! The times at which a load had reached which row, from which the rate of its last fifth is known
-//! afterwards, also when a time limit decides how many rows there are.
+//! The times at which a load reached each thousandth of its rows. From them the rate of the last
+//! fifth can be computed afterwards, even if a time limit decided how many rows were written.
 
 use std::time::Duration;
 

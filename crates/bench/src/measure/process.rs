@@ -1,4 +1,4 @@
-//! A process by the kernel's counters: processor time, memory, bytes written.
+//! A process, as measured by the kernel's counters: processor time, memory, bytes written.
 //!
 //! # Which counter of written bytes is right
 //!
@@ -13,8 +13,9 @@
 //! * The blkio counters of a cgroup of version 1 miss every page that a kernel thread flushes: a
 //!   log that is never synced is invisible there.
 //!
-//! So written bytes are `write_bytes - cancelled_write_bytes`, read after a `syncfs`. File system
-//! metadata and the journal are in neither; the device's own counter (`disk::Device`) has them.
+//! So written bytes are `write_bytes - cancelled_write_bytes`, read after a `syncfs`. Neither
+//! counter includes file system metadata and the journal; the device's own counter (`disk::Device`)
+//! has them.
 
 use std::fs;
 use std::time::Duration;

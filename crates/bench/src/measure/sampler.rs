@@ -1,5 +1,5 @@
-//! A thread that samples a process while it works, for the chart and the live progress. It keeps
-//! one sample a second and shows four.
+//! A thread that samples a process while it works, for the chart and the live progress. The thread
+//! samples four times a second, shows each sample, and keeps one a second.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};

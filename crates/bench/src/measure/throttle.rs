@@ -24,8 +24,8 @@ impl DiskLimit {
     pub const CLOUD: Self = Self { requests: 3_000, bytes: 125_000_000 };
 }
 
-/// A group whose processes get no more of a disk. Dropping it removes the group, once they have
-/// left.
+/// A group whose processes may use a disk only up to the limits. Dropping it removes the group,
+/// once they have left.
 #[derive(Debug)]
 pub struct Throttle {
     dir: PathBuf,
@@ -80,7 +80,7 @@ impl Throttle {
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        // The removal fails only while a process is inside, which ends with the server.
+        // The removal fails only while a process, which ends with the server, is in the group.
         let _ = fs::remove_dir(&self.dir);
     }
 }

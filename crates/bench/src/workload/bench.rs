@@ -5,7 +5,7 @@ use crate::driver::Progress;
 use crate::engine::Engine;
 use crate::report::Measurement;
 
-/// A workload's surroundings.
+/// The context in which a workload runs.
 pub struct Bench<'a> {
     /// The plan.
     pub spec: &'a Spec,

@@ -2,8 +2,8 @@
 //! half of the rows is deleted in key order, millions of deletes precede the first key.
 //!
 //! Rows are deleted with their secondary entries, as a table would delete them, in batches of
-//! 1,000. The first and the last key of the primary tree are read at once, without a pause in which
-//! background work could clean up, and the answers are checked.
+//! 1,000. The first and the last key of the primary tree are read immediately afterwards, without a
+//! pause in which background work could clean up, and the answers are checked.
 
 use std::time::Instant;
 

@@ -1,10 +1,10 @@
 //! The cost of durable commits on this device, and how many of them share a sync of the log.
 //!
 //! * The variant `fit`: one thread commits N rows at a time, synced, N from 1 to 10,000, with the
-//!   sizes in turn so that a slow moment of the device affects all. The mean times are fitted to
-//!   `T = N/R + K`: K is the cost of the smallest commit, R the rows a second that the engine would
-//!   reach if syncs were free. From `N = R K` rows on a commit spends more on its rows than on its
-//!   sync.
+//!   sizes in turn so that a slow moment of the device affects all sizes. The mean times are fitted
+//!   to `T = N/R + K`: K is the cost of the smallest commit, R the rows a second that the engine
+//!   would reach if syncs were free. From `N = R K` rows on a commit spends more on its rows than
+//!   on its sync.
 //! * The others: 1, 4, 16 and 64 threads commit one row each, synced. An engine with group commit
 //!   needs less than one sync a commit.
 //!
@@ -29,7 +29,7 @@ const SIZES: [u64; 5] = [1, 10, 100, 1_000, 10_000];
 /// Turns of each size.
 const TURNS: u32 = 10;
 
-/// Fewest commits of a turn, however short its time is.
+/// Minimum number of commits in a turn, however short the turn is.
 const TURN_COMMITS: u64 = 3;
 
 /// Commits before the measured ones: the first of a new log create its files.

@@ -1,8 +1,8 @@
 //! Writes rows as fast as the engine accepts them, and measures the load.
 //!
 //! One thread writes one batch after the other. The latency of a batch is the time of the engine's
-//! call alone; the rate includes everything, also making the rows (whose cost is measured
-//! separately, and small).
+//! call alone; the rate includes everything, even generating the rows (a small cost, which is also
+//! measured separately).
 
 use std::time::{Duration, Instant};
 
@@ -128,7 +128,7 @@ pub(super) fn drive(
     Ok(loaded)
 }
 
-/// Microseconds that making a row takes, from a sample of some thousand.
+/// Microseconds that generating a row takes, measured over a sample of a few thousand rows.
 fn generation_cost(fill: Fill<'_>) -> f64 {
     const ROWS: u64 = 20_000;
     let mut batch = Batch::default();

@@ -28,7 +28,8 @@ fn no_engine(_: &Path, _: &EngineOptions) -> Result<Box<dyn Engine>> {
     Err(Error::Usage("the merge workload opens no engine".to_owned()))
 }
 
-/// More entries would only take more memory, since the kernel touches each one once.
+/// More entries would only take more memory and not change the rate, since the kernel touches each
+/// entry once.
 const MOST_ENTRIES: u64 = 4_000_000;
 const ROUNDS: usize = 5;
 

@@ -1,7 +1,7 @@
-//! Reads beside a writer. After an unmeasured load, one thread writes rows at a fixed rate, the
+//! Reads while a writer runs. After an unmeasured load, one thread writes rows at a fixed rate, the
 //! same for every engine, while two others read: first points, then 10-entry scans, then
 //! 1,000-entry scans. So the rates of the readers are comparable, and an engine cannot gain reads
-//! by slower writes: the writer's lag behind its schedule would show them.
+//! by slower writes: the writer's lag behind its schedule would reveal slower writes.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ fn both(reads: &[Reads], kind: usize) -> (Option<f64>, Option<f64>) {
     ((per_s > 0.0).then_some(per_s), latency.quantile_ms(0.99))
 }
 
-/// Writes batches on a schedule until told to stop. A late batch does not move the schedule: the
+/// Writes batches on a schedule until `stop` is set. A late batch does not move the schedule: the
 /// writer catches up as fast as the engine allows.
 fn write(engine: &dyn Engine, spec: &Spec, rows: &AtomicU64, stop: &AtomicBool) -> Result<Written> {
     let batch_rows = spec.batch_rows();

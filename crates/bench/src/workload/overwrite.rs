@@ -1,6 +1,6 @@
 //! Overwriting: the primary tree is loaded in order, then as many random rows of it are written
-//! again with other content. The second part and the reads after it are measured: an engine that
-//! keeps old versions shows it in the size on disk and in the scans.
+//! again with other content. The second part and the reads after it are measured: old versions that
+//! an engine keeps show in the size on disk and in the scans.
 
 use frondb_core::prng::Prng;
 

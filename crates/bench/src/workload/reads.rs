@@ -1,4 +1,5 @@
-//! Reads with one thread for a fixed time. Checks the answers as far as that costs nothing.
+//! Reads with one thread for a fixed time. Checks the answers as far as checking takes no
+//! measurable time.
 
 use std::time::{Duration, Instant};
 

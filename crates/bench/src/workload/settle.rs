@@ -2,9 +2,9 @@
 //!
 //! An engine that works in the background looks faster than it is if the clock stops at the last
 //! acknowledgement, so `rows_per_s_settled`, the bytes and the processor time are taken here. No
-//! call asks the engine to hurry: a manual compaction would do work that the engine never does in
-//! service. The sync is included because data that an engine left in the page cache must still be
-//! written.
+//! call makes the engine hurry: a manual compaction would do work that the engine never does in
+//! production. The sync is included because data that an engine left in the page cache must still
+//! be written.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 
 const POLL: Duration = Duration::from_millis(10);
-/// How long an engine must stay settled to be believed: one job may end a moment before the next
-/// begins.
+/// How long an engine must stay settled before it counts as settled: one job may end a moment
+/// before the next begins.
 const STREAK: Duration = Duration::from_millis(200);
 /// Longer than any legitimate background work takes.
 const GIVE_UP: Duration = Duration::from_secs(3_600);

@@ -121,7 +121,7 @@ fn logs_and_durable_have_a_variant_for_each_case() {
     assert_eq!((m.variant.as_str(), m.rows), ("1 a commit, sync", Some(5_000)));
 }
 
-/// Runs small on FronDB itself, the only engine that counts its syncs.
+/// A small run on FronDB itself, the only engine that counts its syncs.
 fn measure_fsync(variant: usize, seconds: f64) -> Measurement {
     let scratch = Scratch::new(&format!("fsync-{variant}-{seconds}"));
     let spec = spec(Workload::Fsync, variant, &scratch);

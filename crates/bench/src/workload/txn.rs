@@ -1,4 +1,4 @@
-//! The cost of transactions, each figure measured beside its counterpart in one process.
+//! The cost of transactions, each figure measured together with its counterpart in one process.
 //!
 //! ```text
 //!  large    one transaction of all rows | the same rows in batches        each in a database of its own

@@ -14,8 +14,8 @@ pub struct Coverage {
     pub merges: u64,
     /// Bases rewritten.
     pub rewrites: u64,
-    /// Bases rewritten because of scan debt (scans kept reading messages that a rewrite would fold
-    /// in).
+    /// Bases rewritten because of scan debt (the cost that readers have spent on merging a leaf's
+    /// runs).
     pub scan_rewrites: u64,
     /// Inner nodes flushed.
     pub node_flushes: u64,

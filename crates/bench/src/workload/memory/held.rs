@@ -11,7 +11,8 @@
 //!
 //! Everything in the process counts: program text that is paged in, stacks, the heap of this
 //! workload (one batch, and a key for each reader). Each thread that reads counts as a connection,
-//! which is allowed 32 KiB beside the option; held cursors and snapshots are allowed nothing.
+//! which is allowed 32 KiB in addition to the memory option; held cursors and snapshots are allowed
+//! no additional memory.
 
 use std::fs;
 

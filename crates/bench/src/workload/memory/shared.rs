@@ -1,4 +1,5 @@
-//! What all cases share: the bound that they are held to, their keys, and where the memory went.
+//! What all cases share: the bound on their memory, their keys, and an account of where the memory
+//! went.
 
 use frondb::Db;
 

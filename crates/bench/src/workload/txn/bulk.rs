@@ -1,5 +1,5 @@
-//! A bulk load of all rows, in random order, beside the same rows in batches: the processor time of
-//! both up to the settled state.
+//! A bulk load of all rows, in random order, compared with the same rows in batches: the processor
+//! time of each up to the settled state.
 
 use std::time::Instant;
 

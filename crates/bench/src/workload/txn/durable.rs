@@ -1,4 +1,4 @@
-//! Transactions of one row, each synced: 16 threads beside one.
+//! Transactions of one row, each synced: 16 threads compared with one.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const THREADS: u64 = 16;
 
 const TURNS: u64 = 7;
 
-/// Part of the time of point reads in other workloads that a turn lasts.
+/// The length of a turn, as a fraction of the time of point reads in other workloads.
 const TURN_PART: f64 = 0.1;
 
 /// The first commits of a new log create its files.

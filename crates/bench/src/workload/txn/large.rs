@@ -1,4 +1,4 @@
-//! One transaction of all rows beside the same rows in batches of 1,000, each into an empty
+//! One transaction of all rows compared with the same rows in batches of 1,000, each into an empty
 //! database.
 
 use std::time::{Duration, Instant};

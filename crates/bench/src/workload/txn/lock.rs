@@ -14,7 +14,7 @@ use crate::report::{Figure, median_of};
 
 const TURNS: u64 = 9;
 
-/// Locks a turn, at most.
+/// Maximum number of locks in a turn.
 const LOCKS: u64 = 200_000;
 
 pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {

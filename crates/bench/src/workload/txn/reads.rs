@@ -1,4 +1,4 @@
-//! Point reads at a snapshot, alone and beside a writer that goes as fast as it can.
+//! Point reads at a snapshot, alone and while a writer runs as fast as it can.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use crate::report::{Figure, median_of};
 
 const TURNS: u64 = 3;
 
-/// Part of the time of point reads in other workloads that a turn lasts.
+/// The length of a turn, as a fraction of the time of point reads in other workloads.
 const TURN_PART: f64 = 1.0 / 3.0;
 
 /// Point reads of a transaction.
 const GETS: u64 = 100;
 
-/// The tree has one in this many of the rows of the large transaction.
+/// The tree has the rows of the large transaction divided by this number.
 const PART_OF_ROWS: u64 = 2;
 
 pub(super) fn run(parts: &mut Parts<'_>) -> Result<()> {
@@ -64,7 +64,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Reads random rows for `seconds`; returns the reads a second.
+    /// Reads random rows for the length of `turn`; returns the reads a second.
     fn read(self, prng: &mut Prng, turn: Duration) -> Result<f64> {
         let (start, mut reads) = (Instant::now(), 0);
         while reads == 0 || start.elapsed() < turn {
