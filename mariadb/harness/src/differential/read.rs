@@ -9,7 +9,7 @@ use super::statement::Step;
 use super::table::{Column, Key, Table};
 use super::values::literal;
 
-/// A statement of this kind; none if the kind is another one or does not fit the tables.
+/// A statement of this kind; none if the kind does not read rows or does not fit the tables.
 pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) -> Option<Step> {
     let name = &table.name;
     let one = |sql: String| Some(Step::new(kind, &[table], sql));
@@ -62,15 +62,15 @@ pub(super) fn step(random: &mut Prng, kind: Kind, table: &Table, other: &Table) 
             let which = condition(random, table);
             one(format!("SELECT * FROM {name} WHERE {which} LOCK IN SHARE MODE"))
         }
-        // The server adds up null bits, and InnoDB leaves those of generated columns as they were;
-        // MyISAM and Aria agree with FronDB.
+        // The server's checksum includes NULL bits, and InnoDB leaves those of generated columns as
+        // they were; MyISAM and Aria agree with FronDB.
         Kind::Checksum if table.columns.iter().any(|column| column.generated) => None,
         Kind::Checksum => one(format!("CHECKSUM TABLE {name} EXTENDED")),
         _ => None,
     }
 }
 
-/// Mostly a key.
+/// One of the table's keys; none if it has none.
 fn key(random: &mut Prng, table: &Table) -> Option<Key> {
     random.pick(&table.keys).cloned()
 }
@@ -143,7 +143,7 @@ fn ordered(random: &mut Prng, kind: Kind, table: &Table) -> Option<Step> {
     Some(Step::new(kind, &[table], sql).ordered(true))
 }
 
-/// The columns of a key alone, in its order and that of the primary key.
+/// Selects only the columns of a key, in its order and then that of the primary key.
 fn covering(random: &mut Prng, table: &Table) -> Option<Step> {
     let key = key(random, table)?;
     let columns = key.columns().join(",");

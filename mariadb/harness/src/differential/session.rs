@@ -5,8 +5,8 @@ use frondb_core::prng::Prng;
 use super::kind::{Class, Kind};
 use super::statement::Step;
 
-/// What the test knows about the connection's transaction. It need not be exact: a statement that
-/// does not fit is an error on both sides.
+/// What the test assumes about the connection's transaction. The assumptions need not be exact: a
+/// statement that does not fit is an error on both sides.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
     is_open: bool,
@@ -14,8 +14,8 @@ pub(super) struct Transaction {
     savepoints: Vec<u64>,
     /// Whether it deleted rows of a temporary table, as an UPDATE of a key also does.
     deleted_temporary: bool,
-    /// Whether InnoDB would not undo it: if a row fails after it took the place of a row that the
-    /// transaction had deleted from a temporary table, a ROLLBACK loses both.
+    /// Whether InnoDB cannot undo the transaction: if a row fails after it took the place of a row
+    /// that the transaction had deleted from a temporary table, ROLLBACK loses both rows.
     is_for_good: bool,
 }
 
@@ -50,14 +50,14 @@ impl Transaction {
         self.deleted_temporary |= name.starts_with("DELETE") || name.starts_with("UPDATE");
     }
 
-    /// Forgets the savepoints after this one; `kept` of them stay.
+    /// Forgets the savepoints set after savepoint `number`, and that one too if `kept` is 0.
     fn cut(&mut self, number: u64, kept: usize) {
         if let Some(at) = self.savepoints.iter().position(|&set| set == number) {
             self.savepoints.truncate(at + kept);
         }
     }
 
-    /// Mostly one that is set.
+    /// A savepoint, mostly one that is set.
     fn savepoint(&self, random: &mut Prng) -> Option<u64> {
         if random.chance(1, 20) {
             return Some(random.below(SAVEPOINTS));
@@ -97,7 +97,7 @@ const OPTIONS: [&str; 7] = [
     "compression = 'zstd'",
 ];
 
-/// A statement of this kind; none if the kind is another one or does not fit.
+/// A statement of this kind; none if the kind concerns no transaction or session, or does not fit.
 pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> Option<Step> {
     if !matches!(kind.class(), Class::Transaction | Class::Session) {
         return None;

@@ -10,8 +10,8 @@ use crate::server::Server;
 /// Longest time for the search.
 const BUDGET: Duration = Duration::from_secs(120);
 
-/// Fewer statements, the last of which shows a difference; all of them if the difference does not
-/// come back.
+/// Fewer statements, the last of which shows a difference; all of them if the difference cannot be
+/// repeated.
 pub(super) fn shrink(server: &mut Server, all: Vec<Step>) -> Vec<Step> {
     let started = Instant::now();
     let mut fails = |steps: &[Step]| differs(server, steps);
@@ -65,7 +65,7 @@ fn related(steps: &[Step]) -> Vec<Step> {
     kept
 }
 
-/// Whether the last statement shows a difference, and none before it does.
+/// Whether the last statement shows a difference and no earlier one does.
 fn differs(server: &mut Server, steps: &[Step]) -> bool {
     // A statement that crashed the server may crash it again.
     if server.connect().is_err() && (server.kill().is_err() || server.start().is_err()) {

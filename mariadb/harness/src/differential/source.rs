@@ -9,7 +9,7 @@ use super::statement::{Effect, Step};
 use super::table::Table;
 use super::{change, define, read};
 
-/// Fewest and most tables at a time.
+/// Fewest and most tables that exist at a time.
 const TABLES_MIN: usize = 2;
 const TABLES_MAX: usize = 6;
 /// Tables that are created for their collations; the others are random.
@@ -22,7 +22,7 @@ pub(super) struct Source {
     pub(super) catalog: Catalog,
     pub(super) tables: Vec<Table>,
     names: u32,
-    /// A statement that comes before the next random one.
+    /// A statement to run before the next random one.
     pending: Option<Step>,
     /// The last value that AUTO_INCREMENT was set to.
     counter: u64,

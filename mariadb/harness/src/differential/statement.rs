@@ -22,7 +22,8 @@ pub(super) struct Step {
     pub(super) effect: Effect,
     /// Whether the statement determines the order of its rows.
     pub(super) ordered: bool,
-    /// Whether it removes a difference that the statement before it left, so that both go together.
+    /// Whether it removes a difference that the previous statement left, so that shrinking removes
+    /// both or neither.
     pub(super) follows: bool,
     /// Whether it failed, on both sides.
     pub(super) refused: bool,

@@ -1,4 +1,4 @@
-//! What the test knows about a table: enough to write statements for it.
+//! What the test records about a table: enough to write statements for it.
 
 use frondb_core::prng::Prng;
 
@@ -29,13 +29,13 @@ impl Column {
 
     /// Its text in CREATE and ALTER TABLE.
     pub(super) fn sql(&self) -> String {
-        // A generated column allows no NOT NULL.
+        // A generated column cannot be NOT NULL.
         let null = if self.nullable || self.generated { "" } else { " NOT NULL" };
         format!("{} {}{null}{}", self.name, self.ty.sql, self.tail)
     }
 }
 
-/// An option of keys that InnoDB does not know.
+/// An option of keys that InnoDB does not accept.
 pub(super) const CLUSTERING: &str = " CLUSTERING=YES";
 
 /// A part of a key.

@@ -96,13 +96,13 @@ fn bytes(random: &mut Prng, longest: u64) -> String {
     let longest = if random.chance(1, 3) { longest } else { longest.min(3) };
     let mut bytes = vec![0; random.below(longest + 1) as usize];
     for byte in &mut bytes {
-        // Zeros and ones of bits, where an escape or a sign would show.
+        // Bytes at the limits, for which a wrong escape or sign would show.
         *byte = [0, 1, 0x20, 0x61, 0x7F, 0x80, 0xFF][random.index(7)];
     }
     if bytes.is_empty() { "''".to_owned() } else { format!("0x{}", hex(&bytes)) }
 }
 
-/// A type that fits all of them: a column of another type refuses some.
+/// A geometry type that fits all literals: a column of another type refuses some.
 fn geometry(random: &mut Prng) -> String {
     let (x, y) = (random.below(9), random.below(9));
     let shape = match random.below(3) {
