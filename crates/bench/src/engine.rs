@@ -1,15 +1,15 @@
 //! The interface between the benchmark and an engine: the [`Engine`] and [`Reader`] traits and
 //! their plain types.
 //!
-//! An adapter only translates. It must not batch, cache, delay or prefetch on its own, since what
-//! it adds would count as the engine's. Two rules keep the comparison fair:
+//! An adapter only translates. It must not batch, cache, delay or prefetch on its own, since its
+//! effect would be attributed to the engine. Two rules keep the comparison fair:
 //!
 //! * every read feeds the bytes of key and value to a [`Digest`], so that all engines decode the
 //!   same, and equal digests prove equal answers;
 //! * every read sees what was acknowledged before it began, so a reader may keep buffers and
 //!   handles from one call to the next, but no snapshot.
 //!
-//! Threads: an [`Engine`] is shared by reference; each reading thread asks for its own [`Reader`].
+//! Threads: an [`Engine`] is shared by reference; each reading thread creates its own [`Reader`].
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use crate::error::Result;
 pub struct TreeSpec {
     /// Its name, for engines that have named trees.
     pub name: &'static str,
-    /// Whether point reads will read it, so that a filter on whole keys pays.
+    /// Whether point reads will read it, so that a filter on whole keys is worth its memory.
     pub unique: bool,
 }
 
@@ -70,7 +70,7 @@ pub struct EngineOptions {
     pub trees: Vec<TreeSpec>,
     /// The codec of the trees.
     pub codec: Codec,
-    /// Whether the workload will ask for synced commits; for engines that decide this when they are
+    /// Whether the workload will request synced commits; for engines that decide this when they are
     /// opened, and not for each commit.
     pub durability: Durability,
 }
@@ -97,7 +97,7 @@ pub enum Change<'a> {
 }
 
 /// Changes that are written atomically, in an arena that is reused from batch to batch, so that
-/// making a batch costs no allocation.
+/// filling a batch needs no allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -168,7 +168,7 @@ impl Batch {
 /// Folds the bytes that reads return into one number, in order.
 ///
 /// It is cheap on purpose (two instructions for eight bytes): it makes an engine produce every byte
-/// and lets the answers of two engines be compared, and costs little beside the read itself.
+/// and lets the answers of two engines be compared, and costs little compared with the read itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -209,7 +209,7 @@ impl Digest {
 
 /// An open engine.
 pub trait Engine: Sync {
-    /// Writes `batch` atomically and returns when it is acknowledged as `durability` asks.
+    /// Writes `batch` atomically and returns when it is as durable as `durability` demands.
     fn write(&self, batch: &Batch, durability: Durability) -> Result<()>;
 
     /// A reader for the calling thread.

@@ -1,5 +1,5 @@
 //! The binary as a user runs it: parent, children, report files. On the model engine, without a
-//! cgroup, because a test may not ask for root.
+//! cgroup, because a test must not require root.
 
 #![allow(clippy::unwrap_used)] // A test may stop where it stands.
 
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
 
-/// A directory that is removed with the test. Not below the system's temporary directory, which
-/// may lie in memory and would be refused.
+/// A directory that is removed at the end of the test. It is not below the system's temporary
+/// directory, which may lie in memory and would be refused.
 struct Scratch(PathBuf);
 
 impl Scratch {

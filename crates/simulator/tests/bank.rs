@@ -156,7 +156,8 @@ impl Writer {
         let options = TransactionOptions::new()
             .isolation(if kind == 1 { Isolation::Serializable } else { Isolation::RepeatableRead })
             .snapshot_isolation(kind == 2)
-            // A failed decider would leave locks for ever, so the writers fail too.
+            // A failed decider would leave prepared transactions and their locks undecided forever,
+            // so the writers fail too.
             .lock_timeout(Duration::from_secs(120))
             .durability(if sync { Durability::Sync } else { Durability::NoSync });
         loop {
@@ -301,7 +302,8 @@ fn the_sum_never_changes() {
             let mut prng = Prng::new(seed);
             let mut crashes = 0;
             while !done.load(Ordering::SeqCst) {
-                // Read the acknowledged transfers before the crash: later there can only be more.
+                // Reads the acknowledged transfers before the crash, because their number may grow
+                // afterwards.
                 let known = ledger.lock().clone();
                 let modes = [
                     CrashMode::LoseUnsynced,

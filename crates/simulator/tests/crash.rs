@@ -85,8 +85,8 @@ fn every_crash_point_recovers_an_allowed_state() {
     }
 }
 
-/// The same with transactions: with savepoints, prepared ones that are decided before and after the
-/// crash, ones that spill, and several committed in order before the first is waited for.
+/// The same test with transactions: with savepoints, prepared and decided before or after the
+/// crash, spilling, and several committed in order before the first wait for the disk.
 #[test]
 fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     let mut sum = CrashReport::default();

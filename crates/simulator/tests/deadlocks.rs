@@ -100,7 +100,7 @@ fn storm(threads: u64, seed: u64) {
             std::thread::spawn(move || {
                 for i in 0..each {
                     let tries = insist(&db, &trees, seed << 32 | thread << 24 | i);
-                    // The other end is gone only after a failure.
+                    // The receiver is dropped only after a failure.
                     if sender.send(tries).is_err() {
                         return;
                     }

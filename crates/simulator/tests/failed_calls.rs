@@ -4,7 +4,7 @@
 //! |---|---|
 //! | sync | is poisoned: the state of the disk is unknown, no file of that kind is synced again |
 //! | write | `Io` or `Poisoned`; nothing that was acknowledged is lost |
-//! | read | the reader gets `Io` and may retry; work that cannot go on poisons the engine |
+//! | read | the reader gets `Io` and may retry; work that cannot continue poisons the engine |
 //!
 //! In each case what is in memory can still be read, and a reopen, of the present files and of what
 //! power loss would leave, finds everything that was acknowledged.
@@ -154,7 +154,7 @@ fn a_failed_sync_poisons_and_is_never_repeated() {
     for call in ["sync wal/", "sync data", "sync MANIFEST", "sync SUPER"] {
         let outcomes = sweep(call, "count=all", 5);
         assert!(outcomes.contains_key("Poisoned"), "{outcomes:?}");
-        // `Io`: there was no engine yet.
+        // The kind is `Io`, because the engine was not open yet.
         assert!(outcomes.keys().all(|kind| kind == "Poisoned" || kind == "Io"), "{outcomes:?}");
     }
 }
@@ -175,7 +175,7 @@ fn a_failed_write_loses_nothing() {
 }
 
 /// Log and manifest allocate their space before they write, so this is a file system that breaks
-/// its promise. What is in memory cannot be undone then: the engine is poisoned.
+/// its promise. Changes in memory then cannot be undone, so the engine is poisoned.
 #[test]
 fn a_manifest_without_space_refuses_or_poisons() {
     for file in ["write MANIFEST", "write SUPER"] {

@@ -22,9 +22,9 @@ use frondb_testkit::seed;
 enum Outcome {
     /// The database did not open, and the error names the damaged place.
     Refused,
-    /// It opened, and reads that need the damaged block failed; all others were correct.
+    /// The database opened, and reads that need the damaged block failed; all others were correct.
     BlockLost,
-    /// The same with one large value.
+    /// The database opened, and reads of one large value failed; all others were correct.
     ValueLost,
     /// The log or the manifest was cut there, and the cut was reported.
     Trimmed,

@@ -1,6 +1,6 @@
-//! A full disk stays usable: deleting rows one by one, a user's first way out, is accepted to the
-//! last row, even when memtables with rows for which there is no space come before the deletes.
-//! Then there is space, and writing goes on without a reopen.
+//! A full disk stays usable: deleting rows one by one, a user's first way out, is accepted down to
+//! the last row, even when memtables with rows for which there is no space come before the deletes.
+//! Afterwards there is space, and writes succeed without a reopen.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use std::sync::Arc;

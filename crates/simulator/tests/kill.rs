@@ -1,9 +1,9 @@
 //! `kill -9` at any moment, on a real file system: a child process writes rows and index entries,
 //! reports through a pipe what was acknowledged, and is killed; the parent opens what is left.
-//! Everything acknowledged is there, even if it was not synced; a commit in flight is there
+//! Every acknowledged commit is there, even if it was not synced; a commit in flight is there
 //! completely or not at all; the index has exactly the entries of the rows. Commits are batches,
-//! transactions with a savepoint that is rolled back, and prepared ones, which the parent may have
-//! to decide.
+//! transactions with a savepoint that is rolled back, and prepared transactions, which the parent
+//! may have to decide.
 //!
 //! `FRONDB_KILL_ROUNDS` sets the number of rounds, `FRONDB_SEED` the rows and when the child dies.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]

@@ -82,7 +82,7 @@ fn reading_what_is_overwritten_later_is_found() {
     assert_eq!(found, [Anomaly::G1b { transaction: 1, key: 1, value: 1 }]);
 }
 
-/// G1c: each reads what the other wrote.
+/// G1c: each of two transactions reads what the other wrote.
 #[test]
 fn circular_reads_are_found() {
     let both = [t().append(1, 1).read(2, &[2]), t().append(2, 2).read(1, &[1])];
@@ -91,7 +91,7 @@ fn circular_reads_are_found() {
     assert_eq!(class(&circular), Class::G1c);
 }
 
-/// G-single: half of a commit is seen.
+/// G-single: a transaction sees half of another's commit.
 #[test]
 fn fractured_reads_are_found() {
     let both = [t().append(1, 1).append(2, 2), t().read(1, &[1]).read(2, &[])];
@@ -100,7 +100,7 @@ fn fractured_reads_are_found() {
     assert_eq!(class(&fractured), Class::GSingle);
 }
 
-/// Both read the empty list, and one appends after the other.
+/// Two transactions both read the empty list and append to it, one after the other.
 #[test]
 fn lost_updates_are_found() {
     let both = [t().read(1, &[]).append(1, 1), t().read(1, &[]).append(1, 2)];
@@ -112,7 +112,7 @@ fn lost_updates_are_found() {
     assert_eq!(found, [Anomaly::LostAppend { transaction: 0, key: 1, value: 1 }]);
 }
 
-/// G2-item: each reads what the other overwrites. Snapshot isolation allows it.
+/// G2-item: each of two transactions reads what the other overwrites. Snapshot isolation allows it.
 #[test]
 fn write_skew_is_found_where_it_is_forbidden() {
     let both = [t().read(1, &[]).append(2, 2), t().read(2, &[]).append(1, 1)];
@@ -121,7 +121,7 @@ fn write_skew_is_found_where_it_is_forbidden() {
     assert_eq!(class(&skew), Class::G2Item);
 }
 
-/// Two readers see two commits in two orders: two rw edges that are not adjacent.
+/// Two readers see two commits in opposite orders: two rw edges that are not adjacent.
 #[test]
 fn a_long_fork_is_found() {
     let writers = [t().append(1, 1), t().append(2, 2)];
@@ -141,7 +141,7 @@ fn reading_an_old_state_is_found_by_real_time() {
     // Concurrent transactions are no anomaly.
     let at_once = [Recorded::new(1, 4).append(1, 1), Recorded::new(3, 6).read(1, &[])];
     assert_eq!(found_by(&history(&at_once, &[(1, &[1])])), BY_NONE);
-    // Nor may it write before a transaction that had ended.
+    // A transaction's version must not precede that of a transaction that ended before it began.
     let before = [Recorded::new(1, 2).append(1, 1), Recorded::new(3, 4).append(1, 2)];
     assert_eq!(found_by(&history(&before, &[(1, &[2, 1])])), BY_ALL);
 }

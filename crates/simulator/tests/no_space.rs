@@ -1,6 +1,6 @@
 //! `ENOSPC` at every write and every allocation of a history, once and until space is freed: the
-//! call that needs space returns `NoSpace` and has changed nothing, readers go on, and once there
-//! is space the same call succeeds without a reopen. Nothing is lost, nothing that was refused
+//! call that needs space returns `NoSpace` and has changed nothing, readers continue, and once
+//! there is space the same call succeeds without a reopen. Nothing is lost, no refused write
 //! appears, now or after a reopen, and no extent leaks.
 //!
 //! `FRONDB_SEED` selects the history, `FRONDB_FAULT_STEP` the distance between the points tried.

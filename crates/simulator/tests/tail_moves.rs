@@ -1,5 +1,5 @@
 //! Space is returned after a drop without any command: data at the end of the data file is moved
-//! down and the file is truncated. Power is lost at every call of that.
+//! down and the file is truncated. The test loses power at every call of these moves.
 //!
 //! Rule 7: the extents from which a run is moved are reused or cut off only when the edit that
 //! names its new place is durable, so no crash point may lose a row.

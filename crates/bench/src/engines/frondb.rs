@@ -1,4 +1,5 @@
-//! FronDB behind the benchmark's traits: its public interface and nothing else.
+//! FronDB as an implementation of the benchmark's traits. The adapter uses only FronDB's public
+//! interface.
 
 use std::path::Path;
 

@@ -27,7 +27,7 @@ pub struct Measurement {
     pub error: Option<String>,
     /// The number of rounds whose medians these are.
     pub rounds: Option<u64>,
-    /// Rows written: as many as asked for, unless the time limit ended the load.
+    /// Rows written: the requested number, unless the time limit ended the load earlier.
     pub rows: Option<u64>,
 
     /// Rows a second from the start to the last acknowledged batch.
@@ -43,7 +43,7 @@ pub struct Measurement {
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
-    /// The cost of making a row, which all rates and `cpu_us_per_row` contain.
+    /// The cost of generating a row, which all rates and `cpu_us_per_row` contain.
     pub generate_us_per_row: Option<f64>,
     /// Bytes of all keys and values written.
     pub raw_bytes: Option<u64>,
@@ -51,8 +51,8 @@ pub struct Measurement {
     pub written_bytes: Option<u64>,
     /// Bytes of dirty pages that were deleted before they reached the disk; not in `written_bytes`.
     pub cancelled_bytes: Option<u64>,
-    /// Write requests of the device up to the settled state, of all processes: keep the machine
-    /// quiet.
+    /// Write requests of the device up to the settled state, by all processes, so nothing else may
+    /// run on the machine.
     pub write_ops: Option<u64>,
     /// Bytes that the device wrote up to the settled state, journal included, of all processes.
     pub device_written_bytes: Option<u64>,
@@ -125,7 +125,7 @@ pub struct Measurement {
     /// One sample a second, for the chart; empty in the report of several rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Sample>,
-    /// The engine's own statistics at the end; empty unless asked for.
+    /// The engine's own statistics at the end; empty unless requested.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stats: String,
 }

@@ -1,5 +1,5 @@
-//! The table for the terminal: a row for each figure and a column for each engine. Behind each
-//! value is its ratio to the baseline engine.
+//! The table for the terminal: a row for each figure and a column for each engine. After each value
+//! comes its ratio to that of the baseline engine.
 
 use super::Measurement;
 use super::format::{bytes, count, short};

@@ -1,6 +1,6 @@
 //! Checks the quotes of a table while its bytes pass. The CSV parser accepts the end of input
-//! inside a quoted cell, and text after a closing quote. Both mean a truncated or wrong file and
-//! are refused here.
+//! inside a quoted cell, and text after a closing quote. Each of these means a truncated or wrong
+//! file and is refused here.
 
 use std::io::Read;
 

@@ -202,7 +202,7 @@ impl Simulation {
         state.get(&tree).cloned().unwrap_or_default()
     }
 
-    /// The same with the transaction's own writes applied.
+    /// The committed content that a read sees, with the transaction's own writes applied.
     fn contents_in(&self, held: &mut OpenTransaction, tree: TreeNumber, newest: bool) -> Contents {
         let mut contents = self.seen(held, tree, newest);
         let function = self.model.functions.get(&tree).copied().unwrap_or(Function::None);
