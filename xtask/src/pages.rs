@@ -13,7 +13,7 @@
 //!            v
 //!   | `reserve_bytes(bytes: u64)` | Disk space kept ready ... Default 32 MiB. |
 //! ```
-//! The source is read line by line, as rustfmt formats it; nothing here parses Rust.
+//! The source is read line by line, as rustfmt formats it; this module does not parse Rust.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -260,7 +260,7 @@ fn defaults(source: &str, name: &str) -> BTreeMap<String, String> {
     values
 }
 
-/// A value as a comment says it: sizes with a unit, codecs in words, names as code.
+/// A value as a comment writes it: sizes with a unit, codecs in words, names as code.
 fn value_text(name: &str, value: &str) -> String {
     if let Some(level) = value.strip_prefix("Codec::Zstd(").and_then(|v| v.strip_suffix(')')) {
         return format!("zstd level {level}");

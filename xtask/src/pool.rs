@@ -1,5 +1,5 @@
-//! Runs jobs side by side, so that all processors stay busy while a test waits for a disk or a
-//! server, or is the last one of its program.
+//! Runs jobs in parallel, so that all processors stay busy while a test waits for a disk or a
+//! server, or is the last test of its program.
 //!
 //! | module | |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`times`] | how long each took when it last ran |
 //!
 //! The pool keeps the output of a job while it runs and prints it when the job has ended: all of it
-//! if the job failed or asked for that, otherwise one line. Jobs belong to the steps of a
+//! if the job failed or is [`shown`](Job::shown), otherwise one line. Jobs belong to the steps of a
 //! [`Summary`].
 
 mod schedule;
@@ -40,7 +40,7 @@ pub(crate) struct Ran {
     pub(crate) result: Result,
 }
 
-/// Work that can run beside other work.
+/// Work that can run at the same time as other jobs.
 pub(crate) struct Job {
     step: String,
     name: String,
@@ -196,14 +196,14 @@ type Ended = (usize, Duration, Ran);
 fn start(job: usize, work: Option<Box<dyn FnOnce() -> Ran + Send>>, sender: &Sender<Ended>) {
     let begin = Instant::now();
     let ran = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
-    // A job that panics must report too, or the pool would wait for it for ever.
+    // A job that panics must report too, or the pool would wait for the job forever.
     let ran = ran.and_then(std::result::Result::ok).unwrap_or_else(|| Ran {
         output: String::new(),
         said: String::new(),
         counts: Counts::default(),
         result: Err("xtask itself panicked".to_owned()),
     });
-    // Sending fails only if the pool is gone, and then the result is of no use.
+    // Sending fails only if the pool has been dropped, and then the result is of no use.
     let _ = sender.send((job, begin.elapsed(), ran));
 }
 

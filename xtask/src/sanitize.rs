@@ -60,7 +60,7 @@ fn c_programs() -> Result {
         .run()
 }
 
-/// Leaks are no errors here: a test process may end with its caches full.
+/// Leaks are not errors here: a test process may end without freeing its caches.
 fn valgrind(packages: &str) -> Result {
     install::apt("valgrind", "valgrind", || install::on_path("valgrind"))?;
     let runner = "valgrind --quiet --error-exitcode=99 --leak-check=no --fair-sched=yes";

@@ -53,7 +53,7 @@ impl Test {
     }
 }
 
-/// Indexes that `mariadb/harness/tests/online_index.rs` adds beside writers in `make test`.
+/// Indexes that `mariadb/harness/tests/online_index.rs` adds while writers run, in `make test`.
 const ADD_INDEX_ATTEMPTS: u64 = 25;
 
 const TIMES_DEFAULT: u64 = 10;

@@ -1,4 +1,4 @@
-//! The first lines of commit messages, as CONTRIBUTING.md asks for them: at most 72 characters, a
+//! The first lines of commit messages, as CONTRIBUTING.md requires them: at most 72 characters, a
 //! capital letter first, no full stop, no mark of unfinished work.
 //!
 //! Commits after [`SINCE`] are checked. Earlier ones were made before this check and break some of
@@ -11,7 +11,7 @@ use crate::step::Cmd;
 /// The last commit that is not checked.
 const SINCE: &str = "7294423e4d0ee953b078cc166b09e35454fe10e4";
 
-/// Most characters of a subject: git's own tools cut or wrap longer ones.
+/// Maximum number of characters in a subject: git's own tools cut or wrap longer ones.
 const CHARS_MAX: usize = 72;
 
 /// First words of commits that are meant to be squashed or reworded.

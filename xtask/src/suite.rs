@@ -4,8 +4,8 @@
 //! steps after it. Then everything is built with one build profile: clippy shares build scripts
 //! with the tests. Shuttle needs other compiler flags and has its own folder below `target/`, with
 //! only the crates that it tests; the plugin is built as it ships. At the end all test programs
-//! run, several at once: a program that waits for a server leaves the processors to those that
-//! compute.
+//! run, several at the same time: a program that waits for a server leaves the processors to those
+//! that compute.
 
 use crate::pool::{self, Job};
 use crate::step::Cmd;

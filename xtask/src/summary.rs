@@ -46,7 +46,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// The sum over jobs that ran side by side.
+/// The sum over jobs that ran in parallel.
 #[derive(Debug)]
 pub(crate) struct Part {
     /// The name of its line in the summary.
@@ -114,7 +114,8 @@ impl Summary {
         self.push(name, start.elapsed(), result, false);
     }
 
-    /// Runs several jobs at once; the times of their lines add up to more than has passed.
+    /// Runs several jobs in parallel; the times of their lines add up to more than the elapsed
+    /// time.
     pub(crate) fn parts(&mut self, name: &str, action: impl FnOnce() -> Vec<Part>) {
         eprintln!("== {name}");
         let start = Instant::now();

@@ -67,7 +67,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
     }
 }
 
-/// Reports a failure on standard error. An error of that is ignored.
+/// Reports a failure on standard error. Errors while writing the report are ignored.
 fn report(json: bool, failure: &Failure) {
     let mut err = std::io::stderr().lock();
     if json {

@@ -2,10 +2,10 @@
 //!
 //! The longest job starts first, so that no long job runs alone at the end while the other
 //! processors idle. Jobs that would disturb each other, in a folder or at a port, name the same
-//! resource and never run at once. A job that waits for a resource does not delay the jobs after
-//! it.
+//! resource and never run at the same time. A job that waits for a resource does not delay the jobs
+//! after it.
 
-/// What the schedule knows of a job.
+/// What the schedule records about a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Entry {
     /// The job's number.
@@ -26,7 +26,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule that runs at most `at_once` of these jobs at once.
+    /// A schedule that runs at most `at_once` of these jobs at the same time.
     pub(super) fn new(mut jobs: Vec<Entry>, at_once: usize) -> Self {
         // The sort is stable: equal jobs keep their order.
         jobs.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));

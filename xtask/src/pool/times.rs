@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Only the order of the jobs depends on this file. With a missing or wrong file a run is still
-//! correct, and slower.
+//! correct, but slower.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

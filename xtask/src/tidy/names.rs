@@ -50,7 +50,7 @@ pub(super) fn check(file: &SourceFile, synonyms: &[Synonym]) -> Vec<String> {
     }
     let mut findings = Vec::new();
     for (number, line) in file.text.lines().enumerate() {
-        // Text in quotes declares nothing.
+        // Text in quotes cannot declare a name.
         let code: String = code_of_line(line).split('"').step_by(2).collect();
         for name in declared(&code) {
             let words = words_of(name);

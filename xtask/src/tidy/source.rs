@@ -3,10 +3,11 @@
 
 use crate::workspace::SourceFile;
 
-/// Most lines of a file. Aim at 200: a file has one role.
+/// Maximum number of lines of a file. Aim at 200: a file has one role.
 const LINES_MAX: usize = 1000;
 
-/// Most lines of a function body in lib.rs or mod.rs, which hold a head, modules and re-exports.
+/// Maximum number of lines of a function body in lib.rs or mod.rs, which hold a head, modules and
+/// re-exports.
 const ROOT_BODY_LINES_MAX: usize = 10;
 
 /// Marks of unfinished work. They are written in halves, or this check would find its own file.

@@ -1,4 +1,4 @@
-/* Wrong calls: each gets an error, and none does harm. */
+/* Wrong calls: each gets an error, and none causes harm. */
 #include "check.h"
 
 /* Pointers that are no handles: NULL, numbers, addresses, and handles of other types. */

@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
   OK(frondb_db_open_tree(db, "new", &opened));
   CHECK(frondb_tree_free(opened) == FRONDB_OK);
 
-  /* A snapshot behind writers waits for them. */
+  /* frondb_db_snapshot_behind_writers() waits for transactions that have written. */
   OK(frondb_db_begin(db, NULL, &txn));
   OK(frondb_txn_put(txn, tree, number_key(key, ROWS), frondb_text("x")));
   FAILS(FRONDB_LOCK_TIMEOUT, frondb_db_snapshot_behind_writers(db, &tree, 1, 1, &snapshot));

@@ -79,7 +79,7 @@ static void steps_and_batches(frondb_cursor *cursor) {
   OK(frondb_cursor_prev(cursor, &found));
   OK(frondb_cursor_key(cursor, &key));
   CHECK(key_number(key) == 500);
-  /* bytes_max limits a batch, except for its first entry; the next batch goes on there. */
+  /* bytes_max limits a batch, except for its first entry; the next batch continues there. */
   OK(frondb_cursor_seek_for_prev(cursor, number_key(memory, 42), &found));
   OK(frondb_cursor_next_batch(cursor, 100, 30, &rows));
   CHECK(rows.count == 2);

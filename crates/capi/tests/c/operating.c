@@ -16,7 +16,7 @@ static void hear(void *user_data, frondb_log_level level, const char *message) {
 
 static void freed(void *user_data) { ((struct heard *)user_data)->freed++; }
 
-/* A recovery is reported to the listener of that time. */
+/* A recovery is reported to the listener that is set when it runs. */
 static void listens(const char *path) {
   struct heard heard, other;
   frondb_db *db = open_small(path, NULL);

@@ -267,7 +267,7 @@ static void cancel(frondb_db *db, frondb_tree *tree) {
   OK(frondb_txn_cancel(waiter.txn));
   CHECK(pthread_join(thread, NULL) == 0);
   CHECK(waiter.kind == FRONDB_CANCELLED);
-  /* The transaction goes on. */
+  /* The transaction continues. */
   OK(txn_put(waiter.txn, tree, "c2", "other"));
   end(waiter.txn);
   end(one);

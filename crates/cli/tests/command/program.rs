@@ -53,7 +53,7 @@ pub(crate) fn frondb(command: &str, dir: &Path, args: &[&str]) -> Ran {
     frondb_with(command, dir, args, b"")
 }
 
-/// The same with this standard input.
+/// Like [`frondb`], with the given standard input.
 pub(crate) fn frondb_with(command: &str, dir: &Path, args: &[&str], input: &[u8]) -> Ran {
     // Little memory, so that little data is enough to reach the disk.
     let head = ["--memory", "16MiB", command].map(OsStr::new);
