@@ -48,10 +48,10 @@ typedef struct frondb_batch frondb_batch;
 typedef struct frondb_buffer frondb_buffer;
 
 /**
- * A bulk load: puts much data into new or existing trees with less work than batches. Entries
- * come in any order and from several threads. They are sorted in a part of the memory and on
- * disk, and attached (ingested) into all trees with one commit. Until that commit, and after an
- * error, a cancel, a free or a crash, the trees are unchanged.
+ * A bulk load: puts much data into new or existing trees with less work than batches. Entries may
+ * be added in any order and by several threads. They are sorted in part of the memory budget and
+ * on disk, and ingested into all trees with one commit. The trees are unchanged until that commit,
+ * and if the load fails, is cancelled or freed, or the process crashes.
  */
 typedef struct frondb_bulk frondb_bulk;
 
@@ -61,15 +61,16 @@ typedef struct frondb_bulk frondb_bulk;
 typedef struct frondb_bulk_writer frondb_bulk_writer;
 
 /**
- * A commit that has happened and that all later reads see. What remains is the wait for the disk.
+ * A commit or prepare that has happened; only the wait for the disk remains. All later reads see
+ * such a commit.
  */
 typedef struct frondb_committing frondb_committing;
 
 /**
  * A position in a tree at a fixed state. A new cursor is not positioned: frondb_cursor_next()
  * moves it to the first entry, frondb_cursor_prev() to the last. After it has passed either end,
- * or after a seek that found nothing, it is at no entry, and both find nothing until the next
- * seek. Cursors never block writers.
+ * or after a seek that found nothing, it is at no entry, and both functions find nothing until the
+ * next seek. Cursors never block writers.
  *
  * A move that fails leaves the cursor at no entry, and later moves return the same error until a
  * seek, so that no entry is skipped silently.
@@ -115,8 +116,8 @@ typedef struct frondb_options frondb_options;
 typedef struct frondb_output frondb_output;
 
 /**
- * A fixed state of a whole database to read at. Space that a live snapshot can still see is not
- * freed.
+ * A fixed state of a whole database to read at. Data that a live snapshot can see stays on disk,
+ * even after it is deleted or overwritten.
  */
 typedef struct frondb_snapshot frondb_snapshot;
 
@@ -137,8 +138,8 @@ typedef struct frondb_transactions frondb_transactions;
 typedef struct frondb_tree frondb_tree;
 
 /**
- * How a tree is made; stored with the tree. frondb_db_create_tree() checks the values. May be
- * used for several trees.
+ * Options with which a tree is created; they are stored with the tree. frondb_db_create_tree()
+ * checks the values. May be used for several trees.
  */
 typedef struct frondb_tree_options frondb_tree_options;
 
@@ -150,17 +151,17 @@ typedef struct frondb_tree_options frondb_tree_options;
 typedef struct frondb_tuple frondb_tuple;
 
 /**
- * Reads and writes over any number of trees that take effect atomically. Until the commit only
- * the transaction itself sees its writes. It locks each key it writes until it ends.
+ * Reads and writes over any number of trees that take effect atomically. Until the commit only the
+ * transaction itself sees its writes. A transaction locks each key that it writes until it ends.
  *
- * Any thread may use it; calls take turns. A deadlock victim is rolled back at once, and every
- * later call but frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
- * every call but frondb_txn_free() fails with FRONDB_INVALID.
+ * Any thread may use it; calls take turns. A deadlock victim is rolled back immediately, and every
+ * later call except frondb_txn_rollback() and frondb_txn_free() fails. After the transaction's end
+ * every call except frondb_txn_free() fails with FRONDB_INVALID.
  */
 typedef struct frondb_txn frondb_txn;
 
 /**
- * How transactions are begun. May be used for any number of them.
+ * Options with which frondb_db_begin() begins transactions. May be used for any number of them.
  */
 typedef struct frondb_txn_options frondb_txn_options;
 
@@ -188,7 +189,7 @@ typedef struct {
 } frondb_place;
 
 /**
- * What a commit with FRONDB_SYNC waits for.
+ * What a commit with FRONDB_SYNC waits for before it returns.
  */
 typedef uint32_t frondb_sync_mode;
 
@@ -196,7 +197,7 @@ typedef uint32_t frondb_sync_mode;
  * Bytes: a key, a value, an operand. May contain zero bytes. NULL with length 0 is empty; NULL
  * with another length is an error of the kind FRONDB_INVALID.
  *
- * The bytes of an argument must stay readable and unchanged until the function returns, no
+ * The bytes of an argument must stay readable and unchanged until the function returns, but no
  * longer. Where a function returns a slice, its comment says how long the bytes stay valid.
  */
 typedef struct {
@@ -211,13 +212,13 @@ typedef struct {
 } frondb_slice;
 
 /**
- * An update function: what frondb_tree_update() and similar calls apply to a value without
+ * An update function, with which frondb_tree_update() and similar calls change a value without
  * reading it.
  *
- * Any thread may call the functions, several at once, including the engine's background threads,
- * whenever messages are merged or read. They must be pure: the same input always gives the same
- * result. They must return normally (no exception, no longjmp), and must not call any function of
- * this interface but frondb_output_append().
+ * Any thread may call the functions, including the engine's background threads and several threads
+ * at the same time, whenever messages are merged or read. They must be pure: the same input always
+ * gives the same result. They must return normally (no exception, no longjmp), and must not call
+ * any function of this interface except frondb_output_append().
  */
 typedef struct {
   /**
@@ -238,8 +239,8 @@ typedef struct {
   void *user_data;
   /**
    * Appends the new value to `output`, made from the existing value (NULL if the key is absent)
-   * and one operand. Returns 0. Any other number keeps the operand pending and makes reads of
-   * the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
+   * and one operand. Returns 0 on success. After any other result the operand stays pending, and
+   * reads of the key fail with FRONDB_INVALID and `output` as the message. Must not be NULL.
    */
   int32_t (*apply)(void *user_data,
                    frondb_slice key,
@@ -286,7 +287,7 @@ typedef struct {
    */
   uint64_t entries;
   /**
-   * Bytes on disk, including those that messages in memory will take there.
+   * Bytes on disk, including those that messages in memory will take once they are flushed.
    */
   uint64_t disk_bytes;
 } frondb_estimate;
@@ -296,16 +297,17 @@ typedef struct {
  */
 typedef struct {
   /**
-   * Entries among the keys that were counted, or an estimate for the whole range if `is_estimate`.
+   * Entries among the keys that were counted, or an estimate for the whole range if
+   * `is_estimate` is set.
    */
   uint64_t count;
   /**
-   * Whether the range has no more keys than those.
+   * Whether the range has no keys besides those that were counted.
    */
   bool is_all;
   /**
-   * Whether `count` estimates the whole range: it has many messages, and only the first keys were
-   * examined.
+   * Whether `count` estimates the whole range: it has many messages, and only the first keys
+   * were examined.
    */
   bool is_estimate;
 } frondb_first_entries;
@@ -333,12 +335,12 @@ typedef struct {
    */
   uint64_t writes;
   /**
-   * About how many bytes it takes in the log.
+   * About how many bytes the batch takes in the log.
    */
   uint64_t log_bytes;
   /**
-   * About how many bytes of memory it takes once committed. frondb_db_batch_bytes_max() is the
-   * limit.
+   * About how many bytes of memory the batch takes once committed. frondb_db_batch_bytes_max()
+   * is the limit.
    */
   uint64_t memory_bytes;
 } frondb_batch_size;
@@ -358,7 +360,7 @@ typedef struct {
 } frondb_entry;
 
 /**
- * Entries that a cursor has read at once. Valid until the cursor moves or is freed.
+ * Entries that a cursor has read in one call. Valid until the cursor moves or is freed.
  */
 typedef struct {
   /**
@@ -372,7 +374,7 @@ typedef struct {
 } frondb_rows;
 
 /**
- * What a transaction sees of others.
+ * What a transaction sees of other transactions' writes.
  */
 typedef uint32_t frondb_isolation;
 
@@ -449,7 +451,8 @@ typedef struct {
    */
   frondb_slice lo;
   /**
-   * The first key beyond the area; `data` is NULL if the area goes to the end, and for one key.
+   * The first key beyond the area; `data` is NULL if the area is a single key or extends to the
+   * end of the tree.
    */
   frondb_slice hi;
   /**
@@ -493,13 +496,14 @@ typedef struct {
    */
   uint64_t transaction;
   /**
-   * How long ago it began, nanoseconds; if recovery found it prepared, how long ago the database was
-   * opened.
+   * How long ago the transaction began, nanoseconds; if recovery found it prepared, how long ago
+   * the database was opened.
    */
   uint64_t age_nanos;
   /**
-   * Messages it has written and not undone: puts, deletes, updates, and one for each range delete. If
-   * recovery found it prepared, only the last message for each key and range counts.
+   * Messages it has written and not undone: puts, deletes, updates, and one for each range
+   * delete. If recovery found the transaction prepared, only the last message for each key and
+   * range counts.
    */
   uint64_t messages;
   /**
@@ -566,9 +570,9 @@ typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t d
 typedef uint32_t frondb_log_level;
 
 /**
- * Receives a message, a sentence that is valid during the call. Any thread may call it, several
- * at once, including the engine's background threads. It must be quick, must not call functions
- * of this interface, and must return normally (no exception, no longjmp).
+ * Receives a message, a sentence that is valid during the call. Any thread may call the function,
+ * including the engine's background threads, and several at the same time. It must be quick, must
+ * not call functions of this interface, and must return normally (no exception, no longjmp).
  */
 typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
 
@@ -629,13 +633,13 @@ typedef struct {
 #define FRONDB_LOCK_TIMEOUT 3
 
 /**
- * In use right now: retry the call. Also if a second thread uses an object that is for one thread
- * at a time.
+ * In use right now: retry the call. Also returned if another thread is using an object that is for
+ * one thread at a time.
  */
 #define FRONDB_BUSY 4
 
 /**
- * The call is wrong: fix it. Also for a handle that is NULL, freed, or of another type.
+ * The call is wrong: fix it. Also returned for a handle that is NULL, freed, or of another type.
  */
 #define FRONDB_INVALID 5
 
@@ -690,18 +694,18 @@ typedef struct {
 #define FRONDB_INTERNAL 15
 
 /**
- * Until the commit is on disk. Commits that wait at the same time share one sync (group commit).
- * The default.
+ * The call returns once the commit is on disk. Commits that wait at the same time share one sync
+ * (group commit). The default.
  */
 #define FRONDB_SYNC_ALWAYS 0
 
 /**
- * For nothing; the commit reaches the disk at most this many milliseconds later.
+ * The call does not wait; the commit reaches the disk at most `millis` milliseconds later.
  */
 #define FRONDB_SYNC_EVERY_MILLIS 1
 
 /**
- * For nothing; the commit reaches the disk when the log is synced for another reason.
+ * The call does not wait; the commit reaches the disk when the log is synced for another reason.
  */
 #define FRONDB_SYNC_NEVER 2
 
@@ -751,13 +755,14 @@ typedef struct {
 #define FRONDB_FILTER_PREFIX 3
 
 /**
- * Until the commit survives power loss, as far as frondb_options_set_sync() provides.
+ * The commit survives power loss when the call returns, as far as the mode that
+ * frondb_options_set_sync() sets provides it.
  */
 #define FRONDB_SYNC 0
 
 /**
- * Until the operating system has the commit: it survives the end of the process, but not power
- * loss.
+ * The operating system has the commit when the call returns: it survives the end of the process,
+ * but not power loss.
  */
 #define FRONDB_NO_SYNC 1
 
@@ -804,7 +809,7 @@ typedef struct {
 #define FRONDB_WAIT 0
 
 /**
- * Fail at once with FRONDB_BUSY.
+ * Fail immediately with FRONDB_BUSY.
  */
 #define FRONDB_NO_WAIT 1
 
@@ -874,12 +879,12 @@ typedef struct {
 #define FRONDB_FILE_LOG 1
 
 /**
- * The directory of what the data files contain.
+ * The manifest, which records what the data files contain.
  */
 #define FRONDB_FILE_MANIFEST 2
 
 /**
- * A lock file, or the mark of an owner; a few bytes.
+ * A lock file, or a file that names the database to which a log directory belongs; a few bytes.
  */
 #define FRONDB_FILE_MARK 3
 
@@ -889,7 +894,7 @@ typedef struct {
 #define FRONDB_LOG_ERROR 0
 
 /**
- * Something is wrong, and work goes on.
+ * Something is wrong, but work continues.
  */
 #define FRONDB_LOG_WARNING 1
 
@@ -976,8 +981,9 @@ frondb_kind frondb_options_free(frondb_options *options);
 frondb_error *frondb_options_set_memory_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * The part of the memory that memtables fill before those of the largest tree are flushed, bytes:
- * 16 KiB to half of the memory. 0, the default, for a quarter; less below 64 MiB of memory.
+ * The part of the memory budget that memtables fill before those of the largest tree are flushed,
+ * bytes: 16 KiB to half of the budget. 0, the default, means a quarter of the budget, or less if
+ * the budget is below 64 MiB.
  *
  * Threads: one at a time.
  */
@@ -998,9 +1004,9 @@ frondb_error *frondb_options_set_create(frondb_options *options, bool create);
 frondb_error *frondb_options_set_create_new(frondb_options *options, bool create_new);
 
 /**
- * Whether to open the database without changing a byte of it. Default false. Several processes
- * may have it open read-only at once, but none beside one that writes. Calls that would write
- * fail with FRONDB_INVALID.
+ * Whether to open the database without changing a byte of it. Default false. Several processes may
+ * have it open read-only at the same time, but none while a process has it open for writing. Calls
+ * that would write fail with FRONDB_INVALID.
  *
  * Threads: one at a time.
  */
@@ -1044,8 +1050,8 @@ frondb_error *frondb_options_set_file_mode(frondb_options *options, uint32_t mod
 frondb_error *frondb_options_set_dir_mode(frondb_options *options, uint32_t mode);
 
 /**
- * Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, for a quarter of the write buffer
- * and at most 100 MiB.
+ * Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write buffer,
+ * but at most 100 MiB.
  *
  * Threads: one at a time.
  */
@@ -1067,8 +1073,8 @@ frondb_error *frondb_options_set_log_compression(frondb_options *options, bool o
 frondb_error *frondb_options_set_background_threads(frondb_options *options, uint32_t threads);
 
 /**
- * Whether data files bypass the operating system's page cache where the file system can. Default
- * true.
+ * Whether data files bypass the operating system's page cache where the file system supports it.
+ * Default true.
  *
  * Threads: one at a time.
  */
@@ -1083,9 +1089,9 @@ frondb_error *frondb_options_set_direct_io(frondb_options *options, bool on);
 frondb_error *frondb_options_set_reserve_bytes(frondb_options *options, uint64_t bytes);
 
 /**
- * About how long messages may exist in the log alone before they are flushed, milliseconds, even
- * if the write buffer has room, so that recovery replays little. Default 0: no limit of time,
- * only the log's limit of twice the write buffer.
+ * The approximate time, in milliseconds, after which messages that are on disk only in the log are
+ * flushed, even if the write buffer has room, so that recovery replays little. Default 0: no time
+ * limit, only the log's size limit of twice the write buffer.
  *
  * Threads: one at a time.
  */
@@ -1130,8 +1136,8 @@ frondb_error *frondb_output_append(frondb_output *output, frondb_slice bytes);
 frondb_error *frondb_tree_options_new(frondb_tree_options **options);
 
 /**
- * Options of a non-unique secondary index: scanned by prefix, never asked whether a full key
- * exists, so its bases have no filters.
+ * Options of a non-unique secondary index: scanned by prefix, without point reads of full keys, so
+ * its consolidated data has no filters.
  *
  * Threads: any.
  */
@@ -1165,8 +1171,8 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
  *
  * Threads: one at a time.
  *
- * Errors: FRONDB_INVALID for a codec that does not exist; a level is checked when the tree is
- * made.
+ * Errors: FRONDB_INVALID for a codec that does not exist; frondb_db_create_tree() checks the
+ * level.
  */
 frondb_error *frondb_tree_options_set_codec(frondb_tree_options *options,
                                             frondb_codec of,
@@ -1174,7 +1180,7 @@ frondb_error *frondb_tree_options_set_codec(frondb_tree_options *options,
 
 /**
  * The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()
- * sets it too, so call this one later.
+ * sets it too, so call this function after that one.
  *
  * Threads: one at a time.
  *
@@ -1307,7 +1313,7 @@ frondb_error *frondb_db_list_trees(frondb_db *db, frondb_list **names);
 frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char *to);
 
 /**
- * Removes a tree and its data at once, durably. Open cursors on it stay usable; other calls with
+ * Removes a tree and all of its data, durably. Open cursors on it stay usable; other calls with
  * its handles fail with FRONDB_NOT_FOUND.
  *
  * Threads: any.
@@ -1318,7 +1324,7 @@ frondb_error *frondb_db_rename_tree(frondb_db *db, const char *from, const char 
 frondb_error *frondb_db_drop_tree(frondb_db *db, const char *name);
 
 /**
- * Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
+ * Commits a batch atomically. The batch waits for conflicting locks of transactions, as a
  * transaction would.
  *
  * Threads: any for the database, one at a time for the batch.
@@ -1366,10 +1372,10 @@ frondb_error *frondb_db_snapshot(frondb_db *db, frondb_snapshot **snapshot);
  *
  * Threads: any.
  *
- * Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time:
- * commit it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock was found
- * when the time was up; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree
- * was dropped; FRONDB_CLOSED.
+ * Errors: FRONDB_BUSY if a prepared transaction that wrote to a tree has not ended in time: commit
+ * it or roll it back first; FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK if a deadlock remains at the
+ * timeout; FRONDB_INVALID for a tree of another database; FRONDB_NOT_FOUND if a tree was dropped;
+ * FRONDB_CLOSED.
  */
 frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
                                                 frondb_tree *const *trees,
@@ -1378,10 +1384,10 @@ frondb_error *frondb_db_snapshot_behind_writers(frondb_db *db,
                                                 frondb_snapshot **snapshot);
 
 /**
- * Makes a handle to the same database with another default durability. It holds for single writes
- * (frondb_tree_put() and similar) to trees that the new handle creates or opens, and for its
- * transactions unless their options say otherwise. The given handle and trees that are open
- * already keep theirs. Free it with frondb_db_free(), before or after the given handle.
+ * Makes a handle to the same database with another default durability. The durability applies to
+ * single writes (frondb_tree_put() and similar) to trees that the new handle creates or opens, and
+ * for its transactions unless their options say otherwise. The given handle and trees that are
+ * open already keep theirs. Free it with frondb_db_free(), before or after the given handle.
  *
  * Threads: any.
  *
@@ -1404,8 +1410,9 @@ frondb_error *frondb_db_with_commit_sync(frondb_db *db,
 frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint64_t millis);
 
 /**
- * Changes about how long messages may exist in the log alone, milliseconds; see
- * frondb_options_set_checkpoint_millis(). For earlier commits the period starts now.
+ * Changes the approximate time, in milliseconds, after which messages are flushed that are on disk
+ * only in the log; see frondb_options_set_checkpoint_millis(). For earlier commits the period
+ * starts now.
  *
  * Threads: any.
  *
@@ -1414,9 +1421,9 @@ frondb_error *frondb_db_set_sync_mode(frondb_db *db, frondb_sync_mode mode, uint
 frondb_error *frondb_db_set_checkpoint_millis(frondb_db *db, uint64_t millis);
 
 /**
- * Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait for
- * the old limit continue at once. Commits, bulk loads and the spilled writes of large
- * transactions are not limited.
+ * Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
+ * because of the old limit continue immediately. Commits, bulk loads and the spilled writes of
+ * large transactions are not limited.
  *
  * Threads: any.
  *
@@ -1427,7 +1434,7 @@ frondb_error *frondb_db_set_background_bytes_per_second(frondb_db *db, uint64_t 
 /**
  * Changes the memory budget, bytes; 0 means a quarter of the machine's memory. When the call
  * returns the cache has shrunk to fit, and flushes of writes beyond the new write buffer have
- * begun. Merges and bulk loads that are running keep what they have until they end.
+ * begun. Merges and bulk loads that are running keep their memory until they end.
  *
  * Threads: any.
  *
@@ -1438,9 +1445,9 @@ frondb_error *frondb_db_set_memory_bytes(frondb_db *db, uint64_t bytes);
 
 /**
  * Reports how much memory the program itself uses on behalf of the database, bytes, for example a
- * server for its connections; initially 0. It counts in the statistic memory_used, and the cache
- * makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB). May be
- * called often.
+ * server for its connections; initially 0. It is included in the statistic memory_used, and the
+ * cache makes room for it, up to an eighth of the budget (a sixteenth of a budget below 64 MiB).
+ * May be called often.
  *
  * Threads: any.
  *
@@ -1484,7 +1491,7 @@ frondb_error *frondb_db_flush(frondb_db *db);
 frondb_error *frondb_db_checkpoint(frondb_db *db);
 
 /**
- * Waits until no background work is overdue that would slow writers, and until the space of
+ * Waits until no background work is so overdue that it slows writers, and until the space of
  * deleted and overwritten large values (over 64 KiB) is freed where that is worth rewriting a
  * leaf.
  *
@@ -1495,7 +1502,7 @@ frondb_error *frondb_db_checkpoint(frondb_db *db);
 frondb_error *frondb_db_wait_settled(frondb_db *db);
 
 /**
- * Whether no background work is overdue that would slow writers; false for a pointer that is no
+ * Whether no background work is so overdue that it slows writers; false for a pointer that is no
  * database.
  *
  * Threads: any.
@@ -1503,7 +1510,7 @@ frondb_error *frondb_db_wait_settled(frondb_db *db);
 bool frondb_db_is_settled(frondb_db *db);
 
 /**
- * Runs one background job if one is due; `did` tells whether there was one. Without background
+ * Runs one background job if one is due; `did` tells whether a job was run. Without background
  * threads, background work otherwise happens only inside of writes. `idle` also allows the jobs
  * that normally wait until nothing is written.
  *
@@ -1519,9 +1526,9 @@ frondb_error *frondb_db_run_one(frondb_db *db, bool idle, bool *did);
 frondb_error *frondb_db_stats(frondb_db *db, frondb_stats **stats);
 
 /**
- * What recovery found when the database was opened: `created`, `records`, `log_bytes`,
- * `messages`, and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. The
- * page describes the tails in words.
+ * What recovery found when the database was opened: `created`, `records`, `log_bytes`, `messages`,
+ * and `log_tail` and `manifest_tail`, which are 1 if a torn tail was cut off. frondb_stats_text()
+ * also describes the tails in words.
  *
  * Threads: any.
  */
@@ -1609,7 +1616,7 @@ frondb_error *frondb_tree_exists(frondb_tree *tree,
 
 /**
  * Sets the value of one key with the durability of the database handle
- * (frondb_db_with_commit_sync()). Many writes are cheaper in a batch.
+ * (frondb_db_with_commit_sync()). For many writes a batch is cheaper.
  *
  * Threads: any.
  *
@@ -1638,8 +1645,8 @@ frondb_error *frondb_tree_delete(frondb_tree *tree, frondb_slice key);
 frondb_error *frondb_tree_update(frondb_tree *tree, frondb_slice key, frondb_slice operand);
 
 /**
- * Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end), with the durability
- * of the database handle.
+ * Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), with the
+ * durability of the database handle.
  *
  * Threads: any.
  *
@@ -1648,8 +1655,9 @@ frondb_error *frondb_tree_update(frondb_tree *tree, frondb_slice key, frondb_sli
 frondb_error *frondb_tree_delete_range(frondb_tree *tree, frondb_slice lo, const frondb_slice *hi);
 
 /**
- * Estimates how much the keys from `lo` on that are below `hi` hold (`hi` NULL: to the end).
- * Costs a few searches; the result is usually within a factor of two.
+ * Estimates the number of entries and the disk space of the keys from `lo` (inclusive) to `hi`
+ * (exclusive; NULL: to the end). Costs a few searches; the result is usually within a factor of
+ * two.
  *
  * Threads: any.
  *
@@ -1661,11 +1669,12 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
                                    frondb_estimate *estimate);
 
 /**
- * Counts the entries among the first `max_keys` keys from `lo` on that are below `hi` (`hi` NULL:
- * to the end). Deleted keys whose tombstones are still in the tree count as keys. Costs as much
- * as a scan of these keys without values. If the range has many messages in memory, the entries
- * are estimated from the first eighth of `max_keys` or more, and from at least eight keys. If the
- * range is known to have several times as many keys, the count is 0 and nothing is read.
+ * Counts the entries among the first `max_keys` keys from `lo` (inclusive) to `hi` (exclusive;
+ * NULL: to the end). Deleted keys whose tombstones are still in the tree count as keys. The call
+ * costs as much as a scan of these keys without values. If the range has many messages in memory,
+ * the entries are estimated from the first eighth of `max_keys` or more, and from at least eight
+ * keys. If the range is known to have several times as many keys, the count is 0 and nothing is
+ * read.
  *
  * Threads: any.
  *
@@ -1678,9 +1687,9 @@ frondb_error *frondb_tree_count_first(frondb_tree *tree,
                                       frondb_first_entries *first);
 
 /**
- * Estimates how many messages the keys from `lo` on that are below `hi` have (`hi` NULL: to the
- * end). It reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts, and
- * assumes that keys are evenly spread within a block.
+ * Estimates how many messages the keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end)
+ * have. This call reads no data, so it is cheaper than frondb_tree_estimate(): it adds up counts,
+ * and assumes that keys are evenly spread within a block.
  *
  * Threads: any.
  *
@@ -1692,9 +1701,9 @@ frondb_error *frondb_tree_messages(frondb_tree *tree,
                                    frondb_message_counts *counts);
 
 /**
- * Up to `parts` - 1 ascending keys that split the tree into parts with about equally many
- * entries, for representative samples or parallel work. `parts` is at most 1,024; a tree with few
- * keys is split into fewer parts. Costs a few searches for each part and reads no data.
+ * Up to `parts` - 1 ascending keys that split the tree into parts with about equally many entries,
+ * for sampling or for parallel work. `parts` is at most 1,024; a tree with few keys is split into
+ * fewer parts. Costs a few searches for each part and reads no data.
  *
  * Threads: any.
  *
@@ -1712,9 +1721,9 @@ frondb_error *frondb_tree_split_keys(frondb_tree *tree, size_t parts, frondb_lis
 frondb_error *frondb_tree_stats(frondb_tree *tree, frondb_stats **stats);
 
 /**
- * Puts the smallest key above all keys that begin with `prefix` into a buffer: the `hi` of a
- * range of them. `found` is false if there is no such key; the range then goes to the end, and
- * its `hi` is NULL.
+ * Puts the smallest key above all keys that begin with `prefix` into a buffer. It is the `hi` of
+ * the range of keys that begin with `prefix`. `found` is false if there is no such key; the range
+ * then goes to the end, and its `hi` is NULL.
  *
  * Threads: one at a time for the buffer.
  */
@@ -1735,7 +1744,7 @@ frondb_error *frondb_batch_new(frondb_batch **batch);
 frondb_kind frondb_batch_free(frondb_batch *batch);
 
 /**
- * Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; frondb_db_write() reports
+ * Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB; frondb_db_write() rejects
  * longer ones.
  *
  * Threads: one at a time for the batch, any for the tree.
@@ -1753,7 +1762,7 @@ frondb_error *frondb_batch_put(frondb_batch *batch,
 frondb_error *frondb_batch_delete(frondb_batch *batch, frondb_tree *tree, frondb_slice key);
 
 /**
- * Removes all keys from `lo` on that are below `hi`; all to the end if `hi` is NULL.
+ * Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end of the tree).
  *
  * Threads: one at a time for the batch, any for the tree.
  */
@@ -1826,9 +1835,9 @@ frondb_slice frondb_buffer_value(frondb_buffer *buffer);
 frondb_kind frondb_buffer_free(frondb_buffer *buffer);
 
 /**
- * A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end; an
- * empty `lo` is the beginning), at a snapshot, or as of now if `snapshot` is NULL. Making it
- * reads nothing. Free it with frondb_cursor_free().
+ * A cursor over the keys of a tree from `lo` (inclusive; empty: from the beginning) to `hi`
+ * (exclusive; NULL: to the end), at a snapshot, or as of now if `snapshot` is NULL. This call
+ * reads no data. Free it with frondb_cursor_free().
  *
  * Threads: any for the tree. One thread at a time may use the cursor; a second one gets
  * FRONDB_BUSY.
@@ -1906,13 +1915,13 @@ frondb_error *frondb_cursor_next(frondb_cursor *cursor, bool *found);
 frondb_error *frondb_cursor_prev(frondb_cursor *cursor, bool *found);
 
 /**
- * Reads the next entries at once, as repeated calls of frondb_cursor_next() would, except that
- * the first batch after a seek begins with the entry that was found. A batch ends after
- * `rows_max` entries, before keys and values exceed `bytes_max` together (but it has at least one
- * entry), or at the end of the range, where the count is 0. Afterwards the cursor is at the last
- * entry of the batch, or at none if the batch reached the end of the range.
+ * Reads the next entries in one call, as repeated calls of frondb_cursor_next() would, except that
+ * the first batch after a seek begins with the entry that was found. A batch ends after `rows_max`
+ * entries, before keys and values exceed `bytes_max` together (but it has at least one entry), or
+ * at the end of the range, where the count is 0. Afterwards the cursor is at the last entry of the
+ * batch, or at none if the batch reached the end of the range.
  *
- * Copies keys and values and saves the calls; about 100 rows are a good size. A locking cursor of
+ * Copies keys and values, but saves the calls; about 100 rows are a good size. A locking cursor of
  * a transaction locks all that it reads. If reading fails after some entries, these are returned,
  * and the next move returns the error.
  *
@@ -1926,7 +1935,7 @@ frondb_error *frondb_cursor_next_batch(frondb_cursor *cursor,
                                        frondb_rows *rows);
 
 /**
- * Reads the previous entries at once, in descending order; otherwise as
+ * Reads the previous entries in one call, in descending order; otherwise as
  * frondb_cursor_next_batch().
  *
  * Threads: one at a time.
@@ -2007,8 +2016,8 @@ frondb_kind frondb_snapshot_free(frondb_snapshot *snapshot);
  * Makes options with the defaults: repeatable read, lock waits of up to 10 s, and a commit that
  * waits for the disk. Free them with frondb_txn_options_free().
  *
- * Threads: any. One thread at a time may set options, any number may begin transactions with
- * them.
+ * Threads: any. One thread at a time may set options; any number of threads may begin transactions
+ * with them.
  */
 frondb_error *frondb_txn_options_new(frondb_txn_options **options);
 
@@ -2020,7 +2029,7 @@ frondb_error *frondb_txn_options_new(frondb_txn_options **options);
 frondb_kind frondb_txn_options_free(frondb_txn_options *options);
 
 /**
- * What transactions see of others. Default FRONDB_REPEATABLE_READ.
+ * What transactions see of other transactions' writes. Default FRONDB_REPEATABLE_READ.
  *
  * Threads: one at a time.
  *
@@ -2118,7 +2127,8 @@ frondb_error *frondb_txn_set_lock_timeout_millis(frondb_txn *txn, uint64_t milli
 frondb_error *frondb_txn_set_durability(frondb_txn *txn, frondb_durability waits_for);
 
 /**
- * Takes the snapshot of a repeatable read now; otherwise the first read does.
+ * Takes the snapshot of a repeatable-read transaction now; without this call the first read takes
+ * it.
  *
  * Threads: any; calls take turns.
  *
@@ -2128,17 +2138,17 @@ frondb_error *frondb_txn_take_snapshot(frondb_txn *txn);
 
 /**
  * Cancels the transaction's wait: a wait for a lock fails with FRONDB_CANCELLED, and so does a
- * commit or prepare that waits for background work to make room, which then has not happened. If
- * the transaction is not waiting, its next wait fails, unless frondb_txn_begin_statement() or
- * frondb_txn_forget_cancel() comes first. This call never waits.
+ * commit or prepare that waits for background work to make room; the commit or prepare then has
+ * not happened. If the transaction is not waiting, its next wait fails, unless
+ * frondb_txn_begin_statement() or frondb_txn_forget_cancel() comes first. This call never waits.
  *
  * Threads: any; meant for another thread than the waiting one.
  */
 frondb_error *frondb_txn_cancel(frondb_txn *txn);
 
 /**
- * Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does, for a commit that is
- * a statement of its own.
+ * Drops a pending frondb_txn_cancel(), as frondb_txn_begin_statement() does. Meant for the time
+ * before a commit that is a statement of its own.
  *
  * Threads: any; calls take turns.
  *
@@ -2213,17 +2223,18 @@ frondb_error *frondb_txn_multi_get(frondb_txn *txn,
 frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Whether a key was committed after the snapshot of the transaction's plain reads. If so
- * `is_outdated` is set, `found` tells whether the key had a value at the snapshot, and `buffer`
- * has it. If not, plain reads see the newest commit. `is_outdated` is also false without a
- * snapshot, where the overlay has the key, and under snapshot isolation. The transaction's own
- * writes do not count.
+ * Whether another transaction has committed a change to a key since the snapshot of this
+ * transaction's plain reads. If so `is_outdated` is set, `found` tells whether the key had a value
+ * at the snapshot, and `buffer` has that value. If not, plain reads see the newest commit.
+ * `is_outdated` is also false if there is no snapshot, if frondb_txn_overlay_put() or
+ * frondb_txn_overlay_delete() has set what plain reads see of the key, and under snapshot
+ * isolation. The transaction's own writes do not count.
  *
  * For callers that keep other trees derived from the value, such as indexes, and are about to
- * write a key they have locked. Their writes to the derived trees lead from the newest value to
- * the new one; plain reads of this transaction also need the step from the value at the snapshot,
- * which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to nothing
- * while no transaction has committed to the tree since the snapshot.
+ * write a key that they have locked. Their writes to the derived trees lead from the newest value
+ * to the new one; plain reads of this transaction also need the step from the value at the
+ * snapshot, which frondb_txn_overlay_put() and frondb_txn_overlay_delete() provide. Costs next to
+ * nothing while no transaction has committed to the tree since the snapshot.
  *
  * Threads: any for the transaction, calls take turns; one at a time for the buffer.
  *
@@ -2264,8 +2275,8 @@ frondb_error *frondb_txn_overlay_put(frondb_txn *txn,
 frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Locks all keys from `lo` on that are below `hi`, existing or not, until the transaction ends;
- * without `hi` (NULL), all from `lo` on. An empty `lo` without `hi` locks the whole tree.
+ * Locks all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), existing or not,
+ * until the transaction ends. An empty `lo` with a NULL `hi` locks the whole tree.
  *
  * Threads: any; calls take turns.
  *
@@ -2288,11 +2299,11 @@ frondb_error *frondb_txn_lock_range(frondb_txn *txn,
 frondb_error *frondb_txn_exists(frondb_txn *txn, frondb_tree *tree, frondb_slice key, bool *found);
 
 /**
- * A cursor over the keys of a tree from `lo` on that are below `hi` (`hi` NULL: to the end),
+ * A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
  * including the transaction's own writes as of the cursor's last seek. With a lock it shows the
- * newest data. It locks each entry before it shows it, and from repeatable read on also the gap
- * before the entry. Free it with frondb_cursor_free(), before or after the transaction's end,
- * after which every move fails.
+ * newest data. It locks each entry before it shows it, and at repeatable read and serializable
+ * also the gap before the entry. Free it with frondb_cursor_free(), before or after the
+ * transaction's end, after which every move fails.
  *
  * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
  *
@@ -2346,7 +2357,7 @@ frondb_error *frondb_txn_insert(frondb_txn *txn,
 frondb_error *frondb_txn_delete(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
 
 /**
- * Removes all keys from `lo` on that are below `hi` (`hi` NULL: to the end). Locks the whole
+ * Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end). Locks the whole
  * range.
  *
  * Threads: any; calls take turns.
@@ -2382,8 +2393,8 @@ frondb_error *frondb_txn_update(frondb_txn *txn,
 frondb_error *frondb_txn_set_savepoint(frondb_txn *txn, uint64_t *savepoint);
 
 /**
- * Undoes all writes since the savepoint was set. The savepoint stays set, later ones are gone.
- * Locks are kept.
+ * Undoes all writes since the savepoint was set. The savepoint stays set, and later ones are
+ * removed. Locks are kept.
  *
  * Threads: any; calls take turns.
  *
@@ -2419,9 +2430,9 @@ frondb_error *frondb_txn_forget_savepoint(frondb_txn *txn, uint64_t savepoint);
  *
  * Threads: any; calls take turns.
  *
- * Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and
- * the transaction stays active, for another try or a rollback. FRONDB_POISONED, FRONDB_IO,
- * FRONDB_CLOSED; FRONDB_INVALID if it has ended.
+ * Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
+ * transaction stays active, so the call can be repeated, or the transaction rolled back.
+ * FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
  */
 frondb_error *frondb_txn_commit(frondb_txn *txn);
 
@@ -2437,8 +2448,8 @@ frondb_error *frondb_txn_commit(frondb_txn *txn);
 frondb_error *frondb_txn_commit_in_order(frondb_txn *txn, frondb_committing **committing);
 
 /**
- * The second half of a commit: waits until the commit is as durable as the transaction asks.
- * Frees `committing`, also if it fails.
+ * The second half of a commit: waits until the commit is as durable as the transaction asks. Frees
+ * `committing`, even if the call fails.
  *
  * Threads: any, not only the thread of the first half.
  *
@@ -2469,21 +2480,21 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
  * several trees. Each write locks its key and behaves as the single call of its operation; a
  * write sees what earlier writes of the same call wrote.
  *
- * With `all_or_none` the writes before the one that failed are undone, for a caller that goes on,
- * for example after FRONDB_EXISTS; that costs a savepoint, 70 to 100 ns. Without it they remain,
- * for a caller that rolls back anyway. The locks that the call took stay until the transaction
- * ends, also after an error.
+ * With `all_or_none` the writes before the one that failed are undone, for a caller that continues
+ * the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
+ * it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
+ * transaction ends, even after an error.
  *
  * After an error `failed_at` is the index of the write that failed, or `count` if the error did
  * not come from a write.
  *
- * `any_outdated` is set if another transaction has committed the key of a write that has
- * FRONDB_WRITE_CHECK_OUTDATED since the snapshot of this transaction's plain reads.
+ * `any_outdated` is set if, since the snapshot of this transaction's plain reads, another
+ * transaction has committed a change to the key of a write that has FRONDB_WRITE_CHECK_OUTDATED.
  * frondb_txn_get_outdated() then tells for each key whether it is outdated, and its value at the
  * snapshot. `failed_at` and `any_outdated` may be NULL.
  *
  * Threads: any. Calls of other threads with the same transaction may run between two writes; if a
- * write fails and `all_or_none` is set, what they wrote in the meantime is undone too.
+ * write fails and `all_or_none` is set, what those calls wrote in the meantime is undone too.
  *
  * Errors: as the single calls, and after FRONDB_DEADLOCK the transaction was rolled back.
  * FRONDB_INVALID also for an unknown operation or flag. If writes cannot be undone, the error is
@@ -2499,9 +2510,9 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
 /**
  * Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.
  * From then on it can be committed or rolled back by this handle or by name
- * (frondb_db_commit_prepared()), whatever happens, also after a restart. It keeps its write locks
- * and accepts no more reads or writes. Freeing the handle leaves it prepared. It is as durable as
- * the transaction asks when this returns.
+ * (frondb_db_commit_prepared()), even after a restart. It keeps its write locks and accepts no
+ * more reads or writes. Freeing the handle leaves it prepared. When this call returns, the prepare
+ * is as durable as the transaction asks.
  *
  * Threads: any; calls take turns.
  *
@@ -2535,8 +2546,8 @@ frondb_error *frondb_db_prepared(frondb_db *db, frondb_list **xids);
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if no prepared transaction has this name; FRONDB_NO_SPACE: it is still
- * prepared, try again; FRONDB_POISONED, FRONDB_CLOSED.
+ * Errors: FRONDB_NOT_FOUND if no prepared transaction has this name; FRONDB_NO_SPACE: the
+ * transaction is still prepared, try again; FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_db_commit_prepared(frondb_db *db,
                                         frondb_slice xid,
@@ -2557,7 +2568,7 @@ frondb_error *frondb_db_rollback_prepared(frondb_db *db, frondb_slice xid);
  * durable, and it blocks all other commits: it must be quick, must not call functions of this
  * interface, and must return normally (no exception, no longjmp). `free_user_data`, unless NULL,
  * is called once when the hook is no longer used: after another hook was set, or the database was
- * freed. If this function fails, it is not called.
+ * freed. If this function fails, `free_user_data` is not called.
  *
  * Threads: any.
  */
@@ -2567,8 +2578,8 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * All locks that transactions hold now, unordered. Locks come and go while the list is made, so
- * it does not show one moment. It copies every key; meant for diagnosis.
+ * All locks that transactions hold now, unordered. Locks come and go while the list is made, so it
+ * is not a consistent snapshot. The call copies every key; it is meant for diagnosis.
  *
  * Threads: any.
  */
@@ -2582,12 +2593,13 @@ frondb_error *frondb_db_locks(frondb_db *db, frondb_locks **locks);
 frondb_error *frondb_db_lock_waits(frondb_db *db, frondb_locks **waits);
 
 /**
- * Sets a hook that is called when a wait for a lock begins or becomes longer, for callers that
- * have a transaction order of their own. NULL removes it. The waiting thread calls the hook
- * before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must not call
- * other functions with the waiting one, and must return normally (no exception, no longjmp).
- * `free_user_data`, unless NULL, is called once when the hook is no longer used. If this function
- * fails, it is not called.
+ * Sets a hook that is called when a wait for a lock begins, and again when it waits for more
+ * transactions than before. Meant for callers that order transactions themselves, such as a
+ * replica that commits in the order of another server. NULL removes the hook. The waiting thread
+ * calls the hook before it sleeps. The hook may call frondb_txn_cancel() for any transaction, must
+ * not call other functions with the waiting transaction, and must return normally (no exception,
+ * no longjmp). `free_user_data`, unless NULL, is called once when the hook is no longer used. If
+ * this function fails, `free_user_data` is not called.
  *
  * Threads: any.
  */
@@ -2635,8 +2647,9 @@ frondb_error *frondb_db_last_deadlock(frondb_db *db,
                                       bool *found);
 
 /**
- * All transactions that have not ended, active and prepared, by number. The transactions go on
- * while the list is made, so it does not show one moment; its cost grows with their number.
+ * All transactions that have not ended, active and prepared, by number. Transactions continue
+ * while the list is made, so it is not a consistent snapshot; the cost of the call grows with
+ * their number.
  *
  * Threads: any.
  */
@@ -2700,7 +2713,7 @@ frondb_error *frondb_files_get(frondb_files *files, size_t at, frondb_file_info 
 frondb_kind frondb_files_free(frondb_files *files);
 
 /**
- * How many numbers there are; 0 for a pointer that is no frondb_stats.
+ * The count of numbers; 0 for a pointer that is no frondb_stats.
  *
  * Threads: any.
  */
@@ -2828,11 +2841,12 @@ frondb_error *frondb_salvage(const char *from,
                              frondb_list **losses);
 
 /**
- * Begins a bulk load. `memory_bytes` is the memory for sorting, all writers together; 0 for a
- * quarter of the memory option. With `refuse_duplicates` a key that is given twice makes
- * frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry of a writer wins, and of
- * several writers any. `waits_for` is what the commit waits for. Finish the load with
- * frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or not.
+ * Begins a bulk load. `memory_bytes` is the memory in which all writers together sort; 0 means a
+ * quarter of the database's memory budget. With `refuse_duplicates` a key that is given twice
+ * makes frondb_bulk_finish() fail with FRONDB_EXISTS; otherwise the last entry that a writer added
+ * wins, or any one of these if several writers added the key. `waits_for` is what the commit waits
+ * for. Finish the load with frondb_bulk_finish(), and free it with frondb_bulk_free(), finished or
+ * not.
  *
  * Threads: any.
  *
@@ -2860,10 +2874,10 @@ frondb_kind frondb_bulk_free(frondb_bulk *bulk);
 frondb_error *frondb_bulk_cancel(frondb_bulk *bulk);
 
 /**
- * A new tree that comes into existence with the commit of the load, holding what was loaded into
- * it, if anything. A load that fails, is freed or is killed leaves no tree. Until the commit only
- * writers of this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND.
- * `options` may be NULL for the defaults. Free the handle with frondb_tree_free().
+ * A new tree, which the commit of the load creates together with the entries loaded into it, if
+ * any. A load that fails, is freed or is killed leaves no tree. Until the commit only writers of
+ * this load accept the handle; every other call with it fails with FRONDB_NOT_FOUND. `options` may
+ * be NULL for the defaults. Free the handle with frondb_tree_free().
  *
  * Threads: any.
  *
@@ -2900,7 +2914,7 @@ frondb_error *frondb_bulk_writer_put(frondb_bulk_writer *writer,
                                      frondb_slice value);
 
 /**
- * Hands the writer's entries to the load and frees the writer, also if this fails.
+ * Hands the writer's entries to the load and frees the writer, even if the call fails.
  *
  * Threads: any; the last call with this writer.
  *
@@ -2917,10 +2931,10 @@ frondb_error *frondb_bulk_writer_finish(frondb_bulk_writer *writer);
 frondb_kind frondb_bulk_writer_free(frondb_bulk_writer *writer);
 
 /**
- * Merges the entries of all writers and commits them. Once only; free the load afterwards.
- * `progress`, unless NULL, receives the entries done and in total (its `tree` is ""), and can
- * stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it may be
- * NULL.
+ * Merges the entries of all writers and commits them. May be called only once; free the load
+ * afterwards. `progress`, unless NULL, receives the entries done and in total (its `tree` is ""),
+ * and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and `sorted_runs`; it
+ * may be NULL.
  *
  * Threads: any.
  *
@@ -2937,14 +2951,13 @@ frondb_error *frondb_bulk_finish(frondb_bulk *bulk,
                                  frondb_stats **report);
 
 /**
- * Puts a key that was given twice into a buffer, and the number of its tree (see
- * frondb_tree_id()) into `tree`; `found` tells whether there is one. After a successful finish it
- * is the smallest such key of the first tree that has one, in the order in which the trees were
- * made; after FRONDB_EXISTS it is any.
+ * Puts a key that was given twice into a buffer, and the number of its tree (see frondb_tree_id())
+ * into `tree`; `found` tells whether there is one. After a successful finish it is the smallest
+ * such key of the earliest created tree that has one; after FRONDB_EXISTS it may be any such key.
  *
  * Threads: any for the load, one at a time for the buffer.
  *
- * Errors: FRONDB_INVALID for a bad handle or a place that is NULL.
+ * Errors: FRONDB_INVALID for a bad handle or a NULL pointer for a result.
  */
 frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
                                     uint64_t *tree,
@@ -2952,14 +2965,14 @@ frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
                                     bool *found);
 
 /**
- * Sets a listener for what all databases of the process report on their own: recoveries and their
+ * Sets a listener for what all databases of the process report unasked: recoveries and their
  * progress, damage found in the background, a full disk. NULL, the initial state, removes it.
  * `free_user_data`, unless NULL, is called once when `log` is no longer used, that is after
- * another one was set. If this function fails, it is not called.
+ * another listener was set. If this function fails, `free_user_data` is not called.
  *
  * Threads: any.
  *
- * Errors: FRONDB_EXISTS if another library in the process listens to events.
+ * Errors: FRONDB_EXISTS if another library in the process has subscribed to `tracing` events.
  */
 frondb_error *frondb_set_log(frondb_log log,
                              void *user_data,
