@@ -23,7 +23,7 @@
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
 //! | [`mariadb`] | the storage engine plugin and a private server |
-//! | [`suite`], [`bench`], [`fuzz`], [`audit`], [`sanitize`], [`shuttle`], [`soak`] | the commands |
+//! | [`suite`], [`bench`](mod@bench), [`fuzz`], [`audit`], [`sanitize`], [`shuttle`], [`soak`] | the commands |
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 

@@ -3,7 +3,7 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`tree`] | a copy of the suites, with our plugin, our overlay and our suite in it |
+//! | [`tree`](mod@tree) | a copy of the suites, with our plugin, our overlay and our suite in it |
 //! | [`outcome`] | what mtr reports, as counts |
 //! | [`substitute`] | suites of InnoDB's tables, made suites of FronDB's |
 //! | [`differences`] | tests whose result may differ from the expected one, and why |

@@ -14,7 +14,7 @@
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
 //! A [`Spec`] has everything that a child needs to know; a workload gets it with the open engine in
-//! a [`Bench`] and fills in a [`Measurement`].
+//! a [`Bench`] and fills in a [`Measurement`](crate::report::Measurement).
 
 mod bench;
 mod delete_left;
