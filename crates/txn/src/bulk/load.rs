@@ -86,7 +86,7 @@ impl BulkLoad {
     ///
     /// # Errors
     /// `Invalid` if a writer is not finished, or the load is finished already; `Cancelled`;
-    /// `Exists` for a duplicate key under [`Duplicates::Fail`]; `NotFound` if a tree was dropped;
+    /// `Exists` for a duplicate key under [`Duplicates::Fail`](super::Duplicates::Fail); `NotFound` if a tree was dropped;
     /// `LockTimeout` or `Deadlock` if transactions kept the trees locked until the timeout;
     /// `NoSpace`, `Io`, `Poisoned`, `Closed`. After an error nothing is loaded; after `Poisoned`
     /// a reopened database may have the load.
