@@ -87,7 +87,7 @@ impl Debt {
     }
 }
 
-/// The rates of flushes, and waits too short to sleep. Any thread may use it.
+/// Measured flush rates, and the sum of the waits that were too short to sleep. Any thread may use it.
 #[derive(Debug, Default)]
 pub(crate) struct Pacing {
     /// Bytes of a memtable that a flush drains per second, smoothed; 0 if unknown.
@@ -184,7 +184,8 @@ impl Pacing {
     }
 }
 
-/// Nanoseconds to wait for `bytes` at a debt in thousandths and a rate, if one is known.
+/// Nanoseconds that a commit of `bytes` waits. At a debt of 1000 permille: twice the time in which
+/// `rate` (bytes per second; [`RATE_FIRST`] if unknown) drains them.
 fn wait_nanos(bytes: u64, permille: u64, rate: Option<u64>) -> u64 {
     let rate = rate.unwrap_or(RATE_FIRST);
     let nanos = u128::from(bytes) * u128::from(permille) * 2_000_000 / u128::from(rate);

@@ -49,7 +49,7 @@ impl SeqOracle {
     }
 
     /// Reserves `n` consecutive SeqNos and returns the first. The caller must publish them even if
-    /// its commit fails, because everything after them waits.
+    /// its commit fails, because later SeqNos become visible only after these are published.
     ///
     /// # Panics
     /// If `n` is zero.

@@ -103,7 +103,7 @@ impl Stop {
     /// Whether the missing bytes had been durable: then this is damage and no torn tail.
     #[must_use]
     pub fn proves_damage(&self) -> bool {
-        // A record with a valid checksum was not torn, whatever it says.
+        // `Content`: the checksum is valid, so the record was written completely and is no torn tail.
         self.fault == Fault::Content || self.synced.is_some_and(|synced| synced > self.position)
     }
 
