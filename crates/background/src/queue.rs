@@ -6,7 +6,8 @@
 //! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
 //! of the steps, whatever waits. Requests (hints of readers to be planned, probes for known-empty
 //! ranges) and maintenance of the log, the manifest and the free space come before all else: they
-//! are short, and under full load they would otherwise never run.
+//! are short, and under full load they would otherwise never run. A probe does not follow a probe
+//! while other work waits, and a job serves one request between two steps.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 

@@ -99,7 +99,9 @@ impl Background {
                     }
                     // A tombstone run that a reader or a commit reported goes before this job
                     // (rule 15).
-                    self.serve_requests();
+                    if let Some(request) = self.queue.next_request() {
+                        self.perform(request);
+                    }
                     if self.queue.stepped(job.priority()) {
                         return self.park(job);
                     }

@@ -54,12 +54,24 @@ impl QueueState {
         Some(Task::Probe(tree, range))
     }
 
-    /// Chooses the next task, without counting it.
+    /// Chooses the next task, without counting it: a request, but not two probes in a row while
+    /// other work waits, because deletes can make probes due without a pause.
     fn pick(&mut self) -> Option<Task> {
-        // Requests write nothing, so they are also served on a full disk.
-        if let Some(task) = self.take_request() {
+        if std::mem::take(&mut self.probed_last)
+            && let Some(task) = self.pick_work()
+        {
             return Some(task);
         }
+        // Requests write nothing, so they are also served on a full disk.
+        if let Some(task) = self.take_request() {
+            self.probed_last = matches!(task, Task::Probe(..));
+            return Some(task);
+        }
+        self.pick_work()
+    }
+
+    /// Chooses the next task that is not a request.
+    fn pick_work(&mut self) -> Option<Task> {
         if self.stuck {
             return None;
         }

@@ -45,6 +45,8 @@ pub(super) struct QueueState {
     pub(super) stuck: bool,
     /// Tombstone runs to be probed, one key range for each tree.
     pub(super) probes: BTreeMap<TreeId, (Arc<TreeCore>, KeyRange)>,
+    /// Whether the last task was a probe. Then other work that waits goes before the next one.
+    pub(super) probed_last: bool,
     /// Trees that a worker probes. A tree has one probe at a time.
     pub(super) probing: BTreeSet<TreeId>,
     /// Nodes that readers posted hints for, to be planned again.

@@ -96,6 +96,28 @@ fn nothing_is_settled_while_a_hint_is_planned() {
     assert!(queue.due().is_settled());
 }
 
+/// Deletes can make probes due without a pause. Other work must still get its turn, also from the
+/// only worker: a flush that never begins would stall all commits.
+#[test]
+fn probes_do_not_starve_a_flush() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, queue) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    let mut tasks = Vec::new();
+    queue.add_flush(&tree);
+    for _ in 0..3 {
+        queue.add_probe(&tree, (vec![0], vec![9]));
+        match queue.try_next() {
+            Some(Task::Probe(..)) => {
+                queue.end_probe(tree.id);
+                tasks.push("probe");
+            }
+            Some(Task::Flush(_)) => tasks.push("flush"),
+            _ => panic!("another task is due"),
+        }
+    }
+    assert_eq!(tasks, ["probe", "flush", "probe"]);
+}
+
 /// An executor whose threads do nothing: a database with workers that are always busy.
 #[derive(Debug)]
 struct BusyThreads;
