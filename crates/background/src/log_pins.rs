@@ -1,15 +1,16 @@
-//! [`LogPins`]: what needs old records of the log, besides the memtables.
+//! [`LogPins`]: from where on prepared transactions need the log.
 
 use frondb_core::{Lsn, Result};
 
-/// What needs old records of the log, besides the memtables: prepared transactions.
+/// The prepared transactions, which like memtables need old records of the log. A checkpoint asks
+/// from where on, and lets them move out of the log.
 pub trait LogPins: Send + Sync {
     /// The first position of the log that a prepared transaction needs; `Lsn::MAX` if none needs
     /// any.
     fn needed_from(&self) -> Lsn;
 
-    /// Writes the prepared transactions that need the log below `limit` to disk, which ends that
-    /// need.
+    /// Writes the prepared transactions that need the log below `limit` to disk. They do not need
+    /// the log afterwards.
     ///
     /// # Errors
     /// `NoSpace`: the prepared transactions not reached yet are unchanged. Errors of reading and

@@ -120,8 +120,8 @@ pub struct Frame<'a> {
     pub synced: Option<u64>,
     /// The payload, decompressed.
     pub payload: &'a [u8],
-    /// Whether the payload was decompressed into the caller's scratch memory. Otherwise it is the
-    /// end of the record itself.
+    /// Whether the payload was decompressed into the caller's scratch memory. Otherwise the
+    /// payload is the last bytes of the record.
     pub in_scratch: bool,
     /// Bytes the record takes in the file, header included.
     pub frame_bytes: usize,

@@ -121,7 +121,8 @@ impl PosixDevice {
         if !flags.contains(OFlags::CREATE) {
             return retry_on_intr(|| fs::openat(&self.dir, name, flags, Mode::empty()));
         }
-        // An existing file keeps its mode, so the loop must find out whether the file is new.
+        // Only a new file gets its mode set. So open an existing file, or else create it
+        // exclusively, and retry if another process creates or removes it in between.
         loop {
             let there = flags.difference(OFlags::CREATE);
             match retry_on_intr(|| fs::openat(&self.dir, name, there, Mode::empty())) {

@@ -50,7 +50,7 @@ use crate::tree::Tree;
 pub struct BulkLoad {
     engine: Arc<Engine>,
     inner: frondb_engine::BulkLoad,
-    /// Durability of single writes to its new trees.
+    /// Default durability of the handles that the load returns for its new trees.
     commit_sync: Durability,
 }
 

@@ -61,7 +61,8 @@ pub struct MemCursor {
 pub(crate) enum GatherMode {
     /// All slots: the merge of a flush needs every message.
     All,
-    /// All slots, while keys have hardly more than one message; see `Memtable::visible_cursor`.
+    /// All slots of each array, or of its thinned copy if it has one and the snapshot sees the
+    /// complete array. Used while keys have few messages; see `Memtable::visible_cursor`.
     Pieces,
     /// Only what the snapshot may see, key by key: used after the cursor found keys with many
     /// messages.

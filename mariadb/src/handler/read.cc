@@ -74,7 +74,8 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
     order = lo_.compare(hi_);
     return 0;
   };
-  // This function cannot report a lack of memory; an order other than "equal" loses no row.
+  // This function cannot report a lack of memory. It then compares the bytes: the order may be wrong, but two different
+  // references never compare as equal, so no row is lost.
   return guarded(compare) ? memcmp(a, b, ref_length) : order;
 }
 

@@ -85,8 +85,8 @@ fn verify_lists_damaged_blocks_with_their_places() {
     let scan = frondb("scan", dir, &["large", "--count"]);
     match block["what"] == "data block" {
         true => drop(scan.fails(6, &offset)),
-        // The damage may lie in a filter, which a scan does not read, because the position of runs
-        // varies.
+        // The position of runs varies, so the damaged block may be one that a scan does not read,
+        // for example a filter.
         false => assert_eq!(scan.ok().text(), "60000\n"),
     }
     assert_eq!(frondb("get", dir, &["small", "k"]).ok().text(), "v\n");

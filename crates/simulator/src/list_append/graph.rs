@@ -42,8 +42,8 @@ impl Graph {
             if let Some(last) = read.length.checked_sub(1).and_then(|at| writers.get(at)) {
                 graph.add(*last, read.transaction, Edge::Wr);
             }
-            // The next version by another transaction: the order after a transaction's own append
-            // is a ww edge.
+            // The transaction that appended the next element comes after the reader. If it is the
+            // reader itself, `add` adds no edge: the ww edges order its append.
             if let Some(next) = writers.get(read.length) {
                 graph.add(read.transaction, *next, Edge::Rw);
             }
