@@ -2,7 +2,8 @@
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-use frondb_tree::TreeCore;
+use frondb_tree::tombstones::{TombstoneCheck, TombstoneSearch};
+use frondb_tree::{MemSource, TreeCore};
 
 use crate::admission::CHECK_EVERY;
 use crate::background::Background;
@@ -19,8 +20,8 @@ const VALUE_BYTES_MAX: u64 = 64 << 20;
 
 impl Background {
     /// Freezes memtables by rule 4. Freezes the memtable of a `touched` tree if it is large for a
-    /// sequential tree, has a tombstone run (rule 15), many range deletes, or many bytes of large
-    /// values. Then freezes the largest memtables of all trees while the active ones fill the write
+    /// sequential tree, is known to hold a tombstone run (rule 15), or has many range deletes or
+    /// many bytes of large values; if it may hold a tombstone run, requests a search. Then freezes the largest memtables of all trees while the active ones fill the write
     /// buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.jobs.shares.now().write_buffer_bytes();
@@ -32,14 +33,17 @@ impl Background {
             let active = Arc::clone(&tree.version().active);
             let memtable = &active.memtable;
             let early = tree.is_sequential() && memtable.bytes() >= part;
-            let tombstone_run = tree.tombstone_search.is_due(&tree.version());
+            let check = tree.tombstone_search.check(memtable);
+            let tombstone_run = check == TombstoneCheck::Freeze;
             let many = memtable.range_delete_count() > RANGE_DELETES_MAX;
             let large = active.value_bytes() > VALUE_BYTES_MAX;
             if early || tombstone_run || many || large {
                 if tombstone_run {
                     self.wait_tombstone_compaction(tree);
                 }
-                self.freeze(tree);
+                self.freeze_source(tree, &active);
+            } else if check == TombstoneCheck::Search {
+                self.queue.add_search(tree);
             }
         }
         while self.account.active_bytes() >= buffer {
@@ -50,6 +54,21 @@ impl Background {
         }
         if self.is_manual() && !touched.is_empty() {
             self.run_pending();
+        }
+    }
+
+    /// Searches the active memtable of a tree for a tombstone run, and freezes the memtable if it
+    /// holds one. While an earlier run of the tree is being compacted, it does not freeze a second
+    /// one (rule 15): the next commit to the tree waits, and the search is made again afterwards.
+    pub(crate) fn search_tombstone_runs(&self, tree: &Arc<TreeCore>) {
+        let version = tree.version();
+        if !TombstoneSearch::finds_run(&version) {
+            return;
+        }
+        if self.queue.add_search_after_compaction(tree) {
+            tree.tombstone_search.found_run();
+        } else {
+            self.freeze_source(tree, &version.active);
         }
     }
 
@@ -79,6 +98,16 @@ impl Background {
         let deletes = trees.iter().filter(|tree| tree.version().active.frees_space());
         if let Some(tree) = deletes.max_by_key(|tree| tree.version().active.memtable.bytes()) {
             self.freeze(tree);
+        }
+    }
+
+    /// As [`freeze`](Self::freeze), but only if `source` still is the active memtable.
+    fn freeze_source(&self, tree: &Arc<TreeCore>, source: &Arc<MemSource>) {
+        let froze = self
+            .committer
+            .exclusive(|_| Arc::ptr_eq(&tree.version().active, source) && tree.freeze());
+        if froze {
+            self.queue.add_flush(tree);
         }
     }
 

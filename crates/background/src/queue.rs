@@ -4,10 +4,11 @@
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
 //! database ([`crate::priority`]). A worker checks after each step of a job whether work of a
 //! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
-//! of the steps, whatever waits. Requests (hints of readers to be planned, probes for known-empty
-//! ranges) and maintenance of the log, the manifest and the free space come before all else: they
-//! are short, and under full load they would otherwise never run. A probe does not follow a probe
-//! while other work waits, and a job serves one request between two steps.
+//! of the steps, whatever waits. Requests come first: hints of readers to be planned, searches for tombstone runs,
+//! and probes for known-empty ranges. Maintenance of the log, the manifest and the free space
+//! follows. All of these are short, and under full load they would otherwise never run. On a full
+//! disk, work that frees space comes before maintenance. While other work waits, a probe does not
+//! follow a probe. After each step of a job, the worker also serves one request, if one is due.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
@@ -52,6 +53,23 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Adds a search of a tree's active memtable for tombstone runs.
+    pub fn add_search(&self, tree: &Arc<TreeCore>) {
+        self.state.lock().searches.insert(tree.id, (Arc::clone(tree), false));
+        self.changed.notify_all();
+    }
+
+    /// Adds a search that runs when the tombstone compaction of the tree has ended. Returns `false`,
+    /// and adds nothing, if none is due or under way.
+    pub fn add_search_after_compaction(&self, tree: &Arc<TreeCore>) -> bool {
+        let mut state = self.state.lock();
+        let compacts = state.has_tombstone_compaction(tree.id);
+        if compacts {
+            state.searches.insert(tree.id, (Arc::clone(tree), true));
+        }
+        compacts
+    }
+
     /// Adds a probe of a tree: `range` holds the first and the last key of a tombstone run. If a
     /// probe of the tree is due already, the two become one over both runs.
     pub fn add_probe(&self, tree: &Arc<TreeCore>, range: KeyRange) {
@@ -83,6 +101,7 @@ impl Queue {
     pub fn forget(&self, tree: TreeId) {
         let mut state = self.state.lock();
         state.hints.remove(&tree);
+        state.searches.remove(&tree);
         state.probes.remove(&tree);
         state.flushes.remove(&tree);
         state.priorities.retain(|key, _| key.0 != tree);

@@ -43,6 +43,10 @@ impl Background {
                 replan(&self.jobs, &self.queue, &tree, &nodes);
                 self.queue.end_replan(tree.id);
             }
+            Task::Search(tree) => {
+                self.search_tombstone_runs(&tree);
+                self.queue.end_search();
+            }
             Task::Probe(tree, run) => {
                 self.probe_tombstone_run(&tree, run);
                 self.queue.end_probe(tree.id);

@@ -40,12 +40,19 @@ impl QueueState {
         !self.held || job.frees_space()
     }
 
-    /// Takes a task that follows from what a reader or a commit requested: hints of one tree, or a
-    /// probe.
+    /// Takes a task that follows from what a reader or a commit requested: hints of one tree, a
+    /// search for tombstone runs, or a probe.
     pub(super) fn take_request(&mut self) -> Option<Task> {
         if let Some((id, (tree, nodes))) = self.hints.pop_first() {
             self.replanning.push(id);
             return Some(Task::Replan(tree, nodes.into_iter().collect()));
+        }
+        let mut searches = self.searches.iter();
+        let may_run = |(id, (_, later)): &(&TreeId, &(_, bool))| {
+            !later || !self.has_tombstone_compaction(**id)
+        };
+        if let Some(id) = searches.find(may_run).map(|(id, _)| *id) {
+            return self.searches.remove(&id).map(|(tree, _)| Task::Search(tree));
         }
         let mut trees = self.probes.keys();
         let id = *trees.find(|id| !self.probing.contains(id))?;

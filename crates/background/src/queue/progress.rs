@@ -80,6 +80,12 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Ends the search of a tree's memtable.
+    pub fn end_search(&self) {
+        self.state.lock().running -= 1;
+        self.changed.notify_all();
+    }
+
     /// Ends the probe of a tree.
     pub fn end_probe(&self, tree: TreeId) {
         let mut state = self.state.lock();

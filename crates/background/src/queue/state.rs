@@ -43,6 +43,9 @@ pub(super) struct QueueState {
     pub(super) held: bool,
     /// Even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
+    /// Trees whose active memtables are to be searched for tombstone runs. `true` means not before
+    /// the tree's tombstone compaction has ended.
+    pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, bool)>,
     /// Tombstone runs to be probed, one key range for each tree.
     pub(super) probes: BTreeMap<TreeId, (Arc<TreeCore>, KeyRange)>,
     /// Whether the last task was a probe. Then other work that waits goes before the next one.
@@ -104,7 +107,7 @@ impl QueueState {
                 + flushes
                 + u64::from(self.maintenance),
             running: self.running as u64,
-            requests: (self.hints.len() + self.probes.len()) as u64,
+            requests: (self.hints.len() + self.searches.len() + self.probes.len()) as u64,
             maintenance: self.maintenance,
         }
     }

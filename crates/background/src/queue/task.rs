@@ -21,6 +21,8 @@ pub enum Task {
     Resume(Running),
     /// Plan nodes of a tree again, because readers posted hints for them.
     Replan(Arc<TreeCore>, Vec<NodeId>),
+    /// Search the active memtable of a tree for tombstone runs.
+    Search(Arc<TreeCore>),
     /// Probe a tree for a known-empty range around a tombstone run.
     Probe(Arc<TreeCore>, KeyRange),
     /// Maintain the log, the manifest and the free space.
@@ -50,7 +52,7 @@ pub struct Due {
     pub jobs: u64,
     /// Tasks that workers are carrying out.
     pub running: u64,
-    /// Trees with hints to be planned or a probe to be made. Jobs may follow from them.
+    /// Trees with hints to be planned, a search or a probe to be made. Jobs may follow from them.
     pub requests: u64,
     /// Whether maintenance of the log, the manifest and the free space is due.
     pub maintenance: bool,

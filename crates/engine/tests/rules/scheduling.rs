@@ -1,7 +1,7 @@
 //! Rules 3, 10 and 15: which background task a worker chooses next, and which work commits leave to
 //! workers.
 
-use frondb_background::priority::FLUSH;
+use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
 use frondb_commit::{Batch, Durability};
 use frondb_core::clock::{ManualClock, SharedClock};
@@ -10,7 +10,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result};
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_tree::{CursorOptions, HintSink};
-use frondb_trunk::plan::{Plan, Planned, Reason};
+use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
 
 use super::{create, open, put_rows};
 use crate::engine::Engine;
@@ -128,21 +128,63 @@ impl Executor for BusyThreads {
     }
 }
 
-/// Rule 15: a commit whose deletes form a tombstone run leaves the probe to a worker. So the commit
-/// reads no block, and a slow probe stalls no commit.
+/// Rule 15: while a tombstone run of a tree is compacted, a worker that finds a second one searches
+/// again afterwards, so that a reader skips at most two.
+#[test]
+fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, queue) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    assert!(!queue.add_search_after_compaction(&tree), "nothing is compacted");
+    assert!(queue.try_next().is_none());
+
+    queue.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), TOMBSTONES)));
+    assert!(queue.add_search_after_compaction(&tree));
+    let Some(Task::Plan(_, plan)) = queue.try_next() else { panic!("the compaction is first") };
+    assert!(queue.try_next().is_none(), "the compaction is under way");
+    assert!(!queue.due().is_settled());
+
+    queue.end_plan(tree.id, plan.node);
+    assert!(matches!(queue.try_next(), Some(Task::Search(_))));
+    queue.end_search();
+    assert!(queue.due().is_settled());
+
+    // A commit's request does not wait.
+    queue.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), TOMBSTONES)));
+    queue.add_search(&tree);
+    assert!(matches!(queue.try_next(), Some(Task::Search(_))));
+    queue.forget(tree.id);
+}
+
+/// Rule 15: a commit whose deletes form a tombstone run leaves the probe, and the search of the
+/// block indexes, to a worker. So the commit reads nothing from disk, and a slow probe or search
+/// stalls no commit.
 #[test]
 fn a_commit_of_deletes_reads_no_block() {
-    let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
-    let device: SharedDevice = Arc::new(MemoryDevice::new());
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let engine = Engine::open(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
-    let (tree, background) = (create(&engine, "rows"), engine.background());
-    put_rows(&engine, &tree, 0..4000);
-    assert!(background.freeze(tree.core()));
-    background.run_pending();
+    for deletes in [3000, TRUNCATION_RUN + 1000, TOMBSTONE_RUN + 1000] {
+        check_a_commit_of_deletes(deletes);
+    }
+}
 
+fn check_a_commit_of_deletes(deletes: u64) {
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let open = || {
+        let options =
+            EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
+        let clock: SharedClock = Arc::new(ManualClock::stepping());
+        Engine::open(Arc::clone(&device), None, options, clock, &(Arc::new(BusyThreads) as _))
+    };
+    let engine = open().unwrap();
+    let tree = create(&engine, "rows");
+    put_rows(&engine, &tree, 0..deletes + 1000);
+    assert!(engine.background().freeze(tree.core()));
+    engine.background().run_pending();
+    engine.close().unwrap();
+
+    // Nothing is cached: no block and no block index.
+    let engine = open().unwrap();
+    let (tree, background) = (engine.open_tree("rows").unwrap(), engine.background());
     let mut batch = Batch::new();
-    (0..3000_u64).for_each(|key| batch.delete(&tree, &key.to_be_bytes()));
+    (0..deletes).for_each(|key| batch.delete(&tree, &key.to_be_bytes()));
     let before = engine.stats();
     engine.write(&batch, Durability::NoSync).unwrap();
     let after = engine.stats();
@@ -154,6 +196,6 @@ fn a_commit_of_deletes_reads_no_block() {
     let skipped = engine.stats().tombstones_skipped;
     let mut cursor = engine.cursor(&tree, CursorOptions::default()).unwrap();
     assert!(cursor.first().unwrap());
-    assert_eq!(cursor.key(), 3000_u64.to_be_bytes());
+    assert_eq!(cursor.key(), deletes.to_be_bytes());
     assert_eq!(engine.stats().tombstones_skipped, skipped);
 }

@@ -10,4 +10,6 @@ mod empty_ranges;
 mod runs;
 
 pub use empty_ranges::{EmptyRanges, KeyRange};
-pub use runs::{TombstoneRuns, TombstoneSearch, request_after_flush, request_after_node_flush};
+pub use runs::{
+    TombstoneCheck, TombstoneRuns, TombstoneSearch, request_after_flush, request_after_node_flush,
+};

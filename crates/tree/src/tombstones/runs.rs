@@ -21,7 +21,7 @@
 use std::ops::Bound;
 
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_run::KeyAfter;
@@ -37,44 +37,77 @@ const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
 
-/// Records when the active memtable of a tree was last searched for tombstone runs.
+/// What a commit does about the deletes in the active memtable of a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TombstoneCheck {
+    /// Nothing: the memtable holds no tombstone run, or few deletes since the last search.
+    Nothing,
+    /// Request a search, because the memtable may hold a tombstone run.
+    Search,
+    /// Freeze the memtable, so that it is flushed immediately.
+    Freeze,
+}
+
+/// Records when the active memtable of a tree was last searched for tombstone runs, and the result.
 #[derive(Default, Debug)]
 pub struct TombstoneSearch {
-    /// How many deletes the active memtable had at the last search.
+    /// How many deletes the active memtable had when the last search was requested.
     searched: AtomicU64,
+    /// Whether a search found a tombstone run and left the memtable to be frozen later.
+    found: AtomicBool,
 }
 
 impl TombstoneSearch {
-    /// Whether the active memtable of the tree's newest version holds a tombstone run because of
-    /// which it should be flushed immediately. Cheap enough to call after every commit.
-    pub fn is_due(&self, version: &Version) -> bool {
-        let memtable = &version.active.memtable;
+    /// Checks the active memtable of a tree by its counters alone. Cheap enough to call after every
+    /// commit: reads nothing from disk and visits no node.
+    pub fn check(&self, memtable: &Memtable) -> TombstoneCheck {
         if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
             // Of messages in runs, a reader skips those that a range delete hides without reading
             // them. Of messages in the memtable of the range delete, it steps over each.
-            return true;
+            return TombstoneCheck::Freeze;
         }
-        let deletes = memtable.deletes();
-        // The other messages of the memtable would be flushed early too, in small runs. Where rows
-        // are inserted at one end and deleted at the other, the base would fill with such runs.
-        let mostly_deletes = deletes * 4 >= memtable.len() * 3;
-        let shortest = if mostly_deletes { TRUNCATION_RUN } else { TOMBSTONE_RUN };
+        let shortest = if mostly_deletes(memtable) { TRUNCATION_RUN } else { TOMBSTONE_RUN };
         // An upper bound of the length: the memtable has no information about the leaves.
         if memtable.tombstone_run() <= shortest {
-            // A count from an older memtable does not apply to a new one.
+            // What is recorded of an older memtable does not apply to a new one.
             self.searched.store(0, Ordering::Relaxed);
-            return false;
+            self.found.store(false, Ordering::Relaxed);
+            return TombstoneCheck::Nothing;
         }
-        let searched = self.searched.load(Ordering::Relaxed);
+        if self.found.load(Ordering::Relaxed) {
+            return TombstoneCheck::Freeze;
+        }
+        let (deletes, searched) = (memtable.deletes(), self.searched.load(Ordering::Relaxed));
         // A search visits all leaves, so the interval grows with the number of deletes.
         if deletes.saturating_sub(searched) < (searched / 8).clamp(SEARCH_EVERY, TOMBSTONE_RUN / 4)
         {
-            return false;
+            return TombstoneCheck::Nothing;
         }
         self.searched.store(deletes, Ordering::Relaxed);
-        let found = TombstoneRuns::find(&version.trunk.root, memtable);
-        !found.long.is_empty() || mostly_deletes && !found.begin.is_empty()
+        TombstoneCheck::Search
     }
+
+    /// Searches the active memtable of a version. Returns whether it holds a tombstone run because
+    /// of which it should be flushed immediately. May read block indexes from disk, so the caller
+    /// must hold no lock, and is not a commit.
+    pub fn finds_run(version: &Version) -> bool {
+        let memtable = &version.active.memtable;
+        let found = TombstoneRuns::find(&version.trunk.root, memtable);
+        !found.long.is_empty() || mostly_deletes(memtable) && !found.begin.is_empty()
+    }
+
+    /// Notes that the active memtable holds a tombstone run and cannot be frozen yet: the next
+    /// commit waits until it can be.
+    pub fn found_run(&self) {
+        self.found.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether at least three of four messages delete. Otherwise the other messages of the memtable
+/// would be flushed early too, in small runs. Where rows are inserted at one end and deleted at the
+/// other, the base would fill with such runs.
+fn mostly_deletes(memtable: &Memtable) -> bool {
+    memtable.deletes() * 4 >= memtable.len() * 3
 }
 
 /// Requests prefix truncation or tombstone compaction of the nodes below `root` that a flush has
