@@ -463,7 +463,7 @@ pub extern "C" fn frondb_db_stats(
     call(|| {
         let stats = cleared(stats);
         let found = handle::shared::<Db>(db)?.stats();
-        stats::give(stats, found.figures(), Some(found.to_string()))
+        stats::give(stats, found.named_values(), Some(found.to_string()))
     })
 }
 

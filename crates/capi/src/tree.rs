@@ -369,7 +369,7 @@ pub extern "C" fn frondb_tree_stats(
     call(|| {
         let stats = cleared(stats);
         let found = handle::shared::<Tree>(tree)?.stats()?;
-        stats::give(stats, found.figures(), Some(found.to_string()))
+        stats::give(stats, found.named_values(), Some(found.to_string()))
     })
 }
 

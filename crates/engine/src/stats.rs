@@ -15,7 +15,7 @@ macro_rules! engine_stats {
         impl EngineStats {
             /// Every statistic with its name, in the order of the declaration: for text and JSON.
             #[must_use]
-            pub fn figures(&self) -> Vec<(&'static str, u64)> {
+            pub fn named_values(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
             }
         }
@@ -161,16 +161,16 @@ engine_stats! {
 
 impl std::fmt::Display for EngineStats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_figures(f, &self.figures())
+        write_values(f, &self.named_values())
     }
 }
 
 /// One statistic a line, bytes also in MiB.
-fn write_figures(
+fn write_values(
     f: &mut std::fmt::Formatter<'_>,
-    figures: &[(&'static str, u64)],
+    values: &[(&'static str, u64)],
 ) -> std::fmt::Result {
-    for &(name, value) in figures {
+    for &(name, value) in values {
         let bytes = name.ends_with("_bytes") || name.starts_with("memory_");
         if bytes && value >= 1 << 20 {
             writeln!(f, "{name:<24} {value} ({:.1} MiB)", value as f64 / f64::from(1 << 20))?;
@@ -212,7 +212,7 @@ pub struct TreeStats {
 impl TreeStats {
     /// Every statistic with its name, in the order of the declaration: for text and JSON.
     #[must_use]
-    pub fn figures(&self) -> Vec<(&'static str, u64)> {
+    pub fn named_values(&self) -> Vec<(&'static str, u64)> {
         // Destructured by name, so that the compiler reports a new statistic that is missing here.
         let Self {
             height,
@@ -243,6 +243,6 @@ impl TreeStats {
 
 impl std::fmt::Display for TreeStats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_figures(f, &self.figures())
+        write_values(f, &self.named_values())
     }
 }

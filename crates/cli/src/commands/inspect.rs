@@ -23,9 +23,11 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
     let object = |statistics: Vec<(&str, u64)>| -> Map<String, Value> {
         statistics.into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect()
     };
-    let by_name: Map<String, Value> =
-        trees.iter().map(|(name, stats)| (name.clone(), object(stats.figures()).into())).collect();
-    let result = json!({ "database": object(database.figures()), "trees": by_name });
+    let by_name: Map<String, Value> = trees
+        .iter()
+        .map(|(name, stats)| (name.clone(), object(stats.named_values()).into()))
+        .collect();
+    let result = json!({ "database": object(database.named_values()), "trees": by_name });
     out.line(&result, |_| {
         let mut page = database.to_string();
         for (name, stats) in &trees {

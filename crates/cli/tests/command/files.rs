@@ -73,8 +73,8 @@ fn a_load_reports_what_it_stored() {
     };
     assert_eq!(load(&[]).text(), "loaded 1 entries into t; 1 more had keys that came again\n");
     let json = &load(&["--json"]).json()[0];
-    let figures = ["entries", "read", "replaced", "batches"].map(|name| json[name].clone());
-    assert_eq!(figures, [1, 2, 1, 1].map(serde_json::Value::from));
+    let counts = ["entries", "read", "replaced", "batches"].map(|name| json[name].clone());
+    assert_eq!(counts, [1, 2, 1, 1].map(serde_json::Value::from));
     assert_eq!(load(&["--batch", "1"]).text(), "loaded 2 entries into t in 2 batches\n");
     assert!(load(&["--batch", "1", "--json"]).json()[0]["replaced"].is_null());
     assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "1\tb\n");

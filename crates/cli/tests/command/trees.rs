@@ -32,7 +32,7 @@ fn trees_come_and_go() {
 }
 
 #[test]
-fn figures_are_there_by_name() {
+fn statistics_are_there_by_name() {
     let temp = TempDir::new("cli-stats");
     let dir = temp.path();
     frondb("create", dir, &["t"]).ok();

@@ -30,7 +30,7 @@ fn load(key: impl Fn(u64) -> u64) -> (Stats, TreeStats) {
     }
     db.flush().unwrap();
     db.wait_settled().unwrap();
-    let figures = (db.stats(), tree.stats().unwrap());
+    let stats = (db.stats(), tree.stats().unwrap());
     let mut cursor = tree.cursor().unwrap();
     let mut rows = 0;
     while cursor.next().unwrap() {
@@ -39,7 +39,7 @@ fn load(key: impl Fn(u64) -> u64) -> (Stats, TreeStats) {
     assert_eq!(rows, ROWS);
     drop(cursor);
     db.close().unwrap();
-    figures
+    stats
 }
 
 /// Bytes written for each 100 bytes of keys and values.
@@ -49,18 +49,18 @@ fn written_percent((stats, tree): &(Stats, TreeStats)) -> u64 {
 
 #[test]
 fn ascending_keys_are_written_once() {
-    let figures = load(|i| i);
-    assert!(written_percent(&figures) < 115, "{} %", written_percent(&figures));
-    assert_eq!(figures.0.merge_bytes, 0, "no merge has anything to do: {}", figures.0);
-    assert_eq!(figures.1.base_raw_bytes, figures.1.raw_bytes, "all of it is base");
+    let stats = load(|i| i);
+    assert!(written_percent(&stats) < 115, "{} %", written_percent(&stats));
+    assert_eq!(stats.0.merge_bytes, 0, "no merge has anything to do: {}", stats.0);
+    assert_eq!(stats.1.base_raw_bytes, stats.1.raw_bytes, "all of it is base");
 }
 
 #[test]
 fn stragglers_do_not_take_the_others_the_slow_way() {
     // One row in a thousand belongs far to the left, between two existing rows.
-    let figures = load(|i| if i % 1000 == 999 { i * 8 - 300_000.min(i * 4) + 1 } else { i * 8 });
+    let stats = load(|i| if i % 1000 == 999 { i * 8 - 300_000.min(i * 4) + 1 } else { i * 8 });
     let random = load(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let (written, control) = (written_percent(&figures), written_percent(&random));
+    let (written, control) = (written_percent(&stats), written_percent(&random));
     assert!(written < 125, "{written} %");
     assert!(control > 150, "random keys show the difference: {control} %");
 }
