@@ -7,7 +7,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::JobEnv;
 
-use crate::counters::{JobCounters, JobFigures};
+use crate::counters::{BackgroundStats, JobCounters};
 use crate::jobs::install::EDIT_BYTES;
 use crate::throttle::Throttle;
 
@@ -88,9 +88,9 @@ impl JobContext {
         ))
     }
 
-    /// The counts of what jobs have done.
+    /// Counts of what background jobs have done.
     #[must_use]
-    pub fn figures(&self) -> JobFigures {
+    pub fn stats(&self) -> BackgroundStats {
         self.counters.read()
     }
 

@@ -14,14 +14,14 @@ macro_rules! job_counters {
 
         /// What background work has done since the database was opened.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub struct JobFigures {
+        pub struct BackgroundStats {
             $($(#[$doc])* pub $name: u64,)*
         }
 
         impl JobCounters {
             /// The counts as they are now.
-            pub(crate) fn read(&self) -> JobFigures {
-                JobFigures { $($name: self.$name.load(Ordering::Relaxed),)* }
+            pub(crate) fn read(&self) -> BackgroundStats {
+                BackgroundStats { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
         }
     };

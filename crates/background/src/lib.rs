@@ -57,7 +57,7 @@ pub use admission::Load;
 pub use background::Background;
 pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
 pub use context::JobContext;
-pub use counters::JobFigures;
+pub use counters::BackgroundStats;
 pub use log_pins::LogPins;
 pub use period::check_period;
 pub use planning::{plan_all, replan};

@@ -107,7 +107,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
 
 /// Statistics of background work.
 pub(crate) fn fill_background(background: &Background, stats: &mut EngineStats) {
-    let done = background.jobs.figures();
+    let done = background.jobs.stats();
     stats.commits = done.commits;
     stats.messages = done.messages;
     stats.user_bytes = done.user_bytes;
