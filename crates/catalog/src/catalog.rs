@@ -15,7 +15,7 @@ use frondb_locks::LockManager;
 use frondb_records::{Edit, TreeOptions};
 use frondb_space::Hold;
 use frondb_tree::{
-    InstallState, MemtableAccount, ReadContext, TreeCore, TreeFigures, TreeParts, TreeTotals, Trees,
+    InstallState, MemtableAccount, ReadContext, TreeCore, TreeParts, TreeSizes, TreeTotals, Trees,
 };
 use frondb_trunk::{Key, Node, Trunk};
 
@@ -66,7 +66,7 @@ impl Catalog {
 
     /// Totals over all trees.
     #[must_use]
-    pub fn totals(&self) -> TreeFigures {
+    pub fn totals(&self) -> TreeSizes {
         self.totals.read()
     }
 

@@ -19,7 +19,7 @@
 //! | `tombstones/` | tombstone runs that are worth compacting; known-empty ranges |
 //! | `verify.rs`, `damage.rs` | reading all of a tree: to find faults; to find lost ranges |
 //! | `context.rs`, `health.rs` | what reads use of the database; whether it takes calls |
-//! | `account.rs`, `totals.rs` | memory of memtables; figures over all trees |
+//! | `account.rs`, `totals.rs` | memory of memtables; sizes of all trees together |
 //! | `memory.rs` | what share of the memory each part may use |
 //! | `large_values.rs`, `snapshot.rs` | extents of large values; a fixed state to read at |
 //!
@@ -57,7 +57,7 @@ pub use memory::{Memory, MemoryRules, MemoryShares};
 pub use pins::Cursors;
 pub use snapshot::Snapshot;
 pub use source::{AttachedRuns, MemSource};
-pub use totals::{TreeFigures, TreeTotals};
+pub use totals::{TreeSizes, TreeTotals};
 pub use tree::planning::PlanLimits;
 pub use tree::{InstallState, TreeCore, TreeParts};
 pub use trees::Trees;

@@ -108,7 +108,7 @@ impl Memory {
 
     /// Whether the total is so small that the process memory that no part charges is a large share
     /// of it. Without threads, true only for a read-only database that has at least `BYTES_MIN`:
-    /// other databases without threads are for tests, which check the figures of the parts.
+    /// other databases without threads are for tests, which check the sizes of the parts.
     fn is_low_memory(self) -> bool {
         let is_real =
             self.rules.has_threads || self.rules.read_only && self.total >= MemoryRules::BYTES_MIN;

@@ -9,9 +9,9 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::version::Version;
 
-/// Figures of one version of a tree, or of all trees together.
+/// Sizes of one version of a tree, or of all trees together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TreeFigures {
+pub struct TreeSizes {
     /// Nodes of the trunk.
     pub nodes: u64,
     /// Leaves among them.
@@ -29,8 +29,8 @@ pub struct TreeFigures {
     pub frozen_memtables: u64,
 }
 
-impl TreeFigures {
-    /// The figures of a version, in O(memtables and attached runs): the trunk keeps its own totals.
+impl TreeSizes {
+    /// The sizes of a version, in O(memtables and attached runs): the trunk keeps its own totals.
     pub fn of(version: &Version) -> Self {
         let totals = version.trunk.root.totals;
         let mut share = Self {
@@ -66,7 +66,7 @@ pub struct TreeTotals {
 
 impl TreeTotals {
     /// Changes a tree's share from `old` to `new`.
-    pub fn change(&self, old: TreeFigures, new: TreeFigures) {
+    pub fn change(&self, old: TreeSizes, new: TreeSizes) {
         // The sum may wrap below zero for a moment: each share is removed only after it was added.
         let change = |sum: &AtomicU64, old: u64, new: u64| {
             if old != new {
@@ -82,11 +82,11 @@ impl TreeTotals {
         change(&self.frozen_memtables, old.frozen_memtables, new.frozen_memtables);
     }
 
-    /// The totals now. Each figure is exact, but they may be of slightly different moments.
+    /// The totals now. Each total is exact, but they may be of slightly different moments.
     #[must_use]
-    pub fn read(&self) -> TreeFigures {
+    pub fn read(&self) -> TreeSizes {
         let get = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
-        TreeFigures {
+        TreeSizes {
             nodes: get(&self.nodes),
             leaves: get(&self.leaves),
             views: get(&self.views),

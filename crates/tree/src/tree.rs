@@ -28,7 +28,7 @@ use crate::account::MemtableAccount;
 use crate::large_values::LargeValues;
 use crate::source::MemSource;
 use crate::tombstones::{EmptyRanges, TombstoneSearch};
-use crate::totals::{TreeFigures, TreeTotals};
+use crate::totals::{TreeSizes, TreeTotals};
 use crate::version::Version;
 
 /// State of a tree that only installs change, protected by [`TreeCore::install`].
@@ -217,7 +217,7 @@ impl TreeCore {
     pub fn begin_count(&self) {
         let version = self.version.write();
         if !self.counted.swap(true, Ordering::Relaxed) {
-            self.totals.change(TreeFigures::default(), TreeFigures::of(&version));
+            self.totals.change(TreeSizes::default(), TreeSizes::of(&version));
         }
     }
 
@@ -226,7 +226,7 @@ impl TreeCore {
     pub fn retire(&self, trunk: Trunk) -> Arc<Version> {
         let mut version = self.version.write();
         if self.counted.swap(false, Ordering::Relaxed) {
-            self.totals.change(TreeFigures::of(&version), TreeFigures::default());
+            self.totals.change(TreeSizes::of(&version), TreeSizes::default());
         }
         let hold = version.hold.successor();
         let active = MemSource::new(&self.account.budget);

@@ -10,7 +10,7 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_records::TreeOptions;
-use frondb_tree::{TreeFigures, TreeTotals};
+use frondb_tree::{TreeSizes, TreeTotals};
 use frondb_txn::{BulkOptions, TransactionOptions};
 
 use crate::engine::Engine;
@@ -35,16 +35,16 @@ fn check(engine: &Engine, what: &str) -> (u64, u64) {
     let txns = &engine.txns;
     let totals = TreeTotals::default();
     for tree in txns.background.jobs.trees.all() {
-        totals.change(TreeFigures::default(), TreeFigures::of(&tree.version()));
+        totals.change(TreeSizes::default(), TreeSizes::of(&tree.version()));
     }
     let (found, expected) = (engine.catalog.totals(), totals.read());
     assert_eq!(found, expected, "after {what}");
     let stats = engine.stats();
     let EngineStats { nodes, leaves, views, entries, .. } = stats;
     let EngineStats { raw_bytes, run_bytes, frozen_memtables, .. } = stats;
-    let told =
-        TreeFigures { nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables };
-    assert_eq!(told, expected, "the statistics after {what}");
+    let reported =
+        TreeSizes { nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables };
+    assert_eq!(reported, expected, "the statistics after {what}");
     assert_eq!(stats.trees, txns.background.jobs.trees.len() as u64, "after {what}");
     (stats.trees, expected.entries)
 }

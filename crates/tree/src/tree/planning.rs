@@ -1,4 +1,4 @@
-//! The figures of a tree that the planner of background work uses.
+//! What the planner of background work uses of a tree.
 
 use frondb_core::SeqNo;
 use frondb_core::sync::atomic::Ordering;

@@ -7,7 +7,7 @@ use frondb_trunk::Trunk;
 
 use super::TreeCore;
 use crate::source::MemSource;
-use crate::totals::TreeFigures;
+use crate::totals::TreeSizes;
 use crate::version::Version;
 
 impl TreeCore {
@@ -22,7 +22,7 @@ impl TreeCore {
     /// Replaces the version, and with it the tree's share of the totals. Returns the old version.
     pub(super) fn replace(&self, version: &mut Arc<Version>, new: Version) -> Arc<Version> {
         if self.counted.load(Ordering::Relaxed) {
-            self.totals.change(TreeFigures::of(version), TreeFigures::of(&new));
+            self.totals.change(TreeSizes::of(version), TreeSizes::of(&new));
         }
         std::mem::replace(version, Arc::new(new))
     }
