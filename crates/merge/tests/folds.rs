@@ -10,7 +10,7 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, ErrorKind, MessageKind, SeqNo, Source};
 use frondb_merge::{FoldMerge, FoldOptions, FoldStats, VisibleMerge};
-use history::{History, ListSource, Message, POISON, append, deal, read_all, reader};
+use history::{History, ListSource, Message, POISON, append_with_plus, deal, read_all, reader};
 
 struct Folded {
     messages: Vec<Message>,
@@ -79,7 +79,7 @@ fn live_snapshots_read_the_same_before_and_after() {
                 range_deletes: history.range_deletes(),
                 at_base,
                 keep_deletes: prng.chance(1, 4),
-                update: Some(append()),
+                update: Some(append_with_plus()),
             },
         );
         assert_ordered(&folded.messages);
@@ -131,7 +131,7 @@ fn no_message_stays_that_no_reader_can_see() {
                 range_deletes: deletes.clone(),
                 at_base: true,
                 keep_deletes,
-                update: Some(append()),
+                update: Some(append_with_plus()),
             },
         );
         let mut in_stripe: BTreeMap<(Vec<u8>, usize), Vec<MessageKind>> = BTreeMap::new();
@@ -173,7 +173,7 @@ fn options(live: &[u64], at_base: bool) -> FoldOptions {
         range_deletes: History::default().range_deletes(),
         at_base,
         keep_deletes: false,
-        update: Some(append()),
+        update: Some(append_with_plus()),
     }
 }
 

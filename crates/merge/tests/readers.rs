@@ -6,7 +6,7 @@ mod history;
 use frondb_core::prng::Prng;
 use frondb_core::{Direction, ErrorKind, MessageKind, SeqNo, Source};
 use frondb_merge::{Lookup, Merger, VisibleMerge, VisibleValue};
-use history::{Append, Extents, History, ListSource, POISON, deal, read_all, reader};
+use history::{AppendWithPlus, Extents, History, ListSource, POISON, deal, read_all, reader};
 
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
@@ -100,7 +100,7 @@ fn a_lookup_agrees_with_the_model_at_every_snapshot() {
                 break;
             }
         }
-        let found = lookup.finish(&key, Some(&Append), Some(&Extents)).unwrap();
+        let found = lookup.finish(&key, Some(&AppendWithPlus), Some(&Extents)).unwrap();
         assert_eq!(found, history.read_key(&key, snapshot).unwrap(), "round {round}");
     }
 }
@@ -187,5 +187,8 @@ fn updates_without_or_with_a_failing_function_are_errors_to_the_reader() {
     }
     let mut lookup = Lookup::new();
     assert!(lookup.feed(SeqNo(1), MessageKind::Update, &[POISON]));
-    assert_eq!(lookup.finish(b"k", Some(&Append), None).unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(
+        lookup.finish(b"k", Some(&AppendWithPlus), None).unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
 }

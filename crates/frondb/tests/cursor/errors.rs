@@ -9,9 +9,9 @@ use frondb::{Result, TransactionCursorOptions, TransactionOptions, UpdateFn, Wai
 use frondb_testkit::TempDir;
 
 /// Appends; fails on the operand `bad`.
-struct Append;
+struct AppendUnlessBad;
 
-impl UpdateFn for Append {
+impl UpdateFn for AppendUnlessBad {
     fn name(&self) -> &str {
         "append"
     }
@@ -34,7 +34,7 @@ impl UpdateFn for Append {
 }
 
 fn options() -> Options {
-    Options::new().memory_bytes(8 << 20).background_threads(0).update_fn(Append)
+    Options::new().memory_bytes(8 << 20).background_threads(0).update_fn(AppendUnlessBad)
 }
 
 /// A tree with the keys a to z, of which m cannot be read.

@@ -5,9 +5,9 @@ use frondb::{Db, ErrorKind, Options, Tree, TreeOptions, UpdateFn};
 use frondb_testkit::TempDir;
 
 /// Appends the operand to the value; each version uses another separator.
-struct Append(u32);
+struct SeparatorAppend(u32);
 
-impl UpdateFn for Append {
+impl UpdateFn for SeparatorAppend {
     fn name(&self) -> &str {
         "append"
     }
@@ -37,7 +37,7 @@ fn options() -> Options {
 
 /// A tree with resolved keys and the key "m", which has an unresolved operand on top of a value.
 fn make(dir: &TempDir, flushed: bool) {
-    let db = Db::open(dir.path(), options().update_fn(Append(1))).unwrap();
+    let db = Db::open(dir.path(), options().update_fn(SeparatorAppend(1))).unwrap();
     let tree = db.create_tree("log", TreeOptions::new().update_fn("append", 1)).unwrap();
     let other = db.create_tree("other", TreeOptions::new()).unwrap();
     other.put(b"k", b"v").unwrap();
@@ -83,7 +83,7 @@ fn only_calls_that_resolve_an_update_fail() {
     for flushed in [false, true] {
         for (open, why) in [
             (options(), "not registered"),
-            (options().update_fn(Append(2)), "version 2, the tree needs 1"),
+            (options().update_fn(SeparatorAppend(2)), "version 2, the tree needs 1"),
         ] {
             let dir = TempDir::new("missing_function");
             make(&dir, flushed);
@@ -99,7 +99,7 @@ fn only_calls_that_resolve_an_update_fail() {
                 use_without(&db, &tree, why);
                 db.close().unwrap();
             }
-            let both = options().update_fn(Append(2)).update_fn(Append(1));
+            let both = options().update_fn(SeparatorAppend(2)).update_fn(SeparatorAppend(1));
             let db = Db::open(dir.path(), both).unwrap();
             let tree = db.open_tree("log").unwrap();
             assert_eq!(tree.get(b"m").unwrap().unwrap(), b"old1new");
@@ -128,7 +128,7 @@ fn such_a_tree_is_written_renamed_and_dropped() {
 fn two_versions_of_a_function_serve_two_trees() {
     let dir = TempDir::new("missing_function");
     for _ in 0..2 {
-        let both = options().update_fn(Append(1)).update_fn(Append(2));
+        let both = options().update_fn(SeparatorAppend(1)).update_fn(SeparatorAppend(2));
         let db = Db::open(dir.path(), both).unwrap();
         for (name, version) in [("one", 1), ("two", 2)] {
             let tree = db

@@ -97,7 +97,7 @@ impl History {
                         Some(VisibleValue::Value(value)) => Some(value.clone()),
                         Some(VisibleValue::Reference(reference)) => Some(Extents.read(reference)?),
                     };
-                    let after = Append.apply(key, before.as_deref(), value);
+                    let after = AppendWithPlus.apply(key, before.as_deref(), value);
                     Some(VisibleValue::Value(after.map_err(Error::invalid)?))
                 }
             };
@@ -106,14 +106,14 @@ impl History {
     }
 }
 
-/// Appends the operand. Two operands combine while they are short. The result depends on the order,
-/// so a wrong order shows.
-pub struct Append;
+/// Appends a plus sign and the operand. Two operands combine while they are short. The result
+/// depends on the order, so a wrong order shows.
+pub struct AppendWithPlus;
 
-/// Operands with this byte make [`Append`] fail.
+/// Operands with this byte make [`AppendWithPlus`] fail.
 pub const POISON: u8 = b'!';
 
-impl UpdateFn for Append {
+impl UpdateFn for AppendWithPlus {
     fn name(&self) -> &str {
         "append"
     }
@@ -131,8 +131,8 @@ impl UpdateFn for Append {
     }
 }
 
-pub fn append() -> SharedUpdateFn {
-    Arc::new(Append)
+pub fn append_with_plus() -> SharedUpdateFn {
+    Arc::new(AppendWithPlus)
 }
 
 /// Values in extents of their own.
@@ -224,7 +224,7 @@ pub fn reader(snapshot: SeqNo, direction: Direction, deletes: RangeDeletes) -> V
     VisibleOptions {
         direction,
         range_deletes: vec![deletes],
-        update: Some(append()),
+        update: Some(append_with_plus()),
         values: Some(Arc::new(Extents)),
         own: None,
         ..VisibleOptions::new(snapshot)
