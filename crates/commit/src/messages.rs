@@ -38,8 +38,8 @@ pub fn sections_of(sections: &[Section]) -> Vec<Messages<'_>> {
 const INSERT_ENTRIES: usize = 8192;
 
 /// Decodes a section, given as its bytes and the number of its messages, into a memtable. The
-/// messages get the SeqNos from `seq` on, and `seq` advances by one for each. Tells `watch`, the
-/// known-empty ranges of the tree, which keys were put or updated.
+/// messages get the SeqNos from `seq` on, and `seq` advances by one for each. Notifies `watch`, the
+/// known-empty ranges of the tree, of the keys that were put or updated.
 ///
 /// # Errors
 /// `Internal` if a message cannot be decoded.

@@ -43,7 +43,7 @@ pub trait Executor: Send + Sync + fmt::Debug {
 pub type SharedExecutor = Arc<dyn Executor>;
 
 /// A started thread. Dropping the handle detaches the thread, which continues to run.
-#[must_use = "a thread that nobody joins may outlive what it works on"]
+#[must_use = "a thread that no other thread joins may outlive what it works on"]
 pub struct JoinHandle {
     name: String,
     join: Box<dyn FnOnce() -> std::result::Result<(), Box<dyn Any + Send>> + Send>,

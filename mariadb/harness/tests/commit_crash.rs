@@ -4,7 +4,7 @@
 //! ```text
 //!   commit: not prepared  |  the binary log does not have it: it is rolled back
 //!   commit: prepared      |
-//!   commit: not ordered   |  the binary log has it: it is committed, though nobody was told
+//!   commit: not ordered   |  the binary log has it: it is committed, though no client was told
 //!   commit: ordered       |
 //!   commit: done          |
 //! ```

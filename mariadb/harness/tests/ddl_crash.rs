@@ -175,7 +175,7 @@ fn a_crash_in_ddl_leaves_the_old_or_the_new() {
             let there = client
                 .number("SELECT count(*) FROM information_schema.frondb_trees WHERE tree_name LIKE 'mariadb/%/%'")
                 .unwrap();
-            assert_eq!(usize::try_from(there).unwrap(), needed, "{name}: trees of nobody");
+            assert_eq!(usize::try_from(there).unwrap(), needed, "{name}: trees of no table");
             assert_eq!(
                 client.number("SELECT count(*) FROM test.other").unwrap_or(ROWS),
                 ROWS,

@@ -171,8 +171,8 @@ fn only_a_record_that_states_what_was_durable_proves_damage() {
     let (plain, offsets) = file(&[20, 20, 20, 20], |_| None);
     // The last record was written when everything below the third was durable.
     let synced = PLACE.position + offsets[2] as u64;
-    let (good, told) = file(&[20, 20, 20, 20], |index| (index == 3).then_some(synced));
-    assert_eq!(offsets[..4], told[..4]);
+    let (good, good_offsets) = file(&[20, 20, 20, 20], |index| (index == 3).then_some(synced));
+    assert_eq!(offsets[..4], good_offsets[..4]);
     assert_ne!(plain, good);
     for (damaged, proved) in [(0, true), (1, true), (2, false), (3, false)] {
         let mut bytes = good.clone();

@@ -426,7 +426,7 @@ struct hook {
   uint64_t calls, transaction, order, freed;
 };
 
-static void told(void *user_data, const frondb_commit_info *info) {
+static void notified(void *user_data, const frondb_commit_info *info) {
   struct hook *hook = user_data;
   CHECK(info->order > hook->order && info->log_end > 0);
   hook->calls++;
@@ -441,7 +441,7 @@ static void commits_in_order(frondb_db *db, frondb_tree *tree) {
   frondb_committing *first, *second;
   struct hook hook = {0, 0, 0, 0};
   uint64_t id;
-  OK(frondb_db_set_commit_hook(db, told, &hook, hook_freed));
+  OK(frondb_db_set_commit_hook(db, notified, &hook, hook_freed));
   one = begin(db, FRONDB_REPEATABLE_READ, 1000);
   two = begin(db, FRONDB_REPEATABLE_READ, 1000);
   OK(txn_put(one, tree, "o1", "x"));

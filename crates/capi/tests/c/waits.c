@@ -70,7 +70,7 @@ struct hook {
   frondb_txn *unwanted;
 };
 
-static void told(void *user_data, uint64_t waiter, const uint64_t *blockers, size_t count) {
+static void notified(void *user_data, uint64_t waiter, const uint64_t *blockers, size_t count) {
   struct hook *hook = user_data;
   CHECK(count == 1);
   hook->waiter = waiter;
@@ -87,7 +87,7 @@ static void hook(frondb_db *db, frondb_tree *tree) {
   uint64_t holders, waiters;
   OK(frondb_txn_id(holder, &holders));
   OK(frondb_txn_id(waiter, &waiters));
-  OK(frondb_db_set_wait_hook(db, told, &hook, hook_freed));
+  OK(frondb_db_set_wait_hook(db, notified, &hook, hook_freed));
   OK(frondb_txn_put(holder, tree, frondb_text("h"), frondb_text("v")));
   CHECK(hook.calls == 0);
   FAILS(FRONDB_CANCELLED, frondb_txn_put(waiter, tree, frondb_text("h"), frondb_text("w")));

@@ -117,13 +117,13 @@ impl Inode {
         if self.changes.is_empty() {
             return content;
         }
-        let fate = match prng.below(3) {
+        let outcome = match prng.below(3) {
             0 => CrashOutcome::Prefix(prng.index(self.changes.len() + 1)),
             _ => CrashOutcome::Sectors(prng.below(9)),
         };
         let torn = prng.index(self.changes.len());
         for (index, change) in self.changes.iter().enumerate() {
-            match fate {
+            match outcome {
                 CrashOutcome::Prefix(end) if index < end => change.apply(&mut content),
                 CrashOutcome::Prefix(end) if index == end => tear(change, &mut content, prng),
                 CrashOutcome::Prefix(_) => break,

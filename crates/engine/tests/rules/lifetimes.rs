@@ -135,7 +135,7 @@ fn a_large_value_outlives_the_versions_that_refer_to_it() {
     engine.flush().unwrap();
     while engine.run_one(true) {}
     assert!(tree.core().install.lock().values.is_empty(), "a merge has dropped the reference");
-    assert!(used() > large.len() as u64, "whoever is at it may still read it");
+    assert!(used() > large.len() as u64, "a reader of the old version may still read it");
     drop(read);
-    assert!(used() < large.len() as u64, "nobody is");
+    assert!(used() < large.len() as u64, "no reader holds the old version");
 }

@@ -37,7 +37,7 @@ fn a_relog_replaces_no_older_memtable() {
 /// in place of the earlier records, whether the log still has these or not.
 #[test]
 fn a_relog_has_each_message_once() {
-    for trims in [false, true] {
+    for trims_log in [false, true] {
         let device = MemoryDevice::new();
         let engine = open_updating(&device).unwrap();
         let options = TreeOptions { update_fn: Some(("append".into(), 1)), ..Default::default() };
@@ -54,7 +54,7 @@ fn a_relog_has_each_message_once() {
         for _ in 0..2 {
             engine.txns.committer.exclusive(|latch| latch.relog(tree.core())).unwrap();
             txns.background.jobs.log.wal.sync().unwrap();
-            if trims {
+            if trims_log {
                 engine.background().trim_log().unwrap();
             }
         }

@@ -135,7 +135,7 @@ fn own_writes_and_old_readers_see_theirs() {
     assert_eq!(ends(&own, &tree).0, 9_000);
     own.put(&tree, &key(4_000), b"mine").unwrap();
     assert_eq!(ends(&own, &tree).0, 4_000);
-    assert!(stepped(&db, &tree, 9_000, 19_999) < 300, "nobody else sees it");
+    assert!(stepped(&db, &tree, 9_000, 19_999) < 300, "no other reader sees it");
     let mut cursor = own.cursor(&tree).unwrap();
     assert!(cursor.seek(&key(4_001)).unwrap());
     assert_eq!(id(cursor.key()), 9_000);

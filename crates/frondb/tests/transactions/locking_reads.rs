@@ -182,19 +182,19 @@ fn the_hook_is_called_for_a_wait_and_its_panic_is_contained() {
     holder.put(&tree, b"a", b"").unwrap();
     let waiter = db.begin(TransactionOptions::new()).unwrap();
     let expected = (waiter.id(), vec![holder.id()]);
-    let told: Arc<Mutex<Vec<_>>> = Arc::default();
-    let noted = Arc::clone(&told);
+    let notified: Arc<Mutex<Vec<_>>> = Arc::default();
+    let noted = Arc::clone(&notified);
     db.set_wait_hook(Some(Arc::new(move |notice: WaitNotice<'_>| {
         noted.lock().push((notice.waiter, notice.blockers.to_vec()));
         panic!("of the hook: expected");
     })));
     std::thread::scope(|threads| {
         let waits = threads.spawn(|| waiter.put(&tree, b"a", b""));
-        while told.lock().is_empty() {
+        while notified.lock().is_empty() {
             std::thread::yield_now();
         }
         holder.commit().unwrap();
         waits.join().unwrap().unwrap();
     });
-    assert_eq!(*told.lock(), [expected]);
+    assert_eq!(*notified.lock(), [expected]);
 }

@@ -369,11 +369,11 @@ fn a_load_that_waits_can_be_stopped() {
             error.kind()
         },
     ];
-    let options = |patience| BulkOptions { lock_timeout: patience, ..small() };
+    let options = |lock_timeout| BulkOptions { lock_timeout, ..small() };
     let (long, short) = (Duration::from_secs(3600), Duration::from_millis(150));
-    for (stop, patience) in stops.into_iter().zip([long, long, short]) {
-        let (load, transaction) = load_and_writer(&db, &tree, options(patience));
-        let expected = if patience == long { ErrorKind::Cancelled } else { ErrorKind::LockTimeout };
+    for (stop, timeout) in stops.into_iter().zip([long, long, short]) {
+        let (load, transaction) = load_and_writer(&db, &tree, options(timeout));
+        let expected = if timeout == long { ErrorKind::Cancelled } else { ErrorKind::LockTimeout };
         assert_eq!(stop(&db, &load), expected);
         assert_eq!(load.finish(&mut |_| true).unwrap_err().kind(), ErrorKind::Invalid);
         transaction.rollback().unwrap();

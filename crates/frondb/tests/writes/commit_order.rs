@@ -24,8 +24,8 @@ fn world() -> (Db, Tree) {
 #[test]
 fn the_hook_is_called_for_commits_in_their_order() {
     let (db, tree) = world();
-    let told: Arc<Mutex<Vec<CommitInfo>>> = Arc::default();
-    let hook = Arc::clone(&told);
+    let notified: Arc<Mutex<Vec<CommitInfo>>> = Arc::default();
+    let hook = Arc::clone(&notified);
     db.set_commit_hook(Some(Arc::new(move |info: &CommitInfo| hook.lock().push(*info))));
     let committed: Vec<u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4_u8)
@@ -64,14 +64,15 @@ fn the_hook_is_called_for_commits_in_their_order() {
     db.set_commit_hook(None);
     tree.put(b"after", b"").unwrap();
 
-    let told = told.lock().clone();
-    assert!(told.windows(2).all(|pair| pair[0].seq < pair[1].seq && pair[0].end < pair[1].end));
-    let mut ids: Vec<u64> = told.iter().map(|info| info.transaction).filter(|id| *id > 0).collect();
+    let notified = notified.lock().clone();
+    assert!(notified.windows(2).all(|pair| pair[0].seq < pair[1].seq && pair[0].end < pair[1].end));
+    let mut ids: Vec<u64> =
+        notified.iter().map(|info| info.transaction).filter(|id| *id > 0).collect();
     ids.sort_unstable();
     let mut expected = committed;
     expected.sort_unstable();
     assert_eq!(ids, expected);
-    assert_eq!(told.iter().filter(|info| info.transaction == 0).count(), 4 * 10);
+    assert_eq!(notified.iter().filter(|info| info.transaction == 0).count(), 4 * 10);
 }
 
 /// Rule 21: a writer that commits among transactions keeps its locks until its rows are visible.

@@ -187,7 +187,10 @@ fn space_of_a_snapshot_is_freed_when_settled_after_its_end() {
         db.write(&batch, Durability::NoSync).unwrap();
         db.flush().unwrap();
         db.wait_settled().unwrap();
-        assert!(db.stats().data_used_bytes > before / 2, "somebody may still read them");
+        assert!(
+            db.stats().data_used_bytes > before / 2,
+            "a snapshot or cursor may still read them"
+        );
         drop((snapshot, cursor));
         db.wait_settled().unwrap();
         let after = db.stats().data_used_bytes;

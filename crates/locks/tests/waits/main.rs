@@ -254,8 +254,8 @@ fn a_wait_ends_at_its_timeout() {
     let setup = Setup::new();
     let holder = setup.holder(1, &[(0, b"a")], Exclusive);
     let mut late = setup.manager.locker(4);
-    let patience = Duration::from_micros(50);
-    let error = late.lock_row(&setup.tables[0], b"a", Shared, Upto(patience)).unwrap_err();
+    let timeout = Duration::from_micros(50);
+    let error = late.lock_row(&setup.tables[0], b"a", Shared, Upto(timeout)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LockTimeout);
     assert!(error.message().contains("transactions 1 hold or requested"), "{error}");
     let zero = late.lock_row(&setup.tables[0], b"a", Shared, Upto(Duration::ZERO));
