@@ -15,8 +15,9 @@ fn commits(oracle: &SeqOracle) {
         let first = oracle.reserve(n);
         let last = SeqNo(first.get() + n - 1);
         oracle.publish(first, last);
-        oracle.wait_visible(last);
-        assert!(oracle.visible() >= last, "a thread does not see its own commit");
+        while oracle.visible() < last {
+            thread::yield_now();
+        }
     }
 }
 
