@@ -322,16 +322,6 @@ pub struct Trunk {
 }
 
 impl Trunk {
-    /// The leaf whose range contains `key`.
-    #[must_use]
-    pub fn leaf_for(&self, key: &[u8]) -> &Arc<Node> {
-        let mut node = &self.root;
-        while let Some(child) = node.child_for(key) {
-            node = child;
-        }
-        node
-    }
-
     /// The rightmost leaf.
     #[must_use]
     pub fn last_leaf(&self) -> &Arc<Node> {

@@ -302,7 +302,11 @@ impl History {
         self.flushed = (state, seq);
         self.note_refs(result.dropped_refs);
         for key in beginnings {
-            self.lab.trunk.leaf_for(&key).hints.request_prefix_truncation();
+            let mut node = &self.lab.trunk.root;
+            while let Some(child) = node.child_for(&key) {
+                node = child;
+            }
+            node.hints.request_prefix_truncation();
         }
     }
 
