@@ -1,10 +1,11 @@
-//! Cursors: what they show, what they pin, and how they fail.
+//! Cursors: what they show, what they pin, and how they fail. Estimates of what they would show.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod errors;
+mod estimates;
 mod leaps;
 mod pins;
 mod scripts;

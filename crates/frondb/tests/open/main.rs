@@ -1,9 +1,11 @@
 //! Opening and closing a database: what is created, what is refused, and what stays usable.
+//! Wrong calls on an open database, a closed one, and a dropped tree.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bad_calls;
 mod bad_databases;
 mod close;
 mod lifecycle;

@@ -1,6 +1,5 @@
 //! Estimates are within a factor of two of the truth wherever the messages are: in memtables, in
 //! flushed runs, or merged.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use frondb::{Batch, Db, Durability, FirstEntries, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;

@@ -1,9 +1,6 @@
 //! Wrong calls, and calls that only look wrong: keys and values at their limits, empty ones, ranges
 //! that contain nothing or everything, and every handle after its database was closed or its tree
 //! dropped. Each call works, or returns an error of the right kind that says why.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod support;
 
 use frondb::{
     Batch, Codec, Cursor, CursorOptions, Db, Durability, Error, ErrorKind, Options, Result, Tree,
@@ -12,6 +9,8 @@ use frondb::{
 use frondb_core::limits::{KEY_BYTES_MAX, TREE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+
+use crate::support;
 
 const BUFFER: u64 = 256 << 10;
 
