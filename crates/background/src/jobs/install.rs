@@ -1,5 +1,6 @@
-//! The install: the only way in which the trunk of a tree changes, for flushes, merges, attached
-//! runs and moved runs alike.
+//! The install: the only way in which the trunk of a tree in use changes, for flushes, merges,
+//! attached runs and moved runs alike. Only a drop, and a load that does not commit, empty a trunk
+//! without it.
 //!
 //! ```text
 //!   edit latch -> install lock -> VersionBuilder -> edit appended -> version published     short
