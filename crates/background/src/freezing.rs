@@ -62,7 +62,7 @@ impl Background {
     /// one (rule 15): the next commit to the tree waits, and the search is made again afterwards.
     pub(crate) fn search_tombstone_runs(&self, tree: &Arc<TreeCore>) {
         let version = tree.version();
-        if !TombstoneSearch::finds_run(&version) {
+        if tree.is_dropped() || !TombstoneSearch::finds_run(&version) {
             return;
         }
         if self.queue.add_search_after_compaction(tree) {
