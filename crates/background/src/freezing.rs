@@ -21,8 +21,8 @@ const VALUE_BYTES_MAX: u64 = 64 << 20;
 impl Background {
     /// Freezes memtables by rule 4. Freezes the memtable of a `touched` tree if it is large for a
     /// sequential tree, is known to hold a tombstone run (rule 15), or has many range deletes or
-    /// many bytes of large values; if it may hold a tombstone run, requests a search. Then freezes the largest memtables of all trees while the active ones fill the write
-    /// buffer.
+    /// many bytes of large values; if it may hold a tombstone run, requests a search. Then freezes
+    /// the largest memtables of all trees while the active ones fill the write buffer.
     pub fn freeze_if_full(&self, touched: &[Arc<TreeCore>]) {
         let buffer = self.jobs.shares.now().write_buffer_bytes();
         // A memtable of a sequential tree is large at this size. It is at most what a flush drains

@@ -71,7 +71,9 @@ impl Background {
         frondb_core::mem::trim();
     }
 
-    /// Empties and truncates the ends of mostly free files, until commits come again.
+    /// Returns free space to the file system: moves runs down so that mostly free files can be
+    /// truncated, then truncates and punches holes. Stops when commits come again, except during a
+    /// close.
     fn return_space(&self) -> Result<()> {
         while let Some(tail) = self.jobs.reads.runs.space.tail_move_wanted() {
             let goes_on = self.is_idle() || self.health().is_closed();

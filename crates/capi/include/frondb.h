@@ -1033,17 +1033,17 @@ frondb_error *frondb_options_set_sync(frondb_options *options,
 frondb_error *frondb_options_set_log_dir(frondb_options *options, const char *path);
 
 /**
- * Permission bits of new files, independent of the umask: 0600 to 0666, always with those of the
- * owner. Default 0600, for the owner alone. Existing files keep theirs. To share a database with
- * a group, pass 0640 or 0660 at every open.
+ * Permission bits of new files, independent of the umask: 0600 to 0666; the owner's bits must be
+ * set. Default 0600, for the owner alone. Existing files keep theirs. To share a database with a
+ * group, pass 0640 or 0660 at every open.
  *
  * Threads: one at a time.
  */
 frondb_error *frondb_options_set_file_mode(frondb_options *options, uint32_t mode);
 
 /**
- * Permission bits of new directories, independent of the umask: 0700 to 0777, always with those
- * of the owner. Default: the file mode with an x for each r, so 0700.
+ * Permission bits of new directories, independent of the umask: 0700 to 0777; the owner's bits
+ * must be set. Default: the file mode with an x for each r, so 0700.
  *
  * Threads: one at a time.
  */
@@ -1198,7 +1198,8 @@ frondb_error *frondb_tree_options_set_run_codec(frondb_tree_options *options,
 frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options, uint32_t bytes);
 
 /**
- * Children of an inner node, 2 to 1,024. Default 16.
+ * Target number of children of an inner node below the root, 2 to 1,024; a node may have up to
+ * twice as many. Default 16.
  *
  * Threads: one at a time.
  */

@@ -160,9 +160,9 @@ pub extern "C" fn frondb_options_set_log_dir(
     set(options, |options| Ok(options.log_dir(path.path()?)))
 }
 
-/// Permission bits of new files, independent of the umask: 0600 to 0666, always with those of the
-/// owner. Default 0600, for the owner alone. Existing files keep theirs. To share a database with
-/// a group, pass 0640 or 0660 at every open.
+/// Permission bits of new files, independent of the umask: 0600 to 0666; the owner's bits must be
+/// set. Default 0600, for the owner alone. Existing files keep theirs. To share a database with a
+/// group, pass 0640 or 0660 at every open.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
@@ -173,8 +173,8 @@ pub extern "C" fn frondb_options_set_file_mode(
     set(options, |options| Ok(options.file_mode(mode)))
 }
 
-/// Permission bits of new directories, independent of the umask: 0700 to 0777, always with those
-/// of the owner. Default: the file mode with an x for each r, so 0700.
+/// Permission bits of new directories, independent of the umask: 0700 to 0777; the owner's bits
+/// must be set. Default: the file mode with an x for each r, so 0700.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

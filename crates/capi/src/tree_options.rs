@@ -169,7 +169,8 @@ pub extern "C" fn frondb_tree_options_set_block_bytes(
     set(options, |options| Ok(options.block_bytes(bytes as usize)))
 }
 
-/// Children of an inner node, 2 to 1,024. Default 16.
+/// Target number of children of an inner node below the root, 2 to 1,024; a node may have up to
+/// twice as many. Default 16.
 ///
 /// Threads: one at a time.
 #[unsafe(no_mangle)]

@@ -357,8 +357,8 @@ pub(crate) struct Salvage {
     /// if nothing is saved
     #[arg(value_name = "TO")]
     pub(crate) to: PathBuf,
-    /// If manifest or log are damaged so that no row is certain, save trees nevertheless, as
-    /// NAME.uncertain
+    /// If the damage to the manifest or the log makes it unknown whether any row is current, save
+    /// the trees nevertheless, as NAME.uncertain
     #[arg(long)]
     pub(crate) uncertain: bool,
 }

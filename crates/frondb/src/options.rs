@@ -58,7 +58,7 @@ impl Options {
         self
     }
 
-    /// Bytes that all memtables may take before that of the largest tree is flushed: 16 KiB to half
+    /// Bytes that all memtables together may take before the largest one is flushed: 16 KiB to half
     /// of the memory budget. 0, the default, means a quarter of the budget; below 64 MiB it means a
     /// quarter of what the process itself leaves of the budget (2 MiB of 16, 5.75 of 32). The log
     /// keeps up to twice as much.
@@ -109,8 +109,8 @@ impl Options {
         self
     }
 
-    /// Permission bits of new files, independent of the umask: 0o600 to 0o666, always with those
-    /// of the owner. Default 0o600, for the owner alone. Existing files keep theirs. To share a
+    /// Permission bits of new files, independent of the umask: 0o600 to 0o666; the owner's bits
+    /// must be set. Default 0o600, for the owner alone. Existing files keep theirs. To share a
     /// database with a group, pass 0o640 or 0o660 at every open.
     #[must_use]
     pub fn file_mode(mut self, mode: u32) -> Self {
@@ -118,8 +118,8 @@ impl Options {
         self
     }
 
-    /// Permission bits of new directories, independent of the umask: 0o700 to 0o777, always with
-    /// those of the owner. Default: the file mode with an `x` for each `r`, so 0o700.
+    /// Permission bits of new directories, independent of the umask: 0o700 to 0o777; the owner's
+    /// bits must be set. Default: the file mode with an `x` for each `r`, so 0o700.
     #[must_use]
     pub fn dir_mode(mut self, mode: u32) -> Self {
         self.dir_mode = Some(mode);
@@ -137,7 +137,8 @@ impl Options {
     }
 
     /// Size of a log file, bytes: 64 KiB to 1 GiB; 0, the default, means a quarter of the write
-    /// buffer and at most 100 MiB. Larger files are fewer, and free disk space in larger pieces.
+    /// buffer and at most 100 MiB. With a larger size there are fewer files, and disk space is freed
+    /// in larger pieces.
     #[must_use]
     pub fn log_segment_bytes(mut self, bytes: u64) -> Self {
         self.engine.wal_segment_bytes = bytes;
@@ -176,9 +177,9 @@ impl Options {
         self
     }
 
-    /// About how long messages may exist in the log alone before they are flushed, even if the
-    /// write buffer has room, so that recovery replays little. Default `Duration::ZERO`: no limit
-    /// of time, only the log's limit of twice the write buffer.
+    /// How long, approximately, a message may be on disk only in the log before it is flushed, even
+    /// if the write buffer has room, so that recovery replays little. Default `Duration::ZERO`: no
+    /// limit of time, only the log's limit of twice the write buffer.
     /// [`Db::set_checkpoint_period`](crate::Db::set_checkpoint_period) changes it later.
     #[must_use]
     pub fn checkpoint_period(mut self, length: Duration) -> Self {
@@ -251,7 +252,8 @@ impl TreeOptions {
         self
     }
 
-    /// Children of an inner node, 2 to 1,024. Default 16.
+    /// Target number of children of an inner node below the root, 2 to 1,024; a node may have up to
+    /// twice as many. Default 16.
     #[must_use]
     pub fn fanout(mut self, fanout: usize) -> Self {
         self.trunk.fanout = fanout;

@@ -3,8 +3,9 @@
 /// Options of a manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ManifestOptions {
-    /// Bytes of space allocated ahead of the end of the file, so that edits (of deletes and drops,
-    /// which free space) can be logged on a full disk. 0 allocates nothing. Default 1 MiB.
+    /// Bytes allocated ahead of the end of the file, so that edits can still be appended on a full
+    /// disk, for example the edit of a drop or of a merge that frees space. 0 allocates nothing.
+    /// Default 1 MiB.
     pub reserve_bytes: u64,
 }
 

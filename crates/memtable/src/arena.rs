@@ -53,7 +53,8 @@ const LINES_MAX: usize = 4;
 const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
 const SEQ_ESCAPE: u64 = u32::MAX as u64;
 
-/// An element of a sorted array: refers to a message and holds the beginning of its key.
+/// An element of a sorted array: refers to a message, and holds the 64 bits and the tag by which
+/// most keys are compared ([`KeyOrder`]).
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Slot {

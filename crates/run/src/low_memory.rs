@@ -57,7 +57,8 @@ pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     if !is_low_memory(memory_bytes) {
         return window * INPUT_WINDOWS;
     }
-    // A decoded block takes a quarter more than its bytes, and is as large as the window.
+    // With low memory a block holds at most about a window of key and value bytes. Decoded, it
+    // takes a quarter more than that.
     window + window * 5 / 4 + CHUNK_BYTES_LOW_MEMORY
 }
 

@@ -101,7 +101,8 @@ impl Run {
     /// returns `false`. Returns `true` if `visit` never returned `false`.
     ///
     /// # Errors
-    /// `Corruption` or a device error for the block that holds the key.
+    /// `Corruption` or a device error of the filter, the block index or a block that has to be
+    /// read; an error of `visit`.
     pub fn get(&self, key: &[u8], snapshot: SeqNo, visit: &mut Visit<'_>) -> Result<bool> {
         let meta = &self.meta;
         if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {

@@ -30,7 +30,8 @@ pub struct TrunkOptions {
     pub run_block_bytes: usize,
     /// Which runs get filters.
     pub filter: FilterPolicy,
-    /// Children of an inner node below the root; 2 to 1,024.
+    /// Target number of children of an inner node below the root; a node may have up to twice as
+    /// many. 2 to 1,024.
     pub fanout: usize,
     /// Smallest leaf target, key and value bytes.
     pub leaf_bytes_min: u64,
@@ -40,7 +41,8 @@ pub struct TrunkOptions {
     pub slice_bytes_min: u64,
     /// How often a message is written before it reaches the base; 1 to 4.
     pub writes_before_base: u8,
-    /// A base is rewritten when its runs have grown to this percentage of its size.
+    /// A leaf is rewritten when its runs above the base have grown to this percentage of the base's
+    /// size.
     pub growth_percent: u64,
     /// A leaf is rewritten when more than this percentage of its messages is estimated to be
     /// garbage.

@@ -97,7 +97,7 @@ struct TransactionState {
     snapshot: Option<Snapshot>,
     /// The snapshot of the current statement at read committed, if a statement was begun.
     statement: Option<Snapshot>,
-    /// The row that the last single read has locked, if its lock may be released.
+    /// The row that the last locking get locked, if `unlock` may release its lock.
     last_read_lock: LastReadLock,
     charge: Charge,
     /// The current lock timeout.
@@ -108,7 +108,9 @@ struct TransactionState {
     entry: Arc<Entry>,
 }
 
-/// The row that a single read has locked, if the transaction has locked and written nothing since.
+/// The row that the last locking get locked, which `unlock` may release. `None` if the transaction
+/// has locked or written anything since, if it had a lock on the row before the get, or if the
+/// isolation level locks gaps.
 #[derive(Default)]
 struct LastReadLock {
     tree: Option<TreeId>,

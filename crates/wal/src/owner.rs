@@ -99,7 +99,8 @@ pub fn complete_claim(device: &SharedDevice, db_id: u128) -> Result<()> {
     device.sync_dir("")
 }
 
-/// Whether `LOG` says that `LOG.mark` exists. False if `LOG` is damaged or missing.
+/// Whether this database's `LOG` says that `LOG.mark` exists. False if `LOG` is damaged, missing,
+/// or names another database.
 ///
 /// # Errors
 /// `Unsupported`; `Io`.

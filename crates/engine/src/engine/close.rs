@@ -20,8 +20,9 @@ impl Engine {
         self.closed.lock().clone()
     }
 
-    /// Flushes, stops the workers and writes what makes the next open short. REQUIRES: no call is
-    /// in progress and none can begin.
+    /// Flushes and stops the workers. Trims the log and rewrites the manifest, so that the next open
+    /// reads and replays little, and returns free space to the file system. REQUIRES: no call is in
+    /// progress and none can begin.
     fn finish(&self) -> Result<()> {
         let background = self.background();
         if self.options.read_only {

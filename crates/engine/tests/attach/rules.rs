@@ -137,8 +137,9 @@ fn the_record_is_durable_before_the_runs_are_attached() {
     assert_eq!((count(&engine, &a), count(&engine, &b)), (50, 60));
 }
 
-/// Rule 22: under snapshot isolation a write conflicts with a large commit after the snapshot,
-/// whether the commit's runs wait above the trunk or are part of it.
+/// Rule 22: under snapshot isolation a write conflicts with a large commit that came after the
+/// snapshot and changed the same row, whether the commit's runs wait above the trunk or are part of
+/// it.
 #[test]
 fn rows_of_attached_runs_were_changed_since_the_snapshot() {
     let engine = Arc::new(open(&MemoryDevice::new()));

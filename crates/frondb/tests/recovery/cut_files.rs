@@ -201,8 +201,8 @@ fn no_synced_commit_goes_with_a_segment() {
     }
 }
 
-/// The mark that records how far the log was durable is lost together with segments: the newest
-/// one, or all of them.
+/// The mark, which records how far the log was durable, is removed or damaged. In addition none,
+/// some or all of the segments are removed, newest first. The open must fail and name the mark.
 #[test]
 fn no_synced_commit_goes_with_segments_and_the_mark() {
     for close in [false, true] {

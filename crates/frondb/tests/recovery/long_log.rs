@@ -1,5 +1,6 @@
-//! A log that is longer than memtables may be: it was written with more memory, or could not be
-//! flushed. Recovery replays it in steps, for every kind of open and even if it is interrupted.
+//! A log with more messages than the memtables may hold: it was written with more memory, or could
+//! not be flushed. Recovery replays it in steps, for every kind of open and even if it is
+//! interrupted.
 
 use std::collections::BTreeMap;
 

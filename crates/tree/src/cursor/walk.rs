@@ -4,9 +4,9 @@
 //! runs, the runs that inner nodes buffer, the runs of the leaf, and its base
 //! ([`frondb_trunk::segment`]). Its bounds are chosen so that it skips known-empty ranges.
 //!
-//! A walk records on its leaf the cost that readers have spent on merging (scan debt) and on
-//! stepping over deletes (rule 15). When that makes the leaf worth a plan, the walk posts a hint.
-//! It never plans.
+//! A walk adds its merging cost to the leaf's scan debt, and counts the deletes that it steps over.
+//! If the debt passes its limit, or the walk has skipped a tombstone run (rule 15), the walk posts
+//! a hint, so that a worker plans the leaf. A walk never plans.
 
 use std::ops::Bound;
 
@@ -87,8 +87,8 @@ impl Walk {
             (Some(empty), Some(upper)) => Some(empty.min(upper)),
             (empty, upper) => empty.or(upper),
         };
-        // Collected before the runs are opened, so that hidden parts of runs are skipped without
-        // reading them.
+        // The range deletes are collected before the runs are opened, so that hidden parts of runs
+        // are skipped without reading them.
         let mut deletes = Vec::new();
         for memtable in version.memtables() {
             deletes.extend(memtable.range_delete_sets().iter().cloned());

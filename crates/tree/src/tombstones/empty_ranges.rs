@@ -92,8 +92,8 @@ pub(crate) struct Around {
 /// The known-empty ranges of a tree. Any thread may use them.
 #[derive(Default, Debug)]
 pub struct EmptyRanges {
-    /// Whether there are ranges, or a probe has begun. Set under the commit lock, so commits see
-    /// it.
+    /// Whether there are ranges, or a probe is under way. Becomes true only under the commit lock,
+    /// so no commit misses it.
     watched: AtomicBool,
     list: Mutex<List>,
     /// How many deletes the active memtable had at the last probe.

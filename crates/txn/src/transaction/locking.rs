@@ -36,8 +36,9 @@ impl Core {
         self.locked(state, tree, locked)
     }
 
-    /// Completes every lock request. Rolls the transaction back immediately if it is the victim of
-    /// a deadlock, so that the other transactions proceed.
+    /// Handles the result of a lock request of `state`'s locker; every such request ends here. If
+    /// the transaction is the victim of a deadlock, rolls it back immediately, so that the others
+    /// proceed.
     pub(super) fn locked(
         &self,
         state: &mut TransactionState,
