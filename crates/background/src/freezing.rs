@@ -2,7 +2,7 @@
 
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-use frondb_tree::tombstones::{TombstoneCheck, TombstoneSearch};
+use frondb_tree::tombstones::TombstoneCheck;
 use frondb_tree::{MemSource, TreeCore};
 
 use crate::admission::CHECK_EVERY;
@@ -42,8 +42,11 @@ impl Background {
                     self.wait_tombstone_compaction(tree);
                 }
                 self.freeze_source(tree, &active);
-            } else if check == TombstoneCheck::Search {
+            } else if matches!(check, TombstoneCheck::Search | TombstoneCheck::SearchAndWait) {
                 self.queue.add_search(tree);
+                if check == TombstoneCheck::SearchAndWait {
+                    self.wait_for(tree, || self.queue.wait_searched(tree.id, CHECK_EVERY));
+                }
             }
         }
         while self.account.active_bytes() >= buffer {
@@ -62,7 +65,7 @@ impl Background {
     /// one (rule 15): the next commit to the tree waits, and the search is made again afterwards.
     pub(crate) fn search_tombstone_runs(&self, tree: &Arc<TreeCore>) {
         let version = tree.version();
-        if tree.is_dropped() || !TombstoneSearch::finds_run(&version) {
+        if tree.is_dropped() || !tree.tombstone_search.search(&version) {
             return;
         }
         if self.queue.add_search_after_compaction(tree) {
@@ -75,11 +78,17 @@ impl Background {
     /// Waits until the first tombstone run of the tree is compacted before a second one is frozen,
     /// so that a reader skips at most two (rule 15).
     fn wait_tombstone_compaction(&self, tree: &Arc<TreeCore>) {
+        self.wait_for(tree, || self.queue.wait_compacted(tree.id, CHECK_EVERY));
+    }
+
+    /// Waits until `is_done` returns `true`, unless the database has failed, the disk is full or the
+    /// tree is dropped. Without background threads, does the work that is due instead.
+    fn wait_for(&self, tree: &TreeCore, is_done: impl Fn() -> bool) {
         if self.is_manual() {
             self.run_pending();
             return;
         }
-        while !self.queue.wait_compacted(tree.id, CHECK_EVERY) {
+        while !is_done() {
             if self.health().check().is_err() || self.health().full().is_some() || tree.is_dropped()
             {
                 return;

@@ -4,11 +4,12 @@
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
 //! database ([`crate::priority`]). A worker checks after each step of a job whether work of a
 //! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
-//! of the steps, whatever waits. Requests come first: hints of readers to be planned, searches for tombstone runs,
-//! and probes for known-empty ranges. Maintenance of the log, the manifest and the free space
-//! follows. All of these are short, and under full load they would otherwise never run. On a full
-//! disk, work that frees space comes before maintenance. While other work waits, a probe does not
-//! follow a probe. After each step of a job, the worker also serves one request, if one is due.
+//! of the steps, whatever waits. Requests come first: hints of readers to be planned, searches for
+//! tombstone runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the
+//! free space follows. All of these are short, and under full load they would otherwise never run.
+//! On a full disk, work that frees space comes before maintenance. While other work waits, a probe
+//! does not follow a probe. After each step of a job, the worker also serves one request, if one is
+//! due.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
@@ -185,6 +186,18 @@ impl Queue {
     pub fn wait_compacted(&self, tree: TreeId, timeout: Duration) -> bool {
         let mut state = self.state.lock();
         while state.has_tombstone_compaction(tree) {
+            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Waits until no search of the tree's memtable waits for a worker or is under way; `false` if
+    /// `timeout` passed without any change, or the queue is stopped.
+    pub fn wait_searched(&self, tree: TreeId, timeout: Duration) -> bool {
+        let mut state = self.state.lock();
+        while state.has_search(tree) {
             if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
                 return false;
             }

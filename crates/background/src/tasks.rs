@@ -45,7 +45,7 @@ impl Background {
             }
             Task::Search(tree) => {
                 self.search_tombstone_runs(&tree);
-                self.queue.end_search();
+                self.queue.end_search(tree.id);
             }
             Task::Probe(tree, run) => {
                 self.probe_tombstone_run(&tree, run);

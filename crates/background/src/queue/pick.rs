@@ -52,6 +52,7 @@ impl QueueState {
             !later || !self.has_tombstone_compaction(**id)
         };
         if let Some(id) = searches.find(may_run).map(|(id, _)| *id) {
+            self.searching.push(id);
             return self.searches.remove(&id).map(|(tree, _)| Task::Search(tree));
         }
         let mut trees = self.probes.keys();

@@ -81,8 +81,12 @@ impl Queue {
     }
 
     /// Ends the search of a tree's memtable.
-    pub fn end_search(&self) {
-        self.state.lock().running -= 1;
+    pub fn end_search(&self, tree: TreeId) {
+        let mut state = self.state.lock();
+        state.running -= 1;
+        if let Some(at) = state.searching.iter().position(|of| *of == tree) {
+            state.searching.swap_remove(at);
+        }
         self.changed.notify_all();
     }
 

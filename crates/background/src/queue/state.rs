@@ -46,6 +46,8 @@ pub(super) struct QueueState {
     /// Trees whose active memtables are to be searched for tombstone runs. `true` means not before
     /// the tree's tombstone compaction has ended.
     pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, bool)>,
+    /// Trees whose memtables workers are searching, once for each worker.
+    pub(super) searching: Vec<TreeId>,
     /// Tombstone runs to be probed, one key range for each tree.
     pub(super) probes: BTreeMap<TreeId, (Arc<TreeCore>, KeyRange)>,
     /// Whether the last task was a probe. Then other work that waits goes before the next one.
@@ -75,6 +77,11 @@ impl QueueState {
             || self.compacting.contains(&tree)
             || self.hints.contains_key(&tree)
             || self.replanning.contains(&tree)
+    }
+
+    /// Whether a search of the tree's memtable waits for a worker, or is under way.
+    pub(super) fn has_search(&self, tree: TreeId) -> bool {
+        self.searches.get(&tree).is_some_and(|(_, later)| !later) || self.searching.contains(&tree)
     }
 
     /// Ends a flush; with `more`, the next flush of the tree is due.

@@ -1,6 +1,8 @@
 //! Rules 3, 10 and 15: which background task a worker chooses next, and which work commits leave to
 //! workers.
 
+use std::time::Duration;
+
 use frondb_background::priority::{FLUSH, TOMBSTONES};
 use frondb_background::{Queue, Task};
 use frondb_commit::{Batch, Durability};
@@ -9,6 +11,7 @@ use frondb_core::executor::{self, Executor, JoinHandle, Priority};
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, Result};
 use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_tree::tombstones::TombstoneCheck;
 use frondb_tree::{CursorOptions, HintSink};
 use frondb_trunk::plan::{Plan, Planned, Reason, TOMBSTONE_RUN, TRUNCATION_RUN};
 
@@ -145,14 +148,54 @@ fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
 
     queue.end_plan(tree.id, plan.node);
     assert!(matches!(queue.try_next(), Some(Task::Search(_))));
-    queue.end_search();
+    queue.end_search(tree.id);
     assert!(queue.due().is_settled());
 
     // A commit's request does not wait.
     queue.set_plan(&tree, NodeId(1), Some(planned(NodeId(1), TOMBSTONES)));
     queue.add_search(&tree);
     assert!(matches!(queue.try_next(), Some(Task::Search(_))));
-    queue.forget(tree.id);
+    queue.stop();
+    assert!(!queue.wait_searched(tree.id, Duration::MAX), "the search is under way");
+    queue.end_search(tree.id);
+    assert!(queue.wait_searched(tree.id, Duration::MAX));
+}
+
+/// Rule 15: a worker that finds a tombstone run during a compaction of the tree leaves the freeze to
+/// the next commit, and to a search after the compaction.
+#[test]
+fn a_second_tombstone_run_is_frozen_after_the_first_is_compacted() {
+    let device: SharedDevice = Arc::new(MemoryDevice::new());
+    let options = EngineOptions { reserve_bytes: 0, background_threads: 1, ..Default::default() };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let engine = Engine::open(device, None, options, clock, &(Arc::new(BusyThreads) as _)).unwrap();
+    let (tree, background) = (create(&engine, "rows"), engine.background());
+    put_rows(&engine, &tree, 0..TRUNCATION_RUN + 2000);
+    assert!(background.freeze(tree.core()));
+    background.run_pending();
+    let check = || {
+        let version = tree.core().version();
+        tree.core().tombstone_search.check(&version.active.memtable)
+    };
+
+    // The search finds a run while an earlier one is compacted.
+    let mut batch = Batch::new();
+    (0..TRUNCATION_RUN + 1000).for_each(|key| batch.delete(&tree, &key.to_be_bytes()));
+    engine.write(&batch, Durability::NoSync).unwrap();
+    let Some(Task::Search(searched)) = background.queue.next_request() else {
+        panic!("a search is due")
+    };
+    let node = NodeId(u64::MAX);
+    background.queue.set_plan(tree.core(), node, Some(planned(node, TOMBSTONES)));
+    background.perform(Task::Search(searched));
+    assert!(tree.core().version().frozen.is_empty());
+    assert_eq!(check(), TombstoneCheck::Freeze);
+
+    // The search that follows the compaction freezes the memtable.
+    background.queue.set_plan(tree.core(), node, None);
+    background.run_pending();
+    assert_eq!(tree.core().version().active.memtable.len(), 0);
+    assert_eq!(check(), TombstoneCheck::Nothing);
 }
 
 /// Rule 15: a commit whose deletes form a tombstone run leaves the probe, and the search of the

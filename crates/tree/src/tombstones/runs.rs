@@ -21,7 +21,6 @@
 use std::ops::Bound;
 
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_memtable::Memtable;
 use frondb_run::KeyAfter;
@@ -29,86 +28,8 @@ use frondb_trunk::install::PlacedRun;
 use frondb_trunk::plan::{TOMBSTONE_RUN, TRUNCATION_RUN};
 use frondb_trunk::{Key, Node, View};
 
-use crate::version::Version;
-
-/// Minimum number of deletes that are inserted into a memtable between two searches.
-const SEARCH_EVERY: u64 = TRUNCATION_RUN / 4;
-
 /// A range of keys, `[lo, hi)`.
 type KeyRange = (Key, Option<Key>);
-
-/// What a commit does about the deletes in the active memtable of a tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TombstoneCheck {
-    /// Nothing: the memtable holds no tombstone run, or few deletes since the last search.
-    Nothing,
-    /// Request a search, because the memtable may hold a tombstone run.
-    Search,
-    /// Freeze the memtable, so that it is flushed immediately.
-    Freeze,
-}
-
-/// Records when the active memtable of a tree was last searched for tombstone runs, and the result.
-#[derive(Default, Debug)]
-pub struct TombstoneSearch {
-    /// How many deletes the active memtable had when the last search was requested.
-    searched: AtomicU64,
-    /// Whether a search found a tombstone run and left the memtable to be frozen later.
-    found: AtomicBool,
-}
-
-impl TombstoneSearch {
-    /// Checks the active memtable of a tree by its counters alone. Cheap enough to call after every
-    /// commit: reads nothing from disk and visits no node.
-    pub fn check(&self, memtable: &Memtable) -> TombstoneCheck {
-        if memtable.hidden() > TOMBSTONE_RUN && memtable.len() > TOMBSTONE_RUN {
-            // Of messages in runs, a reader skips those that a range delete hides without reading
-            // them. Of messages in the memtable of the range delete, it steps over each.
-            return TombstoneCheck::Freeze;
-        }
-        let shortest = if mostly_deletes(memtable) { TRUNCATION_RUN } else { TOMBSTONE_RUN };
-        // An upper bound of the length: the memtable has no information about the leaves.
-        if memtable.tombstone_run() <= shortest {
-            // What is recorded of an older memtable does not apply to a new one.
-            self.searched.store(0, Ordering::Relaxed);
-            self.found.store(false, Ordering::Relaxed);
-            return TombstoneCheck::Nothing;
-        }
-        if self.found.load(Ordering::Relaxed) {
-            return TombstoneCheck::Freeze;
-        }
-        let (deletes, searched) = (memtable.deletes(), self.searched.load(Ordering::Relaxed));
-        // A search visits all leaves, so the interval grows with the number of deletes.
-        if deletes.saturating_sub(searched) < (searched / 8).clamp(SEARCH_EVERY, TOMBSTONE_RUN / 4)
-        {
-            return TombstoneCheck::Nothing;
-        }
-        self.searched.store(deletes, Ordering::Relaxed);
-        TombstoneCheck::Search
-    }
-
-    /// Searches the active memtable of a version. Returns whether it holds a tombstone run because
-    /// of which it should be flushed immediately. May read block indexes from disk, so the caller
-    /// must hold no lock, and is not a commit.
-    pub fn finds_run(version: &Version) -> bool {
-        let memtable = &version.active.memtable;
-        let found = TombstoneRuns::find(&version.trunk.root, memtable);
-        !found.long.is_empty() || mostly_deletes(memtable) && !found.begin.is_empty()
-    }
-
-    /// Notes that the active memtable holds a tombstone run and cannot be frozen yet: the next
-    /// commit waits until it can be.
-    pub fn found_run(&self) {
-        self.found.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Whether at least three of four messages delete. Otherwise the other messages of the memtable
-/// would be flushed early too, in small runs. Where rows are inserted at one end and deleted at the
-/// other, the base would fill with such runs.
-fn mostly_deletes(memtable: &Memtable) -> bool {
-    memtable.deletes() * 4 >= memtable.len() * 3
-}
 
 /// Requests prefix truncation or tombstone compaction of the nodes below `root` that a flush has
 /// brought tombstone runs to. `found` are the runs of the flushed memtable, `new_runs` the slices.
@@ -208,6 +129,12 @@ impl TombstoneRuns {
         let (long, mut begin) = (finder.long.found, finder.begin.found);
         begin.retain(|(lo, _)| begins_with_deletes(memtable, lo));
         Self { long, begin }
+    }
+
+    /// Whether the memtable should be flushed immediately. A run that only a prefix truncation
+    /// removes is reason enough if the memtable holds little else (`mostly_deletes`).
+    pub(super) fn should_flush(&self, mostly_deletes: bool) -> bool {
+        !self.long.is_empty() || mostly_deletes && !self.begin.is_empty()
     }
 }
 
