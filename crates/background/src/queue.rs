@@ -30,7 +30,7 @@ use frondb_tree::tombstones::KeyRange;
 use frondb_tree::{HintSink, TreeCore};
 
 use crate::jobs::Running;
-use state::QueueState;
+use state::{QueueState, SearchWhen};
 pub use task::{Due, Next, Task};
 
 /// The queue of one database. Any thread may use it.
@@ -56,7 +56,7 @@ impl Queue {
 
     /// Adds a search of a tree's active memtable for tombstone runs.
     pub fn add_search(&self, tree: &Arc<TreeCore>) {
-        self.state.lock().searches.insert(tree.id, (Arc::clone(tree), false));
+        self.state.lock().searches.insert(tree.id, (Arc::clone(tree), SearchWhen::Soon));
         self.changed.notify_all();
     }
 
@@ -66,7 +66,7 @@ impl Queue {
         let mut state = self.state.lock();
         let compacts = state.has_tombstone_compaction(tree.id);
         if compacts {
-            state.searches.insert(tree.id, (Arc::clone(tree), true));
+            state.searches.insert(tree.id, (Arc::clone(tree), SearchWhen::Compacted));
         }
         compacts
     }

@@ -34,7 +34,7 @@ impl Background {
     fn idle_timeout(&self) -> Option<Duration> {
         let full = self.health().full().map(|_| RETRY_EVERY);
         let idle_work = (!self.idle_work_done.load(Ordering::Acquire)).then_some(IDLE_TIMEOUT);
-        let checkpoint = self.period.due_in(self.jobs.now());
+        let checkpoint = self.checkpoint_due_in();
         [full, self.sync_due(), idle_work, checkpoint].into_iter().flatten().min()
     }
 

@@ -6,7 +6,7 @@ use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
 use frondb_tree::TreeCore;
 
-use super::state::QueueState;
+use super::state::{QueueState, SearchWhen};
 use super::task::Task;
 use crate::jobs::Running;
 use crate::jobs::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
@@ -48,8 +48,9 @@ impl QueueState {
             return Some(Task::Replan(tree, nodes.into_iter().collect()));
         }
         let mut searches = self.searches.iter();
-        let may_run = |(id, (_, later)): &(&TreeId, &(_, bool))| {
-            !later || !self.has_tombstone_compaction(**id)
+        let may_run = |(id, (_, when)): &(&TreeId, &(_, SearchWhen))| match when {
+            SearchWhen::Soon => true,
+            SearchWhen::Compacted => !self.has_tombstone_compaction(**id),
         };
         if let Some(id) = searches.find(may_run).map(|(id, _)| *id) {
             self.searching.push(id);

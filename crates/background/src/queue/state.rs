@@ -16,6 +16,15 @@ use crate::priority::{SCAN, TOMBSTONES};
 /// Steps after which the counts of steps are halved, so that they reflect recent work.
 const SHARE_STEPS: u64 = 1024;
 
+/// When a memtable is searched for tombstone runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SearchWhen {
+    /// As soon as a worker is free.
+    Soon,
+    /// Not before the tree's tombstone compaction has ended.
+    Compacted,
+}
+
 #[derive(Default)]
 pub(super) struct QueueState {
     pub(super) flushes: BTreeMap<TreeId, Arc<TreeCore>>,
@@ -43,9 +52,8 @@ pub(super) struct QueueState {
     pub(super) held: bool,
     /// Even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
-    /// Trees whose active memtables are to be searched for tombstone runs. `true` means not before
-    /// the tree's tombstone compaction has ended.
-    pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, bool)>,
+    /// Trees whose active memtables are to be searched for tombstone runs.
+    pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, SearchWhen)>,
     /// Trees whose memtables workers are searching, once for each worker.
     pub(super) searching: Vec<TreeId>,
     /// Tombstone runs to be probed, one key range for each tree.
@@ -81,7 +89,8 @@ impl QueueState {
 
     /// Whether a search of the tree's memtable waits for a worker, or is under way.
     pub(super) fn has_search(&self, tree: TreeId) -> bool {
-        self.searches.get(&tree).is_some_and(|(_, later)| !later) || self.searching.contains(&tree)
+        self.searching.contains(&tree)
+            || self.searches.get(&tree).is_some_and(|(_, when)| *when == SearchWhen::Soon)
     }
 
     /// Ends a flush; with `more`, the next flush of the tree is due.
