@@ -2212,6 +2212,49 @@ frondb_error *frondb_txn_multi_get(frondb_txn *txn,
                                    frondb_slice *values);
 
 /**
+ * Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: as frondb_txn_get().
+ */
+frondb_error *frondb_txn_exists(frondb_txn *txn, frondb_tree *tree, frondb_slice key, bool *found);
+
+/**
+ * A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
+ * including the transaction's own writes as of the cursor's last seek. With a lock it shows the
+ * newest data. It locks each entry before it shows it, and at repeatable read and serializable
+ * also the gap before the entry. Free it with frondb_cursor_free(), before or after the
+ * transaction's end, after which every move fails.
+ *
+ * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
+ *
+ * Errors: as frondb_txn_get().
+ */
+frondb_error *frondb_txn_cursor(frondb_txn *txn,
+                                frondb_tree *tree,
+                                frondb_slice lo,
+                                const frondb_slice *hi,
+                                frondb_lock lock,
+                                frondb_wait wait_for,
+                                frondb_cursor **cursor);
+
+/**
+ * Locks all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), existing or not,
+ * until the transaction ends. An empty `lo` with a NULL `hi` locks the whole tree.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
+ */
+frondb_error *frondb_txn_lock_range(frondb_txn *txn,
+                                    frondb_tree *tree,
+                                    frondb_slice lo,
+                                    const frondb_slice *hi,
+                                    frondb_lock lock,
+                                    frondb_wait wait_for);
+
+/**
  * Releases the lock that the last locking frondb_txn_get() took on the key, for a caller that
  * rejects the row it has read. Does nothing unless the level is read committed or below, the
  * transaction had no lock on the key before, and it has not locked or written anything since.
@@ -2274,49 +2317,6 @@ frondb_error *frondb_txn_overlay_put(frondb_txn *txn,
  * Errors: as frondb_txn_overlay_put().
  */
 frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
-
-/**
- * Locks all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), existing or not,
- * until the transaction ends. An empty `lo` with a NULL `hi` locks the whole tree.
- *
- * Threads: any; calls take turns.
- *
- * Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
- */
-frondb_error *frondb_txn_lock_range(frondb_txn *txn,
-                                    frondb_tree *tree,
-                                    frondb_slice lo,
-                                    const frondb_slice *hi,
-                                    frondb_lock lock,
-                                    frondb_wait wait_for);
-
-/**
- * Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
- *
- * Threads: any; calls take turns.
- *
- * Errors: as frondb_txn_get().
- */
-frondb_error *frondb_txn_exists(frondb_txn *txn, frondb_tree *tree, frondb_slice key, bool *found);
-
-/**
- * A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
- * including the transaction's own writes as of the cursor's last seek. With a lock it shows the
- * newest data. It locks each entry before it shows it, and at repeatable read and serializable
- * also the gap before the entry. Free it with frondb_cursor_free(), before or after the
- * transaction's end, after which every move fails.
- *
- * Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
- *
- * Errors: as frondb_txn_get().
- */
-frondb_error *frondb_txn_cursor(frondb_txn *txn,
-                                frondb_tree *tree,
-                                frondb_slice lo,
-                                const frondb_slice *hi,
-                                frondb_lock lock,
-                                frondb_wait wait_for,
-                                frondb_cursor **cursor);
 
 /**
  * Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB.

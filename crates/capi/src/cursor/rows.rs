@@ -1,0 +1,108 @@
+//! The entries of a batch. A batch copies entries into one buffer, so that a hundred of them cost
+//! one call.
+//!
+//! Entries that are adjacent in a block or memtable are copied together:
+//! ```text
+//!   bytes    k0 v0  k1 k2 k3 v1 v2 v3  k4 v4 ...
+//!   entries  {k0, v0} {k1, v1} {k2, v2}     made last, because the buffer may move while it grows
+//! ```
+
+use std::ops::Range;
+
+use frondb::Entries;
+
+use crate::slice::frondb_slice;
+
+/// Limits of the memory that a batch reserves after its first entry.
+const RESERVED_ROWS_MAX: usize = 256;
+const RESERVED_BYTES_MAX: usize = 32 << 10;
+
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) bytes: Vec<u8>,
+    /// Where each key and value lies.
+    pub(super) places: Vec<Place>,
+    pub(super) entries: Vec<frondb_entry>,
+}
+
+/// Where an entry lies in the bytes of a batch.
+pub(super) struct Place {
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Batch {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+        self.entries.clear();
+    }
+
+    /// Reserves memory for `rows_max` entries of the first one's size, within limits, so that a
+    /// batch of few entries stays cheap.
+    pub(super) fn expect(&mut self, rows_max: usize, bytes_max: usize) {
+        let rows = rows_max.min(RESERVED_ROWS_MAX);
+        let bytes = self.bytes.len().saturating_mul(rows);
+        self.bytes.reserve(bytes.min(bytes_max).min(RESERVED_BYTES_MAX));
+        self.places.reserve(rows);
+        self.entries.reserve(rows);
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(value);
+        self.places.push(Place { key: start..key_end, value: key_end..self.bytes.len() });
+    }
+
+    pub(super) fn add_many(&mut self, entries: &Entries<'_>) {
+        let ((keys, keys_from, key_ends), (values, values_from, value_ends)) =
+            (entries.keys(), entries.values());
+        let (Some(&keys_to), Some(&values_to)) = (key_ends.last(), value_ends.last()) else {
+            return;
+        };
+        let mut key_at = self.bytes.len();
+        self.bytes.extend_from_slice(&keys[keys_from as usize..keys_to as usize]);
+        let mut value_at = self.bytes.len();
+        self.bytes.extend_from_slice(&values[values_from as usize..values_to as usize]);
+        let (keys_at, values_at) = (key_at, value_at);
+        self.places.extend(key_ends.iter().zip(value_ends).map(|(key_end, value_end)| {
+            let key = key_at..keys_at + (key_end - keys_from) as usize;
+            let value = value_at..values_at + (value_end - values_from) as usize;
+            (key_at, value_at) = (key.end, value.end);
+            Place { key, value }
+        }));
+    }
+
+    pub(super) fn finish(&mut self) {
+        let Self { bytes, places, entries } = self;
+        let slice = |place: &Range<usize>| frondb_slice::of(&bytes[place.clone()]);
+        entries.extend(
+            places
+                .iter()
+                .map(|place| frondb_entry { key: slice(&place.key), value: slice(&place.value) }),
+        );
+    }
+}
+
+/// An entry of a tree.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_entry {
+    /// The key.
+    pub(super) key: frondb_slice,
+    /// The value.
+    pub(super) value: frondb_slice,
+}
+
+/// Entries that a cursor has read in one call. Valid until the cursor moves or is freed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_rows {
+    /// The entries, in the order in which the cursor read them.
+    pub(super) entries: *const frondb_entry,
+    /// The number of entries; 0 at the end of the range.
+    pub(super) count: usize,
+}

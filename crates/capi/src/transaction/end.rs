@@ -1,0 +1,88 @@
+//! The end of a transaction: commit, in one call or in two halves, and rollback.
+
+use std::mem::MaybeUninit;
+
+use frondb::Committing;
+
+use super::{frondb_txn, with};
+use crate::call::{call, free};
+use crate::error::{frondb_error, frondb_kind};
+use crate::handle::{self, object};
+use crate::slice::out_handle;
+
+/// A commit or prepare that has happened; only the wait for the disk remains. All later reads see
+/// such a commit.
+pub struct frondb_committing {
+    _private: [u8; 0],
+}
+
+object!(frondb_committing, CommittingObject, Committing);
+
+/// The second half of a commit or prepare.
+pub struct CommittingObject(pub(crate) Committing);
+
+/// Commits: all writes take effect atomically. Returns when the commit is as durable as the
+/// transaction asks. Other transactions see the writes and get the locks before the wait for the
+/// disk.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_NO_SPACE, or FRONDB_NOT_FOUND if a tree was dropped: nothing has changed, and the
+/// transaction stays active, so the call can be repeated, or the transaction rolled back.
+/// FRONDB_POISONED, FRONDB_IO, FRONDB_CLOSED; FRONDB_INVALID if the transaction has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_commit(txn: *mut frondb_txn) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.commit())
+}
+
+/// The first half of frondb_txn_commit(): everything except the wait for the disk, which is
+/// frondb_committing_wait(). A caller that makes the first halves of several transactions one
+/// after the other decides their order, and one sync serves all of them.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_commit().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_commit_in_order(
+    txn: *mut frondb_txn,
+    committing: Option<&mut MaybeUninit<*mut frondb_committing>>,
+) -> *mut frondb_error {
+    let place = out_handle(committing);
+    with(txn, |txn| {
+        let place = place?;
+        let committing = CommittingObject(txn.txn.commit_in_order()?);
+        place.write(handle::insert(committing)?);
+        Ok(())
+    })
+}
+
+/// The second half of a commit: waits until the commit is as durable as the transaction asks. Frees
+/// `committing`, even if the call fails.
+///
+/// Threads: any, not only the thread of the first half.
+///
+/// Errors: FRONDB_POISONED if the sync failed: the commit may be lost; close the database and open
+/// it again.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_committing_wait(committing: *mut frondb_committing) -> *mut frondb_error {
+    call(|| handle::remove::<CommittingObject>(committing)?.0.wait())
+}
+
+/// Frees the second half of a commit without waiting: the commit has happened, and becomes durable
+/// with a later one or with frondb_db_sync(). NULL is ignored.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_committing_free(committing: *mut frondb_committing) -> frondb_kind {
+    free::<CommittingObject>(committing)
+}
+
+/// Undoes all writes and releases all locks.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction was committed or rolled back before.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_rollback(txn: *mut frondb_txn) -> *mut frondb_error {
+    with(txn, |txn| txn.txn.rollback())
+}

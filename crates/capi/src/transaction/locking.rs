@@ -1,0 +1,82 @@
+//! How reads lock and wait, and the functions that only lock or unlock.
+
+use frondb::{Error, LockMode, Result, Wait};
+
+use super::{frondb_txn, with_tree};
+use crate::error::frondb_error;
+use crate::slice::{frondb_slice, optional_bytes};
+use crate::tree::frondb_tree;
+
+/// How a read locks.
+pub type frondb_lock = u32;
+/// No lock (at serializable: shared).
+pub const FRONDB_LOCK_NONE: frondb_lock = 0;
+/// Shared lock. Reads the newest value; no other transaction can write it until this one ends.
+pub const FRONDB_LOCK_SHARED: frondb_lock = 1;
+/// Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
+/// one ends.
+pub const FRONDB_LOCK_EXCLUSIVE: frondb_lock = 2;
+
+/// What to do if another transaction holds the lock.
+pub type frondb_wait = u32;
+/// Wait, up to the transaction's lock timeout.
+pub const FRONDB_WAIT: frondb_wait = 0;
+/// Fail immediately with FRONDB_BUSY.
+pub const FRONDB_NO_WAIT: frondb_wait = 1;
+/// Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
+pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
+
+pub(super) fn wait(wait: frondb_wait) -> Result<Wait> {
+    match wait {
+        FRONDB_WAIT => Ok(Wait::Timeout),
+        FRONDB_NO_WAIT => Ok(Wait::NoWait),
+        FRONDB_SKIP_LOCKED => Ok(Wait::SkipLocked),
+        other => Err(Error::invalid(format!("unknown frondb_wait {other}"))),
+    }
+}
+
+pub(super) fn bad_lock(lock: frondb_lock) -> Error {
+    Error::invalid(format!("unknown frondb_lock {lock}"))
+}
+
+/// Locks all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end), existing or not,
+/// until the transaction ends. An empty `lo` with a NULL `hi` locks the whole tree.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_get(); FRONDB_INVALID for FRONDB_LOCK_NONE.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_lock_range(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    lock: frondb_lock,
+    wait_for: frondb_wait,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| {
+        let mode = match lock {
+            FRONDB_LOCK_SHARED => LockMode::Shared,
+            FRONDB_LOCK_EXCLUSIVE => LockMode::Exclusive,
+            other => return Err(bad_lock(other)),
+        };
+        txn.lock_range(tree, lo.bytes()?, optional_bytes(hi)?, mode, wait(wait_for)?)
+    })
+}
+
+/// Releases the lock that the last locking frondb_txn_get() took on the key, for a caller that
+/// rejects the row it has read. Does nothing unless the level is read committed or below, the
+/// transaction had no lock on the key before, and it has not locked or written anything since.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_unlock(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
+}

@@ -1,0 +1,176 @@
+//! Gets and cursors of a transaction, with and without locks.
+
+use std::mem::MaybeUninit;
+
+use frondb::{Result, Transaction, TransactionCursorOptions, Tree};
+
+use super::locking::{
+    FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_NONE, FRONDB_LOCK_SHARED, bad_lock, frondb_lock,
+    frondb_wait, wait,
+};
+use super::{frondb_txn, with_tree};
+use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};
+use crate::cursor::{CursorObject, frondb_cursor};
+use crate::error::frondb_error;
+use crate::handle;
+use crate::slice::{
+    OutBytes, OutSlices, Slices, frondb_slice, optional_bytes, out, out_flag, out_handle,
+};
+use crate::tree::frondb_tree;
+
+fn get(
+    txn: &Transaction,
+    tree: &Tree,
+    key: frondb_slice,
+    lock: frondb_lock,
+    wait_for: frondb_wait,
+) -> Result<Option<Vec<u8>>> {
+    let (key, wait_for) = (key.bytes()?, wait(wait_for)?);
+    match lock {
+        FRONDB_LOCK_NONE => txn.get(tree, key),
+        FRONDB_LOCK_SHARED => txn.get_for_share(tree, key, wait_for),
+        FRONDB_LOCK_EXCLUSIVE => txn.get_for_update(tree, key, wait_for),
+        other => Err(bad_lock(other)),
+    }
+}
+
+/// Puts the value of a key into a buffer, including the transaction's own writes; `found` tells
+/// whether the key has one. With a lock it is the newest value, independent of the snapshot, and
+/// the key is locked even if it has no value.
+///
+/// Threads: any for the transaction, calls take turns; one at a time for the buffer.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
+/// locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+/// FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
+/// FRONDB_CONFLICT under snapshot isolation.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_get(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    lock: frondb_lock,
+    wait_for: frondb_wait,
+    buffer: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let place = out_flag(found);
+    with_tree(txn, tree, |txn, tree| {
+        let (place, buffer) = (place?, to_fill(buffer)?);
+        place.write(fill(buffer, get(txn, tree, key, lock, wait_for)?));
+        Ok(())
+    })
+}
+
+/// Copies as much of a key's value to `value` as fits into `capacity`; `value_len` is the full
+/// length. Otherwise as frondb_txn_get().
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_get_into(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    lock: frondb_lock,
+    wait_for: frondb_wait,
+    mut value: OutBytes,
+    capacity: usize,
+    value_len: Option<&mut MaybeUninit<usize>>,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let place = out_flag(found);
+    with_tree(txn, tree, |txn, tree| {
+        let (place, len_place) = (place?, out(value_len)?);
+        value.check(capacity)?;
+        let got = get(txn, tree, key, lock, wait_for)?;
+        let bytes = got.as_deref().unwrap_or_default();
+        value.write(capacity, bytes)?;
+        len_place.write(bytes.len());
+        place.write(got.is_some());
+        Ok(())
+    })
+}
+
+/// Reads several keys as of one moment, without locks (at serializable with shared ones);
+/// otherwise as frondb_tree_multi_get().
+///
+/// Threads: any for the transaction, calls take turns; one at a time for the buffer.
+///
+/// Errors: as frondb_txn_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_multi_get(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    keys: Slices,
+    count: usize,
+    buffer: *mut frondb_buffer,
+    values: OutSlices,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| {
+        values.check(count)?;
+        let (keys, buffer) = (keys.bytes(count)?, to_fill(buffer)?);
+        fill_many(buffer, txn.multi_get(tree, &keys)?, values)
+    })
+}
+
+/// Whether a key has a value. Reads and locks as frondb_txn_get() with FRONDB_LOCK_NONE.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_exists(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let place = out_flag(found);
+    with_tree(txn, tree, |txn, tree| {
+        let place = place?;
+        place.write(txn.exists(tree, key.bytes()?)?);
+        Ok(())
+    })
+}
+
+/// A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
+/// including the transaction's own writes as of the cursor's last seek. With a lock it shows the
+/// newest data. It locks each entry before it shows it, and at repeatable read and serializable
+/// also the gap before the entry. Free it with frondb_cursor_free(), before or after the
+/// transaction's end, after which every move fails.
+///
+/// Threads: any for the transaction, calls take turns. One thread at a time may use the cursor.
+///
+/// Errors: as frondb_txn_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_cursor(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    lock: frondb_lock,
+    wait_for: frondb_wait,
+    cursor: Option<&mut MaybeUninit<*mut frondb_cursor>>,
+) -> *mut frondb_error {
+    let place = out_handle(cursor);
+    with_tree(txn, tree, |txn, tree| {
+        let (place, wait_for) = (place?, wait(wait_for)?);
+        let options = TransactionCursorOptions::new();
+        let options = match (lo.bytes()?, optional_bytes(hi)?) {
+            (lo, None) => options.range(lo..),
+            (lo, Some(hi)) => options.range(lo..hi),
+        };
+        let options = match lock {
+            FRONDB_LOCK_NONE => options,
+            FRONDB_LOCK_SHARED => options.for_share(wait_for),
+            FRONDB_LOCK_EXCLUSIVE => options.for_update(wait_for),
+            other => return Err(bad_lock(other)),
+        };
+        let cursor = CursorObject::of_transaction(txn.cursor_with(tree, options)?);
+        place.write(handle::insert(cursor)?);
+        Ok(())
+    })
+}

@@ -1,0 +1,88 @@
+//! Puts, inserts, deletes and updates of a transaction.
+
+use super::{frondb_txn, with_tree};
+use crate::error::frondb_error;
+use crate::slice::{frondb_slice, optional_bytes};
+use crate::tree::frondb_tree;
+
+/// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
+/// for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
+/// FRONDB_DEADLOCK: the transaction was rolled back, try it again; FRONDB_CONFLICT under snapshot
+/// isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot spill to disk;
+/// FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the transaction's writes are as before the
+/// call.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_put(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.put(tree, key.bytes()?, value.bytes()?))
+}
+
+/// Sets the value of a key that has none.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_EXISTS if the key has a value; the key stays locked. Otherwise as
+/// frondb_txn_put().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_insert(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.insert(tree, key.bytes()?, value.bytes()?))
+}
+
+/// Removes a key; it need not exist.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_put().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_delete(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.delete(tree, key.bytes()?))
+}
+
+/// Removes all keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end). Locks the whole
+/// range.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_put().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_delete_range(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.delete_range(tree, lo.bytes()?, optional_bytes(hi)?))
+}
+
+/// Applies the tree's update function to a key without reading it.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: as frondb_txn_put(); FRONDB_INVALID if the tree has no update function or it is not
+/// registered.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_update(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    operand: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.update(tree, key.bytes()?, operand.bytes()?))
+}
