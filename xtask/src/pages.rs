@@ -23,7 +23,7 @@ use crate::workspace::{read, root};
 
 const LIBRARY: &str = "crates/frondb/src/lib.rs";
 const BUILDERS: &str = "crates/frondb/src/options.rs";
-const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction.rs";
+const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";

@@ -1,0 +1,93 @@
+//! Opening and creating a database: its directories, and what was found in them.
+
+use std::path::Path;
+
+use frondb_core::clock::{SharedClock, SystemClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{Modes, PosixDevice, SharedDevice};
+use frondb_engine::{Engine, Recovery};
+use frondb_wal::owner;
+
+use super::Db;
+use crate::options::Options;
+
+impl Db {
+    /// Opens the database in a directory, or creates one there.
+    ///
+    /// # Errors
+    /// `Busy` ("in use by pid N") if it is open already; `NotFound` if there is no database and
+    /// the options do not create one; `Invalid` if the directory holds other files, or if the log
+    /// is not in the log directory; `Unsupported` if a newer version wrote it; `Corruption`; `Io`.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let path = path.as_ref();
+        options.engine.check()?;
+        let modes = options.modes()?;
+        let read_only = options.engine.read_only;
+        let may_make = (options.engine.create || options.engine.create_new) && !read_only;
+        let found = existing(path, modes)?;
+        let is_there = match &found {
+            Some(device) => Engine::is_there(device, &options.engine)? || read_only,
+            None if may_make => false,
+            None => {
+                let message = format!("there is no FronDB database in {}", path.display());
+                return Err(Error::new(ErrorKind::NotFound, message));
+            }
+        };
+        // Check the log directory first: if another database owns it, nothing has been created yet.
+        let log = match &options.log_dir {
+            None => None,
+            Some(dir) => Some(log_device(dir, is_there, modes)?),
+        };
+        let device = match found {
+            Some(device) => device,
+            None => Arc::new(PosixDevice::create_with(path, modes)?),
+        };
+        let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
+        Self::open_on(device, log, options, clock, &executor)
+    }
+
+    /// Opens a database on any device, with any clock and threads, for the project's own
+    /// simulations. The parameter types belong to inner crates and are not part of the public
+    /// interface.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_on(
+        device: SharedDevice,
+        log_device: Option<SharedDevice>,
+        options: Options,
+        clock: SharedClock,
+        executor: &SharedExecutor,
+    ) -> Result<Self> {
+        let engine = Engine::open(device, log_device, options.engine, clock, executor)?;
+        Ok(Self::of(engine))
+    }
+
+    /// What recovery found when the database was opened.
+    #[must_use]
+    pub fn recovery(&self) -> &Recovery {
+        self.engine.recovery()
+    }
+}
+
+/// The directory at `path`, or `None` if it does not exist.
+pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
+    match PosixDevice::open(path) {
+        Ok(device) => Ok(Some(Arc::new(device.with_modes(modes)))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The log directory of an existing database (`is_there`) or of one that is about to be created.
+fn log_device(dir: &Path, is_there: bool, modes: Modes) -> Result<SharedDevice> {
+    match existing(dir, modes)? {
+        Some(device) if is_there => Ok(device),
+        Some(device) => owner::check_free(&device).map(|()| device),
+        None if is_there => Err(owner::missing(&dir.display().to_string())),
+        None => Ok(Arc::new(PosixDevice::create_with(dir, modes)?)),
+    }
+}

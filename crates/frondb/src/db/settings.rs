@@ -1,0 +1,102 @@
+//! Settings that can be changed while a database is open: durability, pace and memory.
+
+use std::time::Duration;
+
+use frondb_core::Result;
+use frondb_wal::SyncMode;
+
+use super::Db;
+use crate::options::Options;
+
+impl Db {
+    /// What [`Durability::Sync`](crate::Durability::Sync) waits for now.
+    #[must_use]
+    pub fn sync_mode(&self) -> SyncMode {
+        self.engine.sync_mode()
+    }
+
+    /// Changes what [`Durability::Sync`](crate::Durability::Sync) waits for, for all handles and
+    /// threads until the database is closed. The next open starts with its option
+    /// [`sync`](Options::sync) again.
+    ///
+    /// Everything that was committed before the call is durable when it returns. So the promise of
+    /// the former mode is kept, and after a change to [`SyncMode::Always`] a power loss cannot
+    /// lose an earlier acknowledged commit.
+    ///
+    /// # Errors
+    /// `Invalid` for a bad interval: nothing is changed. Otherwise as [`sync`](Self::sync); the
+    /// mode is changed nevertheless.
+    pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
+        self.engine.set_sync_mode(mode)
+    }
+
+    /// Changes the approximate time that messages may be in the log only before they are flushed;
+    /// see [`Options::checkpoint_period`]. For earlier commits the period starts now. Zero means no
+    /// limit.
+    ///
+    /// # Errors
+    /// `Invalid` for more than a year; `Closed`.
+    pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
+        self.engine.set_checkpoint_period(length)
+    }
+
+    /// The current checkpoint period; zero means no limit.
+    #[must_use]
+    pub fn checkpoint_period(&self) -> Duration {
+        self.engine.checkpoint_period()
+    }
+
+    /// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
+    /// for the old limit continue immediately. Commits, bulk loads and the spilled writes of large
+    /// transactions are not limited.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
+        self.engine.set_background_bytes_per_second(bytes)
+    }
+
+    /// The limit of bytes per second for flushes and merges; 0 means no limit.
+    #[must_use]
+    pub fn background_bytes_per_second(&self) -> u64 {
+        self.engine.background_bytes_per_second()
+    }
+
+    /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns
+    /// the cache has shrunk to fit, and flushes of writes beyond the new write buffer have begun.
+    /// Merges and bulk loads that are running keep what they have until they end.
+    ///
+    /// # Errors
+    /// `Invalid` for less than 16 MiB or less than twice [`Options::write_buffer_bytes`]: nothing
+    /// is changed. `Closed`, `Poisoned`.
+    pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
+        let bytes = if bytes == 0 { Options::default_memory_bytes() } else { bytes };
+        self.engine.set_memory_bytes(bytes)
+    }
+
+    /// Reports how much memory the program itself uses on behalf of the database, for example a
+    /// server for its connections; initially 0. It counts in
+    /// [`Stats::memory_used`](crate::Stats::memory_used), and the cache makes room for it, up to
+    /// an eighth of the budget (a sixteenth of a budget below 64 MiB). May be called often, from
+    /// any thread.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
+        self.engine.set_outside_memory_bytes(bytes)
+    }
+
+    /// Memory in use and its peak for each part of the engine: name, bytes, bytes. For
+    /// measurements; the names may change.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
+        self.engine.memory_parts()
+    }
+
+    /// The memory budget.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.engine.memory_bytes()
+    }
+}

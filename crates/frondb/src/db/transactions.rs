@@ -1,0 +1,112 @@
+//! Transactions of a database: beginning them, the prepared ones, hooks, and their locks.
+
+use std::time::Duration;
+
+use frondb_core::Result;
+use frondb_engine::{
+    CommitHook, DeadlockInfo, Durability, LockInfo, Snapshot, TransactionInfo, WaitHook, WaitInfo,
+};
+
+use super::Db;
+use crate::transaction::{Transaction, TransactionOptions};
+use crate::tree::Tree;
+
+impl Db {
+    /// Begins a transaction; see [`Transaction`]. Costs next to nothing until the transaction
+    /// writes or locks.
+    ///
+    /// # Errors
+    /// `Invalid` for options that contradict each other
+    /// ([`TransactionOptions::snapshot_isolation`]); `Poisoned`, `Closed`.
+    pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
+        self.engine.begin(options.with_default(self.commit_sync)).map(Transaction::new)
+    }
+
+    /// Takes a snapshot that sees everything that transactions had written to `trees` before this
+    /// call. The call waits up to `timeout` for each of these transactions to end, prepared ones
+    /// included, and blocks new writes to the trees while it takes the snapshot.
+    ///
+    /// This is for building an index of existing data without missing a row: create the index
+    /// tree, make all writers write to it, then read the data at this snapshot.
+    ///
+    /// # Errors
+    /// `Busy` if a prepared transaction that wrote to a tree has not ended in time: commit it or
+    /// roll it back first; `LockTimeout`; `Deadlock` if a deadlock was found when the time was up;
+    /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
+    pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
+        let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
+        self.engine.snapshot_behind_writers(&trees, timeout)
+    }
+
+    /// The names of all prepared transactions, sorted, including those from before the last
+    /// restart.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<Vec<u8>> {
+        self.engine.prepared().into_iter().map(Vec::from).collect()
+    }
+
+    /// Commits a prepared transaction by name.
+    ///
+    /// # Errors
+    /// `NotFound` if no prepared transaction has this name; `NoSpace`: it is still prepared, try
+    /// again; `Poisoned`, `Closed`.
+    pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
+        self.engine.commit_prepared(xid, durability)
+    }
+
+    /// Rolls back a prepared transaction by name, durably.
+    ///
+    /// # Errors
+    /// As [`commit_prepared`](Self::commit_prepared).
+    pub fn rollback_prepared(&self, xid: &[u8]) -> Result<()> {
+        self.engine.roll_back_prepared(xid)
+    }
+
+    /// Sets a hook that is called for every later commit, in commit order, for example to write a
+    /// log of one's own. `None` removes it. The hook runs before the commit is durable and blocks
+    /// all other commits, so it must be quick and must not call the database. If it panics, the
+    /// panic is logged and the commit is still valid.
+    pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
+        self.engine.set_commit_hook(hook);
+    }
+
+    /// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers
+    /// that have a transaction order of their own. `None` removes it. The waiting thread calls the
+    /// hook before it sleeps. The hook may cancel transactions
+    /// ([`Transaction::canceller`](crate::Transaction::canceller)), and must not call the waiting
+    /// transaction. If it panics, the panic is logged and nothing else happens.
+    pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
+        self.engine.set_wait_hook(hook);
+    }
+
+    /// All transactions that have not ended, active and prepared, by number. Meant for status
+    /// pages. Transactions continue while the list is made, so it does not show one moment in time.
+    /// The cost of the call grows with their number.
+    ///
+    /// A number that is in [`locks`](Self::locks) and not in this list belongs to a batch that
+    /// waited for locks, or to an index build.
+    #[must_use]
+    pub fn transactions(&self) -> Vec<TransactionInfo> {
+        self.engine.transactions()
+    }
+
+    /// All locks that transactions hold now, unordered. For status pages, and to find out which
+    /// transaction others wait for.
+    #[must_use]
+    pub fn locks(&self) -> Vec<LockInfo> {
+        self.engine.locks()
+    }
+
+    /// All current waits for locks, each with the transactions it waits for.
+    #[must_use]
+    pub fn lock_waits(&self) -> Vec<WaitInfo> {
+        self.engine.lock_waits()
+    }
+
+    /// The last deadlock since the database was opened, with what each transaction of the cycle
+    /// waited for.
+    #[must_use]
+    pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
+        self.engine.last_deadlock()
+    }
+}

@@ -1,0 +1,83 @@
+//! Gets of a transaction, plain and locking, and locks on ranges.
+
+use frondb_core::Result;
+use frondb_engine::{LockMode, Wait};
+
+use super::Transaction;
+use crate::tree::Tree;
+
+impl Transaction {
+    /// The value of `key`, including the transaction's own writes. At serializable it locks the
+    /// key in shared mode, even if the key has no value.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
+    /// the tree was dropped; `Corruption`, `Io`, `Closed`. At serializable also those of
+    /// [`get_for_share`](Self::get_for_share).
+    pub fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.inner.get(&tree.inner, key)
+    }
+
+    /// The values of several keys as of one moment, in the order of `keys`.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn multi_get(&self, tree: &Tree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.inner.multi_get(&tree.inner, keys)
+    }
+
+    /// Whether `key` has a value. Reads and locks as [`get`](Self::get).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn exists(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
+        self.inner.exists(&tree.inner, key)
+    }
+
+    /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
+    /// even if it has no value: no other transaction can lock or write it until this one ends.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
+    /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `Cancelled`.
+    pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
+        self.inner.get_for_update(&tree.inner, key, wait)
+    }
+
+    /// The newest value of `key`, independent of the snapshot. Locks the key in shared mode: no
+    /// other transaction can write it until this one ends.
+    ///
+    /// # Errors
+    /// As [`get_for_update`](Self::get_for_update).
+    pub fn get_for_share(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
+        self.inner.get_for_share(&tree.inner, key, wait)
+    }
+
+    /// Releases the lock that the last [`get_for_update`](Self::get_for_update) or
+    /// [`get_for_share`](Self::get_for_share) took on `key`, for a caller that rejects the row it
+    /// has read. Does nothing unless the level is read committed or below, the transaction had no
+    /// lock on the key before, and it has not locked or written anything since.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Closed`.
+    pub fn unlock(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.inner.unlock(&tree.inner, key)
+    }
+
+    /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
+    /// `hi`, all from `lo` on. An empty `lo` without `hi` locks the whole tree.
+    ///
+    /// # Errors
+    /// As [`get_for_update`](Self::get_for_update).
+    pub fn lock_range(
+        &self,
+        tree: &Tree,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        mode: LockMode,
+        wait: Wait,
+    ) -> Result<()> {
+        self.inner.lock_range(&tree.inner, lo, hi, mode, wait)
+    }
+}

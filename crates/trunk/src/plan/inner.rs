@@ -1,0 +1,50 @@
+//! What an inner node needs.
+
+use super::planned::Plan;
+use super::summary::{ChildSummary, Context, Summary};
+use super::thresholds::{JOIN_RUNS_MAX, RANGE_DELETES_MAX};
+
+/// Whether an inner node buffers enough for its children, or more than it may keep.
+pub(super) fn is_flush_due(node: &Summary, context: &Context) -> bool {
+    let o = &context.options;
+    let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
+    let runs_max = (4 * o.fanout.max(4)).min(context.inputs_max.saturating_sub(1));
+    let is_enough = node.runs_raw_bytes() >= enough || node.runs.len() > runs_max;
+    !node.runs.is_empty() && (node.compact_tombstones || is_enough)
+        || node.range_deletes > RANGE_DELETES_MAX
+}
+
+/// Whether an inner node buffers deletes that may hide large values below (at most one value each)
+/// whose space is worth rewriting the leaves for: only a leaf can free them.
+pub(super) fn hides_values_below(node: &Summary, context: &Context) -> bool {
+    let sum = |of: fn(&ChildSummary) -> u64| node.children.iter().map(of).sum::<u64>();
+    let (refs, below) = (sum(|child| child.refs), sum(|child| child.raw_bytes));
+    let deletes = node.run_deletes();
+    let leaves = below.min(deletes.saturating_mul(context.leaf_target()));
+    context.is_worth(refs.min(deletes), node.runs_raw_bytes() + leaves)
+}
+
+pub(super) fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
+    let o = &context.options;
+    if is_flush_due(node, context) {
+        return Some(Plan::FlushNode);
+    }
+    if node.is_root
+        && let [only] = &node.children[..]
+        && (only.children == 0 || only.runs + only.range_deletes == 0)
+    {
+        return Some(Plan::Regroup);
+    }
+    let children_max = if node.is_root { context.root_children_max() } else { o.fanout * 2 };
+    if node.children.len() > children_max {
+        return Some(Plan::Regroup);
+    }
+    let small = context.leaf_target() / 4;
+    let joins = |pair: &[ChildSummary]| match (pair[0], pair[1]) {
+        (a, b) if a.children == 0 && b.children == 0 => {
+            a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= JOIN_RUNS_MAX
+        }
+        (a, b) => a.children > 0 && b.children > 0 && a.children + b.children <= o.fanout,
+    };
+    node.children.windows(2).position(joins).map(Plan::Join)
+}

@@ -1,0 +1,122 @@
+//! What a leaf needs.
+
+use frondb_core::NodeId;
+
+use super::planned::{Plan, Reason};
+use super::summary::{Context, RunSummary, Summary};
+use super::thresholds::{BASE_VIEWS_MAX, RANGE_DELETES_MAX, SCAN_DEBT_FACTOR};
+use crate::schedule::{merge_due, runs_for};
+
+pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
+    let o = &context.options;
+    let runs = node.runs_raw_bytes();
+    let total = runs + node.base.raw_bytes;
+    let rewrite = |reason| Some(Plan::Rewrite(reason, context.pieces(total)));
+    let held = node.is_held(context);
+    if node.truncate_prefix && node.runs.iter().any(|run| run.deletes > 0) {
+        return Some(Plan::TruncatePrefix);
+    }
+    if node.compact_tombstones && node.has_deletes(held) {
+        return rewrite(Reason::Tombstones);
+    }
+    let kept = if held { node.held_range_deletes } else { 0 };
+    if node.range_deletes > kept + RANGE_DELETES_MAX {
+        return rewrite(Reason::RangeDeletes);
+    }
+    if !node.runs.is_empty() {
+        let grown = node.base.raw_bytes * o.growth_percent / 100 * jitter_percent(node.id) / 100;
+        if runs >= grown.max(o.slice_bytes_min) {
+            return rewrite(Reason::Growth);
+        }
+        let k = runs_max(node, context);
+        let writes: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
+        if let Some(n) = merge_due(&writes, k, context.writes()) {
+            return Some(Plan::MergeRuns(whole_runs(&node.runs, n)));
+        }
+        if node.runs.len() as u64 > k {
+            return rewrite(Reason::Runs);
+        }
+    }
+    if node.base_views > BASE_VIEWS_MAX {
+        return rewrite(Reason::Runs);
+    }
+    // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and
+    // then dropped without any write. So truncated messages count half.
+    let truncated = node.truncated_entries;
+    if node.hides_view && !held || garbage_percent(node, held, truncated / 2) > o.garbage_percent {
+        return rewrite(Reason::Garbage);
+    }
+    if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
+        return rewrite(Reason::ScanDebt);
+    }
+    if held {
+        return None;
+    }
+    // Each delete above large values most likely hides one of them. If their space is worth the
+    // bytes that the rewrite reads and writes, the rewrite counts as debt, because users wait for
+    // the space.
+    if context.is_worth(node.old_refs.min(node.run_deletes()), total) {
+        return rewrite(Reason::Garbage);
+    }
+    // Any newer message may hide a value. The base holds deletes of its own only where a snapshot
+    // needed what they hide.
+    let hidden = match node.runs.is_empty() {
+        true => node.base_refs.min(node.base.deletes),
+        false => node.old_refs,
+    };
+    if context.is_worth(hidden, total) {
+        return rewrite(Reason::Values);
+    }
+    let garbage_in_base = node.base.deletes > 0 && node.runs.is_empty()
+        || truncated > 0 && garbage_percent(node, held, truncated) > o.garbage_percent;
+    if node.range_deletes > 0 || garbage_in_base {
+        return rewrite(Reason::Idle);
+    }
+    None
+}
+
+/// Extends `n` runs by the other views of the last run: runs are claimed whole (rule 1).
+pub(super) fn whole_runs(runs: &[RunSummary], n: usize) -> usize {
+    let more = runs[n..].iter().take_while(|run| n > 0 && run.id == runs[n - 1].id);
+    n + more.count()
+}
+
+/// K, the number of runs that the leaf may have, derived from the number of slices that it will
+/// absorb before its base is due.
+fn runs_max(node: &Summary, context: &Context) -> u64 {
+    let newest: Vec<u64> = node.runs.iter().take(4).map(|run| run.raw_bytes.max(1)).collect();
+    let slices: Vec<u64> = node
+        .runs
+        .iter()
+        .filter(|run| u64::from(run.writes) < u64::from(context.writes()))
+        .map(|run| run.raw_bytes.max(1))
+        .collect();
+    let sample = if slices.is_empty() { &newest } else { &slices };
+    let average = sample.iter().sum::<u64>() / sample.len().max(1) as u64;
+    let base = node.base.raw_bytes.max(context.leaf_target() / 2);
+    let expected = (base * context.options.growth_percent / 100).div_ceil(average.max(1));
+    runs_for(expected.min(4096), u64::from(context.options.writes_before_base)).clamp(2, 24)
+}
+
+/// Estimated share of the leaf's messages that a rewrite drops. `truncated` is the number of
+/// truncated messages to count as garbage.
+pub(super) fn garbage_percent(node: &Summary, held: bool, truncated: u64) -> u64 {
+    let run_entries: u64 = node.runs.iter().map(|run| run.entries).sum();
+    let run_deletes: u64 = node.runs.iter().map(|run| run.deletes).sum();
+    let entries = run_entries + node.base.entries + node.truncated_entries;
+    if entries == 0 {
+        return 0;
+    }
+    // A delete removes itself and the message that it hides; an overwrite removes the one that it
+    // hides.
+    let overwritten = run_entries.saturating_sub(run_deletes) * node.overlap_percent / 100;
+    let base_deletes = if held { 0 } else { node.base.deletes };
+    let garbage = run_deletes * 2 + base_deletes + overwritten + truncated;
+    (garbage * 100 / entries).min(100)
+}
+
+/// 75 to 125, depending on the node, so that leaves do not all come due at the same time.
+fn jitter_percent(id: NodeId) -> u64 {
+    let mixed = id.get().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    75 + mixed % 51
+}

@@ -1,0 +1,77 @@
+//! [`Planned`]: what is to be done on a node, why, and how urgent it is.
+
+use frondb_core::NodeId;
+
+/// Priority of work that frees deleted large values. It runs when the database is not being written
+/// to, or when a thread waits for the space.
+pub const PRIORITY_VALUES: u8 = 5;
+
+/// Priority of work that runs only when the database is not being written to.
+pub const PRIORITY_IDLE: u8 = 6;
+
+/// Why a leaf is rewritten.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// A long tombstone run (rule 15).
+    Tombstones,
+    /// More runs than the schedule allows.
+    Runs,
+    /// More than [`RANGE_DELETES_MAX`](super::RANGE_DELETES_MAX) range deletes.
+    RangeDeletes,
+    /// The runs have reached the configured share of the base's size.
+    Growth,
+    /// Too much of the leaf is garbage.
+    Garbage,
+    /// Scans have spent as much on merging as a rewrite costs.
+    ScanDebt,
+    /// Idle work: the leaf most likely holds large values that are hidden.
+    Values,
+    /// Idle work: the leaf holds range deletes, or deletes in its base, that a rewrite can drop
+    /// with the data they hide.
+    Idle,
+}
+
+/// The work to do on one node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plan {
+    /// Moves what an inner node buffers to its children.
+    FlushNode,
+    /// Cuts off the deletes that begin a leaf, together with what they hide.
+    TruncatePrefix,
+    /// Merges this many of a node's newest runs into one.
+    MergeRuns(usize),
+    /// Merges everything in a leaf into a new base, split into this many leaves.
+    Rewrite(Reason, u64),
+    /// Puts the root's children under a new level of inner nodes; or replaces another inner node by
+    /// several with its children; or removes a root that has a single child.
+    Regroup,
+    /// Joins the child with this index and the next one.
+    Join(usize),
+}
+
+/// A plan with the figures by which the scheduler orders it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Planned {
+    /// The node.
+    pub node: NodeId,
+    /// The work to do.
+    pub plan: Plan,
+    /// Key and value bytes that the plan reads.
+    pub work_bytes: u64,
+    /// Plans with a smaller number run first.
+    pub priority: u8,
+    /// Whether the plan reduces the space used, directly or by later steps, so that it may use the
+    /// reserve of a full disk (rule 25).
+    pub frees_space: bool,
+}
+
+impl Planned {
+    /// Whether writers are throttled while the plan waits. Work that serves readers does not
+    /// throttle them.
+    #[must_use]
+    pub fn is_debt(&self) -> bool {
+        let is_for_readers =
+            matches!(self.plan, Plan::Rewrite(Reason::ScanDebt, _) | Plan::Join(_) | Plan::Regroup);
+        self.priority < PRIORITY_VALUES && !is_for_readers
+    }
+}

@@ -1,0 +1,223 @@
+//! [`Summary`] and [`Context`]: all that a plan depends on.
+
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{NodeId, RunId, SeqNo};
+
+use crate::node::Node;
+use crate::options::TrunkOptions;
+use crate::view::View;
+
+/// A run as the planner sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunSummary {
+    /// Id of the run. Two views of one run are merged together or not at all.
+    pub id: RunId,
+    /// How many times the messages of the run have been written.
+    pub writes: u8,
+    /// Key and value bytes.
+    pub raw_bytes: u64,
+    /// Messages, deletes included.
+    pub entries: u64,
+    /// Deletes.
+    pub deletes: u64,
+}
+
+/// A node as the planner sees it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// The node.
+    pub id: NodeId,
+    /// Its runs, newest first.
+    pub runs: Vec<RunSummary>,
+    /// Its base, all views together.
+    pub base: RunSummary,
+    /// How many views make up the base.
+    pub base_views: usize,
+    /// Range deletes.
+    pub range_deletes: usize,
+    /// See [`CompactionHints::scan_debt`](crate::CompactionHints::scan_debt).
+    pub scan_debt: u64,
+    /// See [`CompactionHints::compact_tombstones`](crate::CompactionHints::compact_tombstones).
+    pub compact_tombstones: bool,
+    /// See [`CompactionHints::truncate_prefix`](crate::CompactionHints::truncate_prefix); set only
+    /// if the truncation is possible.
+    pub truncate_prefix: bool,
+    /// Messages of the base that prefix truncation cut off and that are still on disk.
+    pub truncated_entries: u64,
+    /// See [`CompactionHints::overlap_percent`](crate::CompactionHints::overlap_percent).
+    pub overlap_percent: u64,
+    /// See [`CompactionHints::held_by`](crate::CompactionHints::held_by).
+    pub held_by: u64,
+    /// See [`CompactionHints::held_range_deletes`](crate::CompactionHints::held_range_deletes).
+    pub held_range_deletes: usize,
+    /// Whether a leaf's range deletes hide everything that one of its views shows.
+    pub hides_view: bool,
+    /// References to large values in all views but the newest, which newer messages may hide.
+    pub old_refs: u64,
+    /// References to large values in the base.
+    pub base_refs: u64,
+    /// The children; empty for a leaf.
+    pub children: Vec<ChildSummary>,
+    /// Whether the node is the root.
+    pub is_root: bool,
+}
+
+/// A child as the planner sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ChildSummary {
+    /// Key and value bytes of the child and everything below it.
+    pub raw_bytes: u64,
+    /// Runs that the child holds in addition to a base.
+    pub runs: usize,
+    /// Range deletes that the child holds.
+    pub range_deletes: usize,
+    /// How many children the child has; 0 for a leaf.
+    pub children: usize,
+    /// References to large values in the child and everything below it.
+    pub refs: u64,
+}
+
+/// The inputs of the decision in addition to the node.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Context {
+    /// The tree's options.
+    pub options: TrunkOptions,
+    /// Key and value bytes of the tree.
+    pub tree_raw_bytes: u64,
+    /// Key and value bytes that a typical flush of this tree's memtable brings.
+    pub flush_raw_bytes: u64,
+    /// Average size on disk of a large value of the tree.
+    pub value_bytes: u64,
+    /// Levels of the trunk.
+    pub height: usize,
+    /// The oldest live snapshot, if there is one.
+    pub oldest_snapshot: Option<SeqNo>,
+    /// How many runs a job may read in addition to a base, at least two. A plan that frees space on
+    /// a full disk may read more.
+    pub inputs_max: usize,
+}
+
+impl Context {
+    /// The target size of a leaf in key and value bytes (rule 4).
+    #[must_use]
+    pub fn leaf_target(&self) -> u64 {
+        let o = &self.options;
+        let flush = self.flush_raw_bytes.max(1);
+        let for_slices = (u128::from(self.tree_raw_bytes) * u128::from(o.slice_bytes_min)
+            / u128::from(flush))
+        .min(u128::from(u64::MAX)) as u64;
+        (self.tree_raw_bytes / 512).max(for_slices).clamp(o.leaf_bytes_min, o.leaf_bytes_max)
+    }
+
+    /// The number of children above which the root gets a level of inner nodes.
+    #[must_use]
+    pub fn root_children_max(&self) -> usize {
+        let slices = self.flush_raw_bytes / self.options.slice_bytes_min.max(1);
+        // Leaf sizes vary by a factor of two around the target, and so does the number of children.
+        (slices as usize * 2).max(self.options.fanout * 2)
+    }
+
+    /// How often a message is written before it reaches the base: one more for each level of inner
+    /// nodes on its way.
+    pub(super) fn writes(&self) -> u8 {
+        self.options.writes_before_base.saturating_add(self.height.saturating_sub(2) as u8)
+    }
+
+    /// Whether the space freed with this many large values justifies reading and writing `bytes`.
+    pub(super) fn is_worth(&self, values: u64, bytes: u64) -> bool {
+        values > 0 && u128::from(values) * u128::from(self.value_bytes) >= u128::from(bytes)
+    }
+
+    /// The number of leaves into which data of this size is split.
+    #[must_use]
+    pub fn pieces(&self, raw_bytes: u64) -> u64 {
+        let target = self.leaf_target();
+        ((raw_bytes + target / 2) / target).max(1)
+    }
+}
+
+impl Summary {
+    /// The summary of `node`.
+    #[must_use]
+    pub fn of(node: &Node, is_root: bool) -> Self {
+        let mut base = RunSummary { writes: u8::MAX, ..RunSummary::default() };
+        for view in node.base() {
+            base.raw_bytes += view.raw_bytes();
+            base.entries += view.entries();
+            base.deletes += view.deletes();
+        }
+        let runs = node.runs.iter().map(|view| RunSummary {
+            id: view.run.meta().id,
+            writes: view.run.meta().writes,
+            raw_bytes: view.raw_bytes(),
+            entries: view.entries(),
+            deletes: view.deletes(),
+        });
+        Self {
+            id: node.id,
+            runs: runs.collect(),
+            base,
+            base_views: node.base().len(),
+            range_deletes: node.range_deletes.len(),
+            scan_debt: node.hints.scan_debt.load(Ordering::Relaxed),
+            compact_tombstones: node.hints.compact_tombstones.load(Ordering::Relaxed) != 0,
+            truncate_prefix: node.hints.truncate_prefix.load(Ordering::Relaxed) != 0
+                && node.can_truncate_prefix(),
+            truncated_entries: node.truncated_entries(),
+            overlap_percent: node.hints.overlap_percent.load(Ordering::Relaxed),
+            held_by: node.hints.held_by.load(Ordering::Relaxed),
+            held_range_deletes: node.hints.held_range_deletes.load(Ordering::Relaxed) as usize,
+            hides_view: hides_view(node),
+            old_refs: node.views().skip(1).map(View::refs).sum(),
+            base_refs: node.base().iter().map(View::refs).sum(),
+            children: node
+                .children()
+                .iter()
+                .map(|child| ChildSummary {
+                    raw_bytes: child.totals.raw_bytes,
+                    runs: child.runs.len(),
+                    range_deletes: child.range_deletes.len(),
+                    children: child.children().len(),
+                    refs: child.totals.refs,
+                })
+                .collect(),
+            is_root,
+        }
+    }
+
+    pub(super) fn runs_raw_bytes(&self) -> u64 {
+        self.runs.iter().map(|run| run.raw_bytes).sum()
+    }
+
+    pub(super) fn run_deletes(&self) -> u64 {
+        self.runs.iter().map(|run| run.deletes).sum()
+    }
+
+    /// Estimate of the base's bytes that the deletes in the runs hide.
+    pub(super) fn hidden_raw_bytes(&self) -> u64 {
+        let deletes = self.run_deletes();
+        let part = u128::from(self.base.raw_bytes) * u128::from(deletes.min(self.base.entries))
+            / u128::from(self.base.entries.max(1));
+        part as u64
+    }
+
+    /// Whether the snapshot that kept garbage when the base was written is still live. While it is,
+    /// rewriting the base would keep the same garbage.
+    pub(super) fn is_held(&self, context: &Context) -> bool {
+        context.oldest_snapshot.is_some_and(|oldest| oldest.get() < self.held_by)
+    }
+
+    /// Whether a rewrite can drop deletes or range deletes.
+    pub(super) fn has_deletes(&self, held: bool) -> bool {
+        let (base, range) =
+            if held { (0, self.held_range_deletes) } else { (self.base.deletes, 0) };
+        base > 0 || self.range_deletes > range || self.runs.iter().any(|run| run.deletes > 0)
+    }
+}
+
+/// Whether the range deletes of a leaf hide a whole view. Range deletes drop such views when they
+/// arrive, unless at that time a snapshot or a value in extents of its own needs the view.
+fn hides_view(node: &Node) -> bool {
+    let deletes = &node.range_deletes;
+    node.is_leaf() && node.views().any(|view| view.is_hidden_by(deletes, SeqNo::MAX))
+}

@@ -1,0 +1,24 @@
+//! The fixed thresholds of the planner.
+
+/// A leaf with more range deletes than this is rewritten (rule 14).
+pub const RANGE_DELETES_MAX: usize = 64;
+
+/// A base made of more views than this is rewritten, so that small appends are consolidated from
+/// time to time.
+pub const BASE_VIEWS_MAX: usize = 16;
+
+/// A tombstone run longer than this makes a leaf worth rewriting immediately (rule 15). A reader
+/// may have to step over two such runs, one in a memtable and one whose compaction is in progress,
+/// and below each delete over the put that it hides: 128 Ki messages in total.
+pub const TOMBSTONE_RUN: u64 = 32 * 1024;
+
+/// A tombstone run longer than this is worth a prefix truncation if it begins the leaf (rule 15).
+/// The truncation reads the deletes and what they hide once and writes nothing, so it pays off
+/// early.
+pub const TRUNCATION_RUN: u64 = 8 * 1024;
+
+/// Rewriting a byte is assumed to cost this many times as much as reading and merging it in a scan.
+pub const SCAN_DEBT_FACTOR: u64 = 4;
+
+/// Two leaves are joined only if they have at most this many runs together.
+pub(super) const JOIN_RUNS_MAX: usize = 4;
