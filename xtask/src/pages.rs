@@ -132,8 +132,8 @@ fn transaction_sections(page: &mut String, builders: &str) {
     }
 }
 
-/// `page` with its block of Rust replaced by the first example in the library's head, without the
-/// lines that documentation hides.
+/// `page` with its Rust code block replaced by the first example of the crate-level documentation,
+/// without the lines that rustdoc hides.
 fn with_example(page: &str, library: &str) -> Result<String> {
     let fence = |line: &&str| line.starts_with("//! ```");
     let lines = library.lines().skip_while(|line| !fence(line)).skip(1);

@@ -85,7 +85,7 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
-    /// Most bytes of a record with this payload, header included.
+    /// Maximum size in bytes of a record with this payload, header included.
     #[must_use]
     pub fn frame_bytes_max(&self) -> u64 {
         (HEADER_BYTES + PREFIX_BYTES_MAX + self.stored_bytes()) as u64

@@ -21,7 +21,7 @@ use crate::format::TRANSPOSED_KEY_BYTES_MAX;
 use crate::transpose::transpose;
 use crate::transposed::{CONSTANT, ROW_SLACK, Tile, TransposedMap, eight_bytes};
 
-/// Most tiles across a key.
+/// Maximum number of tiles across a key.
 const TILES_MAX: usize = TRANSPOSED_KEY_BYTES_MAX / 8;
 
 /// Distance between marks, in rows.

@@ -7,8 +7,9 @@
 //!  | type   | generation   | slot      | ---> | lock | generation | Option<Box<T>>   |
 //!  +--------+--------------+-----------+      +--------------------------------------+
 //! ```
-//! - The type is never 0, so no handle is NULL. Its bits make an address that x86-64 and AArch64
-//!   reject, so a program that dereferences a handle faults at once.
+//! - The type is never 0, so no handle is NULL. On x86-64 its bits make an address that the
+//!   processor rejects, so a program that dereferences a handle faults at once. AArch64 ignores the
+//!   type; there the address is rarely one that the program has mapped.
 //! - A slot's generation increases when its object is removed. Handles of older generations are
 //!   stale. A handle value repeats after 2^32 objects in one slot.
 //! - A call holds the slot's lock, shared or exclusive, until it returns. It never waits for the
@@ -29,7 +30,8 @@ const SLOT_BITS: u32 = 24;
 const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 const GENERATION_BITS: u32 = 32;
 const TYPE_SHIFT: u32 = SLOT_BITS + GENERATION_BITS;
-/// Set in every type, with the bit above it clear: no such address is canonical.
+/// Set in every type, with the bit above it clear. So bits 63 and 62 of a handle differ; in the
+/// addresses that x86-64 accepts (canonical ones) they are equal.
 const TYPE_MARK: u64 = 0x40;
 
 /// Slots of the first chunk, as a power of 2; each further chunk doubles the number of slots.

@@ -41,13 +41,13 @@ pub(crate) const HEADER_BYTES: usize = 16;
 /// Bytes of a Bloom line: one cache line, so that a probe makes one memory access.
 pub(crate) const LINE_BYTES: usize = 64;
 
-/// Most probes that a Bloom filter may use.
+/// Maximum number of probes that a Bloom filter may use.
 pub(crate) const PROBES_MAX: u8 = 16;
 
 /// Bytes of an entry in the partition table.
 pub(crate) const PARTITION_BYTES: usize = 24;
 
-/// Most partition bits.
+/// Maximum number of partition bits.
 pub(crate) const PARTITION_BITS_MAX: u8 = 24;
 
 /// The little-endian u32 at `at`, if it is there.

@@ -79,8 +79,8 @@ impl Locker {
         self.finish(requested, wait)
     }
 
-    /// Locks all keys from `lo` to before `hi`, or to the end: rows and what lies between them. An
-    /// empty range locks nothing.
+    /// Locks the range `[lo, hi)`, or everything from `lo` on if `hi` is `None`: existing rows, and
+    /// all keys without a row. An empty range locks nothing.
     ///
     /// # Errors
     /// Like [`lock_row`](Self::lock_row).

@@ -48,7 +48,8 @@ const _: () = assert!(OFFSET_BITS + CHUNK_BITS + MARK_BITS == u64::BITS);
 const HEAD_BYTES: usize = 8;
 /// Bytes of a cache line, the unit of a prefetch.
 const LINE_BYTES: usize = 64;
-/// Most lines to prefetch; the hardware prefetcher finds the rest of a longer message.
+/// Maximum number of cache lines to prefetch; the hardware prefetcher finds the rest of a longer
+/// message.
 const LINES_MAX: usize = 4;
 const VALUE_LEN_ESCAPE: u64 = (1 << 14) - 1;
 const SEQ_ESCAPE: u64 = u32::MAX as u64;

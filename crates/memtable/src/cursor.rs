@@ -22,7 +22,8 @@ const CHUNK_MESSAGES_FIRST: usize = 16;
 const CHUNK_MESSAGES_AFTER_SKIP: usize = 4;
 /// Growth factor from one chunk to the next.
 const CHUNK_GROWTH: usize = 4;
-/// Most messages of a chunk. (A gathered piece is larger only if a key has many messages.)
+/// Maximum number of messages of a chunk. (A gathered piece is larger only if a key has many
+/// messages.)
 const CHUNK_MESSAGES_MAX: usize = 1024;
 /// A chunk ends when its keys and values pass this size.
 const CHUNK_BYTES: usize = 256 << 10;

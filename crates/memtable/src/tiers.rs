@@ -46,8 +46,8 @@ const LEVEL_SLOTS_MIN: usize = 256;
 /// Number of slots that can be merged for the cost that one array adds to one probe, measured for
 /// cursors of some hundred keys (docs/decisions/0002-memtable.md).
 const SLOTS_PER_PROBE: usize = 48;
-/// Most slots merged for readers in one call, about a millisecond of work. A commit that fills the
-/// tail waits for it.
+/// Maximum number of slots merged for readers in one call, about a millisecond of work. A commit
+/// that fills the tail waits for it.
 const READERS_SLOTS_MAX: usize = 1 << 16;
 
 pub(crate) struct Tiers {

@@ -11,17 +11,17 @@ use frondb_core::pool::Shared;
 use crate::input::Input;
 use crate::loser_tree::LoserTree;
 
-/// Most bytes of all pooled workspaces. A scan of a hundred rows needs some 20 KiB for each of its
-/// few sources.
+/// Maximum size of all pooled workspaces, in bytes. A scan of a hundred rows needs some 20 KiB for
+/// each of its few sources.
 const POOL_BYTES_MAX: usize = 1 << 20;
 
 /// Largest input that is pooled, bytes.
 const INPUT_BYTES_MAX: usize = 128 << 10;
 
-/// Most workspaces that are pooled.
+/// Maximum number of workspaces that are pooled.
 const POOL_MAX: usize = 32;
 
-/// Most inputs of a pooled workspace.
+/// Maximum number of inputs of a pooled workspace.
 const INPUTS_MAX: usize = 32;
 
 /// The inputs of a merge, newest first, and their tournament.

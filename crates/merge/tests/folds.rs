@@ -1,4 +1,5 @@
-//! A fold keeps exactly what live snapshots would read, and no more: rules 12, 13 and 16.
+//! A fold keeps exactly the messages that a live snapshot or a reader of the newest state can still
+//! distinguish (docs/design/rules.md, rules 12, 13 and 16).
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -13,8 +13,8 @@ use smallvec::SmallVec;
 use crate::index::BlockIndex;
 use crate::reader::Run;
 
-/// Most blocks, and most bytes, that are read together: as much as a short scan of the range would
-/// read anyway.
+/// Maximum number of blocks, and of bytes, that are read together: as much as a short scan of the
+/// range would read anyway.
 const TOGETHER_BLOCKS_MAX: usize = 8;
 const TOGETHER_BYTES_MAX: usize = 128 << 10;
 

@@ -44,7 +44,7 @@ pub(crate) fn merge_window_bytes(memory_bytes: u64) -> usize {
     (memory_bytes / 1024).max(WINDOW_BYTES_MIN) as usize
 }
 
-/// Most key and value bytes of a run's block, not counting its last entry.
+/// Maximum number of key and value bytes of a run's block, not counting its last entry.
 #[must_use]
 pub fn run_block_bytes_max(memory_bytes: u64) -> usize {
     if is_low_memory(memory_bytes) { merge_window_bytes(memory_bytes) } else { usize::MAX }
@@ -62,7 +62,7 @@ pub fn merge_input_bytes(memory_bytes: u64) -> u64 {
     window + window * 5 / 4 + CHUNK_BYTES_LOW_MEMORY
 }
 
-/// Most inputs of one merge.
+/// Maximum number of inputs of one merge.
 #[must_use]
 pub fn merge_inputs_max(memory_bytes: u64) -> usize {
     if !is_low_memory(memory_bytes) {

@@ -23,7 +23,7 @@ use frondb_space::{Class, Extent, Space};
 /// write under way.
 const BUFFER_BYTES: usize = 128 * 1024;
 
-/// Most pages acquired in one call (4 MiB).
+/// Maximum number of pages acquired in one call (4 MiB).
 const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 
 /// The output stream of runs; see the module documentation.

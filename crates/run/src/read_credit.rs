@@ -2,7 +2,7 @@
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-/// Most unused credit, in blocks, that earlier reads leave.
+/// Maximum unused credit, in blocks, that earlier reads leave.
 const CREDIT_BLOCKS_MAX: u64 = 1 << 14;
 
 /// Compares the number of blocks that were cached as they were written with the number of reads.

@@ -41,7 +41,7 @@ use crate::verify::Tally;
 /// this part in memory.
 const GAP_BYTES_MAX: u64 = 1 << 20;
 
-/// Most bytes that a block stores per message besides key and value.
+/// Maximum number of bytes that a block stores per message besides key and value.
 const MESSAGE_BYTES_MAX: u64 = 24;
 
 /// The index under construction.

@@ -31,10 +31,10 @@ pub struct RunOptions {
 
 /// Bytes by which a run's hashes grow before the charge on the budget is updated.
 const FILTER_CHARGE_BYTES: u64 = 64 << 10;
-/// Most memory for the key hashes of a run's filter: the memory budget divided by this. A run with
-/// more keys has no filter.
+/// Maximum memory for the key hashes of a run's filter: the memory budget divided by this. A run
+/// with more keys has no filter.
 const HASHES_DIVISOR: u64 = 8;
-/// Most additional memory for building the filter from the hashes: the memory budget divided by
+/// Maximum additional memory for building the filter from the hashes: the memory budget divided by
 /// this.
 const FILTER_WORK_DIVISOR: u64 = 128;
 

@@ -207,8 +207,8 @@ impl Damaged {
         parts
     }
 
-    /// Asserts that all entries between two keys can be read, and that nothing follows the last
-    /// entry.
+    /// Asserts that scans of `[lo, hi)` in both modes and directions return exactly the entries of
+    /// that range. Checks nothing if the range has none.
     fn assert_readable(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) {
         let is_in = |entry: &&Entry| {
             lo.is_none_or(|lo| *entry.key >= *lo) && hi.is_none_or(|hi| *entry.key < *hi)

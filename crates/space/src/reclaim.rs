@@ -20,7 +20,7 @@ use crate::space::Space;
 use crate::state::{SpaceState, extent};
 use crate::{Extent, files::DataFile};
 
-/// Most pages punched in one step (64 MiB), so that a step is short.
+/// Maximum number of pages punched in one step (64 MiB), so that a step is short.
 const STEP_PAGES: u32 = 16 * 1024;
 
 /// Under load, ranges below this size are not worth a call (4 MiB).

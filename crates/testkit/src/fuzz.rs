@@ -7,7 +7,7 @@ use frondb_core::prng::Prng;
 
 use crate::seed;
 
-/// Most random bytes of an input; a longer input is a mutated sample.
+/// Maximum number of random bytes of an input; a longer input is a mutated sample.
 const RANDOM_BYTES_MAX: u64 = 2048;
 
 /// Numbers at which decoders break: ends of ranges, signs, lengths around a limit.

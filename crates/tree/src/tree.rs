@@ -8,7 +8,8 @@
 //!
 //! # Lock order
 //! The commit lock, the edit latch of the manifest, [`TreeCore::install`], the lock of the version.
-//! No thread does I/O while it holds one of the last two.
+//! No thread does I/O while it holds one of the last two, except that a drop syncs its edit under
+//! the install lock.
 
 pub(crate) mod planning;
 mod versions;

@@ -408,7 +408,8 @@ pub(crate) fn view_input<'a>(
 }
 
 impl JobInput {
-    /// Adds the base of a leaf, which is older than all views added so far, as one source.
+    /// Adds the base of a leaf as one source. The base holds the leaf's oldest messages; every view
+    /// that was added before it is newer.
     pub(crate) fn add_base(&mut self, base: &[View]) {
         base.iter().for_each(|view| self.count(view));
         if !base.is_empty() {

@@ -12,7 +12,7 @@ use frondb_writeset::WriteSet;
 
 use crate::registry::Entry;
 
-/// Most objects that the pool keeps.
+/// Maximum number of objects that the pool keeps.
 const POOL_MAX: usize = 64;
 
 /// A pooled object: the empty parts of a transaction, with their allocated memory.

@@ -201,7 +201,8 @@ impl Transaction {
         self.core.id
     }
 
-    /// The options of the begin. [`set_lock_timeout`](Self::set_lock_timeout) and
+    /// The options with which the transaction began. Later calls of
+    /// [`set_lock_timeout`](Self::set_lock_timeout) and
     /// [`set_durability`](Self::set_durability) do not change them.
     #[must_use]
     pub fn options(&self) -> &TransactionOptions {

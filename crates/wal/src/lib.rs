@@ -6,15 +6,15 @@
 //!             (one lock)           (one leader writes for all)     (one leader syncs for all)
 //! ```
 //!
-//! The log does not interpret what it carries: payloads are bytes, which the engine encodes and
-//! decodes. The engine also says from which Lsn on records are still needed. The log has no thread
-//! of its own.
+//! The log does not interpret what it carries: payloads are bytes, whose meaning is in the crate
+//! `records`. The caller of [`Wal::recycle`] says which records are still needed. The log has no
+//! thread of its own.
 //!
 //! - [`Wal::open`] returns a [`Replay`] of the existing records; [`Replay::finish`] returns the
 //!   [`Wal`].
 //! - All committing threads share the [`Wal`].
-//! - `docs/design/wal-and-commit.md` describes the format and the protocol, `recovery.md` the
-//!   cases.
+//! - `docs/design/wal-and-commit.md` describes the format and the protocol; `recovery.md` lists
+//!   what a replay may find at the end of the log.
 
 mod files;
 pub mod format;

@@ -71,7 +71,8 @@ fn the_recipe_works_on_the_configuration_of_the_distribution() {
     let mut server = Server::create(&folder, options(&recipe)).unwrap();
     server.start().unwrap();
     let mut client = server.connect_to("test").unwrap();
-    // The value is Debian's, so its files were read; the server's default is latin1.
+    // utf8mb4 is the value in Debian's option files, so the server has read them: its own default
+    // is latin1.
     assert_eq!(client.value("SELECT @@character_set_server").unwrap(), "utf8mb4");
     client
         .run(["CREATE TABLE t (a INT PRIMARY KEY) ENGINE=FronDB", "INSERT INTO t VALUES (1), (2)"])

@@ -31,8 +31,8 @@ pub(crate) const GROUP_BYTES: u64 = 1 << 20;
 /// Number of trees whose memtables are flushed together, at most.
 pub(crate) const GROUP_TREES: usize = 1024;
 
-/// Bytes of memory of the memtable that a flush of `tree` would take; `None` if it is not a small
-/// memtable.
+/// Size in bytes of the memtable that `tree` would flush next; `None` if it is not small, if
+/// attached runs are due first, or if nothing is frozen.
 pub(crate) fn small_flush_bytes(tree: &TreeCore) -> Option<u64> {
     let version = tree.version();
     let source = version.frozen.last().filter(|source| source.attached().is_none())?;

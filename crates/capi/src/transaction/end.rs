@@ -10,8 +10,8 @@ use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::out_handle;
 
-/// A commit or prepare that has happened; only the wait for the disk remains. All later reads see
-/// such a commit.
+/// A commit or prepare that has happened; only the wait for the disk remains. Reads at snapshots
+/// taken from now on see a commit; the writes of a prepare stay invisible.
 pub struct frondb_committing {
     _private: [u8; 0],
 }

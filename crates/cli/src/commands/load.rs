@@ -3,11 +3,11 @@
 //! By default the bulk loader sorts the entries outside of the tree and ingests them with one
 //! commit. A load that fails or is killed has loaded nothing and created no tree.
 //!
-//! With `--batch` entries become visible as the load goes. Batches are committed without a sync
-//! each, and one sync at the end makes all of them durable, so that the load runs at the engine's
-//! speed and not at the disk's latency. A load that fails leaves the batches committed so far;
-//! running it again writes the same entries again, which changes nothing. A new tree is created by
-//! the commit of the first batch.
+//! With `--batch` entries become visible as the load goes. By default batches are committed without
+//! a sync, and one sync at the end makes all of them durable, so that the latency of the disk does
+//! not slow the load. `--sync batch` also loads in batches, and syncs each of them. A load that
+//! fails leaves the batches committed so far; running it again writes the same entries again, which
+//! changes nothing. A new tree is created by the commit of the first batch.
 
 use std::cell::Cell;
 use std::fs::File;

@@ -15,7 +15,7 @@ use frondb_core::{Error, Result};
 use super::error::os_error;
 use crate::device::File;
 
-/// Most buffers that the kernel accepts in one vectored write (IOV_MAX).
+/// Maximum number of buffers that the kernel accepts in one vectored write (IOV_MAX).
 const VECTORS_MAX: usize = 1024;
 
 /// An open file of the operating system.

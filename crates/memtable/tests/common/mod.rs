@@ -36,7 +36,7 @@ pub(crate) struct Shape {
     pub(crate) skewed: bool,
     pub(crate) shared_prefix: bool,
     pub(crate) ascending: bool,
-    /// Most cursors between two batches.
+    /// Maximum number of cursors between two batches.
     pub(crate) readers: u64,
     pub(crate) next: AtomicU64,
 }

@@ -31,7 +31,8 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back; `Busy`
-    /// for a locked row if `wait` is not [`Wait::Timeout`]; `Cancelled`.
+    /// for a locked row if `wait` is not [`Wait::Timeout`]; `Cancelled`; `Conflict` with snapshot
+    /// isolation, if the key was changed since the snapshot.
     pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
         self.get_locked(tree, key, LockMode::Exclusive, wait)
     }
