@@ -44,9 +44,10 @@ const STATUS_HEAD: &str = "\
 Written from the source by `cargo xtask pages`: do not edit it, change the comments there.
 
 What an open database, a tree and a recovery report about themselves. `Db::stats()`, `Tree::stats()` and
-`frondb stats` return these statistics under the same names in the struct, in text and in JSON; reading
-them costs next to nothing. Counters start at 0 when the database is opened. Values are bytes where the
-name says so, counts otherwise.
+`frondb stats` return the first two tables under the same names in the struct, in text and in JSON, and
+`Db::recovery()` returns the third; reading them costs next to nothing. Counters start at 0 when the
+database is opened. Values are bytes if the name ends in `_bytes` or begins with `memory_`, nanoseconds if
+it ends in `_nanos`, milliseconds if it ends in `_ms`, and counts otherwise.
 ";
 
 /// Writes the pages.

@@ -5,15 +5,15 @@
 //! ```text
 //!  0  u64  checksum      XXH3-64 of everything after it, up to the end of the frame
 //!  8  u8   version       1; a block of a higher version with a right checksum is Unsupported
-//!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta
 //!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta, 6 spool
+//! 10  u8   codec         0 stored, 1 lz4, 2 zstd, 3 zlib, 4 xz (LZMA2)
 //! 11  u8   flags         0 (reserved)
 //! 12  u32  dictionary    0 (reserved)
-//! 16  u32  body length   of what follows the header
+//! 16  u32  body length   bytes after the header
 //! 20  u32  raw length    of the payload, at most limits::BLOCK_RAW_BYTES_MAX
 //! 24  u32  tail length   the last so many bytes of payload and body are the same: stored, not
 //!                        compressed, because their writer knew that they would not shrink
-//! 16  u32  body length   bytes after the header
+//! 28       compressed payload without its tail, then the tail
 //! ```
 //!
 //! Payload of a data block, after decompression: 40 bytes of header, then areas without gaps.

@@ -297,14 +297,16 @@ pub(crate) struct Load {
     /// Column of the key, by name or number from 1; default the first
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key_column: Option<String>,
-    /// Column of the value, by name or number from 1; default the other column of a table with two
+    /// Column of the value, by name or number from 1; default the other column of a table with two,
+    /// or empty values in a table with one
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
-    /// Commit after each N entries; without it the file is sorted first and loaded with one
-    /// commit, all or nothing
+    /// Commit after each N entries, at most 1,000,000, or after 4 MiB; without --batch and --sync
+    /// batch the file is sorted first and loaded with one commit, all or nothing
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) batch: Option<u64>,
-    /// When to sync batches; the end of the load is always synced
+    /// When to sync; `batch` loads in batches, of 10,000 entries without --batch, and syncs each;
+    /// the end of the load is always synced
     #[arg(long, value_enum, default_value_t)]
     pub(crate) sync: SyncArg,
     /// Options of the tree if it is created

@@ -58,36 +58,39 @@ of a tree without entries is the one file that `load` does not accept.
 
 A dump shows the tree as of one moment, and the file gets its name only when it is complete. A load sorts the entries
 and attaches them with one commit, all or nothing. A tree that the load creates comes into existence with that commit,
-so a load that fails or is killed leaves none. With `--batch` a load commits as it goes, and creates a new tree with
-the first batch; after a failure it can be run again.
+so a load that fails or is killed leaves none. With `--batch` or `--sync batch` a load commits as it goes, and creates
+a new tree with the first batch; after a failure it can be run again.
 
-With `--quiet`, `create`, `load`, `dump` to a file and a `verify` that finds no fault print nothing, except JSON.
+With `--quiet`, `create`, `load`, `dump` to a file, and a `verify` or `salvage` that finds no damage print nothing,
+except JSON.
 
 ## JSON
 
 With `--json` a command prints one object, or one on each line for lists (`scan`, `trees`, `prepared`, `exit-codes`).
 An error is `{\"error\": {\"kind\", \"message\", \"exit_code\", \"hint\"}}` on standard error, also for wrong arguments, and
-with `place` (`file`, `offset`, `what`) for a corruption. `hint` is null if the message makes clear what to do.
+with `place` (`file`, `offset`, `what`) for a corruption. `hint` is null if the message makes clear what to do. A note,
+such as one about the torn end of a log, is `{\"note\"}` on standard error, and is left out with `--quiet`.
 
 | command | object |
 |---|---|
 | `create` | `database`, `created` (false if it existed), `trees` |
 | `trees` | for each: `tree` |
 | `rename`, `drop` | `tree` and `was`; `dropped` |
-| `get`, `scan` | `key`, `value`; `scan --count`: `count` |
+| `get`, `scan` | `key`, `value`; `scan --keys-only`: `key`; `scan --count`: `count` (`get --raw` has no JSON) |
 | `put`, `del` | `key`, `value_bytes`; `keys`, `range` |
-| `load` | `tree`, `entries` stored, `read` from the file, `replaced` (entries whose key came again), `batches`; with `--batch` `replaced` is null, and `entries` counts a key in each batch that has it |
-| `dump` | `file`, `entries` |
+| `load` | `tree`, `entries` stored, `read` from the file, `replaced` (entries whose key came again), `batches`; in batches `replaced` is null, and `entries` counts a key in each batch that has it |
+| `dump` to a file | `file`, `entries` |
 | `prepared` | for each: `transaction`; after a decision: `transaction`, `committed` |
 | `stats` | `database` and `trees`, with the names of [status.md](status.md) |
 | `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
 | `salvage` | `repaired` and `cut` (each with `message`, `place`), `trees` (each with `tree`, `saved_as` or null, `entries`, and `lost`: ranges with `from`, `to` or null, `message`, `place`), `prepared` (names) |
+| `exit-codes` | for each: `code`, `kinds`, `hint` |
 
 ## Limits
 
 One process at a time can have a database open. A command on a database that is open elsewhere fails with exit code 4
-and names that process; with `--read-only` several commands can read at once. Memory is 128 MiB unless `--memory` says
-otherwise. Keys have at most 32 KiB, values 64 MiB.
+and gives the pid of that process, unless it reads only; with `--read-only` several commands can read at once. Memory
+is 128 MiB unless `--memory` says otherwise. Keys have at most 32 KiB, values 64 MiB.
 
 ## Exit codes
 

@@ -103,7 +103,7 @@ impl EngineOptions {
         let range = Self::WAL_SEGMENT_BYTES_MIN..=Self::WAL_SEGMENT_BYTES_MAX;
         if segment != 0 && !range.contains(&segment) {
             return Err(Error::invalid(format!(
-                "wal_segment_bytes is {segment}; it must be 0 (a quarter of the write buffer) or \
+                "log_segment_bytes is {segment}; it must be 0 (a quarter of the write buffer) or \
                  {} to {}",
                 range.start(),
                 range.end()

@@ -49,9 +49,9 @@ engine_stats! {
     frozen_memtables,
     /// Memory of cached blocks, indexes and filters.
     cache_bytes,
-    /// Block reads that the cache answered, a count.
+    /// Reads of blocks, indexes and filters that the cache answered, a count.
     cache_hits,
-    /// Block reads that the cache could not answer, a count.
+    /// Reads of blocks, indexes and filters that the cache could not answer, a count.
     cache_misses,
     /// Commits.
     commits,
@@ -103,9 +103,9 @@ engine_stats! {
     merged_entries,
     /// Steps of background jobs; a job yields between two.
     steps,
-    /// Overdue background jobs; they slow writers down.
+    /// Overdue background jobs, all flushes included; they slow writers down.
     debt_jobs,
-    /// Bytes that overdue background jobs will read.
+    /// Bytes that overdue merges will read.
     debt_bytes,
     /// Background jobs that run now.
     running_jobs,

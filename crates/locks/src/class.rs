@@ -39,9 +39,9 @@ impl LockMode {
     }
 }
 
-/// The class of a lock. The range classes are ordered by strength: each excludes at least what the
-/// ones before it exclude, so where two ranges of one locker overlap, the larger class applies to
-/// the overlap.
+/// The class of a lock. The range classes are ordered by strength: of what is requested, each
+/// excludes at least what the ones before it exclude (a scanned range is never requested). So where
+/// two ranges of one locker overlap, the larger class applies to the overlap.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub(crate) enum Class {

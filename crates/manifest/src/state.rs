@@ -235,7 +235,7 @@ impl ManifestState {
         self.last
     }
 
-    /// Reserves a generation that no file has had.
+    /// Reserves a generation that no file has now, and that none had since the manifest was opened.
     pub(crate) fn next_generation(&mut self) -> u64 {
         self.last_generation += 1;
         self.last_generation

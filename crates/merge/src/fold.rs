@@ -42,7 +42,8 @@ pub struct FoldOptions {
     pub range_deletes: RangeDeletes,
     /// Whether the inputs hold all older data of their keys.
     pub at_base: bool,
-    /// Keep deletes even at the base, because older data is still to be attached (rule 13).
+    /// Keep deletes even at the base, for inputs below which older data will be attached. The
+    /// engine attaches no such data (rule 13), so it sets this only where `at_base` is `false`.
     pub keep_deletes: bool,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,

@@ -1,6 +1,7 @@
 //! Nodes of the trunk, and the immutable tree that they form.
 //!
-//! Invariants (checked by [`verify`](crate::verify)):
+//! Invariants. [`verify`](crate::verify) checks what nodes and the metadata of runs show, which is
+//! not the age of a single message (3 and 4).
 //! 1. The ranges of an inner node's children are adjacent and together equal the node's own range.
 //! 2. A view lies inside its node's range.
 //! 3. The `runs` of a node are ordered by age, newest first: their largest SeqNos descend, and

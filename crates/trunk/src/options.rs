@@ -24,28 +24,28 @@ pub struct TrunkOptions {
     pub base_codec: Codec,
     /// Codec of run blocks.
     pub run_codec: Codec,
-    /// Key and value bytes of a base block.
+    /// Key and value bytes of a base block, 256 bytes to 4 MiB.
     pub base_block_bytes: usize,
-    /// Key and value bytes of a run block.
+    /// Key and value bytes of a run block, 256 bytes to 4 MiB.
     pub run_block_bytes: usize,
     /// Which runs get filters.
     pub filter: FilterPolicy,
     /// Target number of children of an inner node below the root; a node may have up to twice as
     /// many. 2 to 1,024.
     pub fanout: usize,
-    /// Smallest leaf target, key and value bytes.
+    /// Smallest leaf target, key and value bytes: 4 KiB to `leaf_bytes_max`.
     pub leaf_bytes_min: u64,
-    /// Largest leaf target, key and value bytes.
+    /// Largest leaf target, key and value bytes: 4 KiB to 4 GiB.
     pub leaf_bytes_max: u64,
-    /// Smallest slice worth writing to a leaf, key and value bytes.
+    /// Smallest slice worth writing to a leaf, key and value bytes: 256 bytes to 64 MiB.
     pub slice_bytes_min: u64,
     /// How often a message is written before it reaches the base; 1 to 4.
     pub writes_before_base: u8,
     /// A leaf is rewritten when its runs above the base have grown to this percentage of the base's
-    /// size.
+    /// size; 10 to 1,000.
     pub growth_percent: u64,
     /// A leaf is rewritten when more than this percentage of its messages is estimated to be
-    /// garbage.
+    /// garbage; 5 to 95.
     pub garbage_percent: u64,
 }
 

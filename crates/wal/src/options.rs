@@ -60,7 +60,7 @@ impl SyncMode {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WalOptions {
     /// A segment is closed before it grows beyond this many bytes, unless a single record does. At
-    /// least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MB and a
+    /// least 4,096, at most 1 GiB. Default 64 MiB; the engine sets the smaller of 100 MiB and a
     /// quarter of the write buffer.
     pub segment_bytes: u64,
     /// How long [`Wal::commit_to`](crate::Wal::commit_to) waits initially;

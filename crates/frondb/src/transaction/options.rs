@@ -31,10 +31,10 @@ impl TransactionOptions {
         self
     }
 
-    /// Whether a write to a row that was changed since the transaction's snapshot fails with
-    /// `Conflict`. Default false: the write overwrites the change, although the transaction's reads
-    /// did not see it. Only for repeatable read; at other levels [`Db::begin`](crate::Db::begin)
-    /// fails with `Invalid`.
+    /// Whether a write or a locking read of a row that was changed since the transaction's snapshot
+    /// fails with `Conflict`. Default false: the write overwrites the change, although the
+    /// transaction's plain reads did not see it. Only for repeatable read; at other levels
+    /// [`Db::begin`](crate::Db::begin) fails with `Invalid`.
     #[must_use]
     pub fn snapshot_isolation(mut self, on: bool) -> Self {
         self.inner.snapshot_isolation = on;
