@@ -61,8 +61,8 @@ typedef struct frondb_bulk frondb_bulk;
 typedef struct frondb_bulk_writer frondb_bulk_writer;
 
 /**
- * A commit or prepare that has happened; only the wait for the disk remains. All later reads see
- * such a commit.
+ * A commit or prepare that has happened; only the wait for the disk remains. Reads at snapshots
+ * taken from now on see a commit; the writes of a prepare stay invisible.
  */
 typedef struct frondb_committing frondb_committing;
 
