@@ -83,7 +83,7 @@ impl Background {
 
     /// Waits until `is_done` returns `true`, unless the database has failed, the disk is full or the
     /// tree is dropped. Without background threads, does the work that is due instead.
-    fn wait_for(&self, tree: &TreeCore, is_done: impl Fn() -> bool) {
+    pub(crate) fn wait_for(&self, tree: &TreeCore, is_done: impl Fn() -> bool) {
         if self.is_manual() {
             self.run_pending();
             return;

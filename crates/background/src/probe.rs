@@ -6,14 +6,19 @@ use frondb_core::sync::Arc;
 use frondb_tree::tombstones::KeyRange;
 use frondb_tree::{Cursor, CursorOptions, TreeCore};
 
+use crate::admission::CHECK_EVERY;
 use crate::background::Background;
 
 impl Background {
     /// Requests a probe of a tree after a commit, if the deletes in its memtable form a tombstone
-    /// run.
+    /// run. Waits for the probe if the one that earlier commits requested is overdue: a reader would
+    /// step over all deletes that no probe has covered (rule 15).
     pub(crate) fn request_probe(&self, tree: &Arc<TreeCore>) {
-        if let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) {
-            self.queue.add_probe(tree, run);
+        let is_overdue = tree.empty_ranges.is_overdue();
+        let Some(run) = tree.empty_ranges.due(&tree.version().active.memtable) else { return };
+        self.queue.add_probe(tree, run);
+        if is_overdue && !self.is_manual() {
+            self.wait_for(tree, || self.queue.wait_probed(tree.id, CHECK_EVERY));
         }
     }
 
@@ -21,6 +26,7 @@ impl Background {
     /// cursor step per delete. If no reader has read the deleted rows lately, the walk reads their
     /// blocks, in sequence. Therefore a worker does this work and not the commit that made it due.
     pub(crate) fn probe_tombstone_run(&self, tree: &Arc<TreeCore>, run: KeyRange) {
+        tree.empty_ranges.note_probe();
         let (first, last) = run;
         // If no row lies between this range and the known-empty range before or after it, the two
         // become one.

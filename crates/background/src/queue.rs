@@ -205,6 +205,18 @@ impl Queue {
         true
     }
 
+    /// Waits until no probe of the tree waits for a worker or is under way; `false` if `timeout`
+    /// passed without any change, or the queue is stopped.
+    pub fn wait_probed(&self, tree: TreeId, timeout: Duration) -> bool {
+        let mut state = self.state.lock();
+        while state.probes.contains_key(&tree) || state.probing.contains(&tree) {
+            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Wakes waiting workers, so that they check what is due by time.
     pub fn wake(&self) {
         let _state = self.state.lock();

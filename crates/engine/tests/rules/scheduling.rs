@@ -161,6 +161,24 @@ fn a_search_for_tombstone_runs_waits_for_the_compaction_of_the_tree() {
     assert!(queue.wait_searched(tree.id, Duration::MAX));
 }
 
+/// Rule 15: a commit that waits for an overdue probe waits for the one under way and for the one
+/// after it.
+#[test]
+fn an_overdue_probe_is_waited_for_to_its_end() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, queue) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    assert!(queue.wait_probed(tree.id, Duration::MAX), "no probe is due");
+    queue.add_probe(&tree, (b"a".to_vec(), b"b".to_vec()));
+    assert!(matches!(queue.try_next(), Some(Task::Probe(..))));
+    queue.add_probe(&tree, (b"b".to_vec(), b"c".to_vec()));
+    queue.stop();
+    assert!(!queue.wait_probed(tree.id, Duration::MAX), "one is under way");
+    queue.end_probe(tree.id);
+    assert!(!queue.wait_probed(tree.id, Duration::MAX), "one is due");
+    queue.forget(tree.id);
+    assert!(queue.wait_probed(tree.id, Duration::MAX));
+}
+
 /// Rule 15: a worker that finds a tombstone run during a compaction of the tree leaves the freeze to
 /// the next commit, and to a search after the compaction.
 #[test]

@@ -35,6 +35,10 @@ use frondb_memtable::Memtable;
 /// have to step over this many.
 const PROBE_EVERY: u64 = 1024;
 
+/// Number of deletes of a tree that may wait for a probe. While more wait, commits wait for the
+/// probe: a reader would have to step over all of them.
+const UNPROBED_MAX: u64 = 8 << 10;
+
 /// Minimum number of deletes in a range that is kept: skipping a range costs as much as stepping
 /// over a few dozen deletes.
 const DELETES_MIN: u64 = 256;
@@ -96,8 +100,11 @@ pub struct EmptyRanges {
     /// so no commit misses it.
     watched: AtomicBool,
     list: Mutex<List>,
-    /// How many deletes the active memtable had at the last probe.
+    /// How many deletes the active memtable had when a probe was last requested.
     probed: AtomicU64,
+    /// How many deletes have come since the last probe began, of all memtables, up to the last
+    /// request.
+    unprobed: AtomicU64,
 }
 
 impl EmptyRanges {
@@ -215,7 +222,21 @@ impl EmptyRanges {
             return None;
         }
         self.probed.store(deletes, Ordering::Relaxed);
+        // A memtable with fewer deletes than the last request counted is a new one.
+        let new = if deletes >= probed { deletes - probed } else { deletes };
+        self.unprobed.fetch_add(new, Ordering::Relaxed);
         memtable.tombstone_run_bounds()
+    }
+
+    /// Whether so many deletes wait for a probe that commits must wait too.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        self.unprobed.load(Ordering::Relaxed) > UNPROBED_MAX
+    }
+
+    /// Notes that a probe begins, which covers all deletes up to the last request.
+    pub fn note_probe(&self) {
+        self.unprobed.store(0, Ordering::Relaxed);
     }
 
     fn update_watched(&self, list: &List) {

@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use frondb_core::MessageKind;
+use frondb_core::budget::Budget;
 use frondb_core::prng::Prng;
+use frondb_memtable::Entry;
 
 fn k(n: u64) -> Vec<u8> {
     n.to_be_bytes().to_vec()
@@ -175,4 +178,32 @@ fn a_cancelled_probe_leaves_no_range() {
     ranges.note_puts([&*k(7)].into_iter());
     ranges.end_probe(new, Some((k(5), k(9))), SeqNo(3), 1000);
     assert_eq!(around(&ranges, Direction::Forward, Some(5), 9).at, Some(k(7)));
+}
+
+/// Adds `more` deletes behind those that the memtable holds.
+fn delete(memtable: &Memtable, more: u64) {
+    for at in memtable.deletes()..memtable.deletes() + more {
+        let (key, seq) = (&k(at), SeqNo(at + 1));
+        memtable.insert_batch(&[Entry { key, seq, kind: MessageKind::Delete, value: &[] }]);
+    }
+}
+
+#[test]
+fn a_probe_is_overdue_when_too_many_deletes_wait_for_it() {
+    let ranges = EmptyRanges::default();
+    // The deletes of several memtables count together, because each is flushed when it has a few
+    // thousand.
+    let mut requests = 0;
+    while !ranges.is_overdue() {
+        let memtable = Memtable::new(Budget::new(1 << 30));
+        delete(&memtable, 1);
+        assert_eq!(ranges.due(&memtable), None, "a new memtable");
+        delete(&memtable, 3 * PROBE_EVERY);
+        assert!(ranges.due(&memtable).is_some());
+        assert_eq!(ranges.due(&memtable), None, "requested already");
+        requests += 1;
+    }
+    assert_eq!(requests, UNPROBED_MAX / (3 * PROBE_EVERY) + 1);
+    ranges.note_probe();
+    assert!(!ranges.is_overdue());
 }
