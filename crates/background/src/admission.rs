@@ -92,8 +92,9 @@ impl Background {
         if let Some(wait) = self.pacing.wait(bytes, debt) {
             self.jobs.reads.clock.sleep(wait);
         }
-        self.wait_for_room(is_cancelled)?;
+        let room = self.wait_for_room(is_cancelled);
         self.pacing.waited(self.jobs.now().since(before).as_nanos() as u64);
+        room?;
         // The disk may have become full during the wait.
         self.admit_to_full_disk(load, is_cancelled)
     }

@@ -184,32 +184,24 @@ impl Queue {
     /// Waits until no tombstone compaction of the tree is due or under way; `false` if `timeout`
     /// passed without any change, or the queue is stopped.
     pub fn wait_compacted(&self, tree: TreeId, timeout: Duration) -> bool {
-        let mut state = self.state.lock();
-        while state.has_tombstone_compaction(tree) {
-            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
-                return false;
-            }
-        }
-        true
+        self.wait_while(timeout, |state| state.has_tombstone_compaction(tree))
     }
 
     /// Waits until no search of the tree's memtable waits for a worker or is under way; `false` if
     /// `timeout` passed without any change, or the queue is stopped.
     pub fn wait_searched(&self, tree: TreeId, timeout: Duration) -> bool {
-        let mut state = self.state.lock();
-        while state.has_search(tree) {
-            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
-                return false;
-            }
-        }
-        true
+        self.wait_while(timeout, |state| state.has_search(tree))
     }
 
     /// Waits until no probe of the tree waits for a worker or is under way; `false` if `timeout`
     /// passed without any change, or the queue is stopped.
     pub fn wait_probed(&self, tree: TreeId, timeout: Duration) -> bool {
+        self.wait_while(timeout, |state| state.has_probe(tree))
+    }
+
+    fn wait_while(&self, timeout: Duration, mut is_due: impl FnMut(&QueueState) -> bool) -> bool {
         let mut state = self.state.lock();
-        while state.probes.contains_key(&tree) || state.probing.contains(&tree) {
+        while is_due(&state) {
             if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
                 return false;
             }
@@ -243,15 +235,7 @@ impl Queue {
     /// Waits until `done` returns `true`; it is called after every change, with the queue locked.
     /// Returns `false` if `timeout` passed without any change, or the queue is stopped.
     pub fn wait_until(&self, timeout: Duration, done: &mut dyn FnMut(&Due) -> bool) -> bool {
-        let mut state = self.state.lock();
-        loop {
-            if done(&state.due()) {
-                return true;
-            }
-            if state.stopped || self.changed.wait_for(&mut state, timeout).timed_out() {
-                return false;
-            }
-        }
+        self.wait_while(timeout, |state| !done(&state.due()))
     }
 }
 

@@ -122,7 +122,6 @@ impl Kernel {
             snapshots: Arc::from([]),
             range_deletes: RangeDeletes::empty(),
             at_base: true,
-            keep_deletes: false,
             update: None,
         };
         let block = BlockOptions {

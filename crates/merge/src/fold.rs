@@ -40,11 +40,9 @@ pub struct FoldOptions {
     /// Range deletes over the inputs: all on the path from the root that are newer than the oldest
     /// input.
     pub range_deletes: RangeDeletes,
-    /// Whether the inputs hold all older data of their keys.
+    /// Whether the inputs hold all older data of their keys. No older data may be attached below
+    /// them later (rule 13).
     pub at_base: bool,
-    /// Keep deletes even at the base, for inputs below which older data will be attached. The
-    /// engine attaches no such data (rule 13), so it sets this only where `at_base` is `false`.
-    pub keep_deletes: bool,
     /// The tree's update function.
     pub update: Option<SharedUpdateFn>,
 }
@@ -129,7 +127,7 @@ impl FoldMerge {
             match self.merger.kind() {
                 MessageKind::Put | MessageKind::PutRef => {}
                 MessageKind::Delete => {
-                    if self.in_oldest_stripe() && self.nothing_below() {
+                    if self.in_oldest_stripe() && self.options.at_base {
                         self.drop_current();
                         continue;
                     }
@@ -247,12 +245,6 @@ impl FoldMerge {
         self.stripe_floor == SeqNo(0)
     }
 
-    /// Whether no data older than the inputs exists or will exist.
-    #[inline(always)]
-    fn nothing_below(&self) -> bool {
-        self.options.at_base && !self.options.keep_deletes
-    }
-
     /// Whether the current entry is hidden from all readers of its stripe.
     fn hidden(&mut self, seq: SeqNo) -> bool {
         let snapshots = &*self.options.snapshots;
@@ -311,7 +303,7 @@ impl FoldMerge {
             }
             operands.push(message);
         }
-        let at_bottom = self.nothing_below() && end.is_none() && !older_left;
+        let at_bottom = self.options.at_base && end.is_none() && !older_left;
         if !self.fold_into_put(&operands, end.as_ref(), hidden_below || at_bottom) {
             self.combine(operands);
             self.queue_end(end);
@@ -378,7 +370,7 @@ impl FoldMerge {
     fn queue_end(&mut self, end: Option<Queued>) {
         let Some(end) = end else { return };
         let vanishes =
-            end.kind == MessageKind::Delete && self.in_oldest_stripe() && self.nothing_below();
+            end.kind == MessageKind::Delete && self.in_oldest_stripe() && self.options.at_base;
         if vanishes {
             self.stats.dropped_deletes += 1;
         } else {

@@ -79,7 +79,6 @@ fn live_snapshots_read_the_same_before_and_after() {
                 snapshots: Arc::clone(&live),
                 range_deletes: history.range_deletes(),
                 at_base,
-                keep_deletes: prng.chance(1, 4),
                 update: Some(append_with_plus()),
             },
         );
@@ -123,7 +122,6 @@ fn no_message_stays_that_no_reader_can_see() {
     for round in 0..800 {
         let history = History::random(&mut prng, 1 + round % 80);
         let live = snapshots(&mut prng, history.last);
-        let keep_deletes = prng.chance(1, 4);
         let deletes = history.range_deletes();
         let folded = fold(
             deal(&history.messages, 1 + prng.index(6), Direction::Forward, &mut prng),
@@ -131,7 +129,6 @@ fn no_message_stays_that_no_reader_can_see() {
                 snapshots: Arc::clone(&live),
                 range_deletes: deletes.clone(),
                 at_base: true,
-                keep_deletes,
                 update: Some(append_with_plus()),
             },
         );
@@ -141,7 +138,7 @@ fn no_message_stays_that_no_reader_can_see() {
             let first_reader = live.get(stripe).copied().unwrap_or(SeqNo::MAX);
             assert!(!deletes.hides(key, *seq, first_reader), "round {round}");
             if *kind == MessageKind::Delete {
-                assert!(stripe > 0 || keep_deletes, "round {round}: a delete in the oldest stripe");
+                assert!(stripe > 0, "round {round}: a delete in the oldest stripe");
             }
             in_stripe.entry((key.clone(), stripe)).or_default().push(*kind);
         }
@@ -173,7 +170,6 @@ fn options(live: &[u64], at_base: bool) -> FoldOptions {
         snapshots: live.iter().map(|&seq| SeqNo(seq)).collect(),
         range_deletes: History::default().range_deletes(),
         at_base,
-        keep_deletes: false,
         update: Some(append_with_plus()),
     }
 }
@@ -209,8 +205,6 @@ fn a_delete_is_dropped_only_at_the_base_and_in_the_oldest_stripe() {
     assert!(fold_one_key(&messages, options(&[], true)).is_empty());
     assert_eq!(fold_one_key(&messages, options(&[15], true)), ["20 Delete ", "10 Put v"]);
     assert!(fold_one_key(&messages, options(&[25], true)).is_empty());
-    let built = FoldOptions { keep_deletes: true, ..options(&[], true) };
-    assert_eq!(fold_one_key(&messages, built), ["20 Delete "]);
 }
 
 #[test]
@@ -226,8 +220,6 @@ fn updates_become_a_put_only_where_everything_below_is_known() {
     assert_eq!(fold_one_key(&upon_delete, options(&[], false)), ["20 Put ~+b"]);
     let upon_ref = [(10, PutRef, "r"), (20, Update, "b")];
     assert_eq!(fold_one_key(&upon_ref, options(&[], true)), ["20 Update b", "10 PutRef r"]);
-    let built = FoldOptions { keep_deletes: true, ..options(&[], true) };
-    assert_eq!(fold_one_key(&updates, built), ["30 Update b+c"]);
 }
 
 #[test]

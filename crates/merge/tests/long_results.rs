@@ -60,7 +60,6 @@ fn fold(messages: &[(u64, MessageKind, &[u8])]) -> Vec<(u64, MessageKind, usize)
         snapshots: Arc::from([]),
         range_deletes: RangeDeletes::empty(),
         at_base: true,
-        keep_deletes: false,
         update: Some(Arc::new(Length)),
     };
     let mut merge = FoldMerge::new(vec![Box::new(Once(Some(chunk)))], options).unwrap();

@@ -169,7 +169,6 @@ impl Job {
             snapshots: Arc::clone(&input.snapshots),
             range_deletes: input.range_deletes,
             at_base: input.at_base,
-            keep_deletes: false,
             update: env.update.clone(),
         };
         let budget = &env.run_env.budget;

@@ -200,7 +200,6 @@ impl TreeWrites {
             snapshots: input.savepoints,
             range_deletes: input.range_deletes,
             at_base: false,
-            keep_deletes: true,
             update: tree.update.clone(),
         };
         let mut merge = FoldMerge::new(input.sources, options)?;

@@ -93,6 +93,11 @@ impl QueueState {
             || self.searches.get(&tree).is_some_and(|(_, when)| *when == SearchWhen::Soon)
     }
 
+    /// Whether a probe of the tree waits for a worker or is under way.
+    pub(super) fn has_probe(&self, tree: TreeId) -> bool {
+        self.probes.contains_key(&tree) || self.probing.contains(&tree)
+    }
+
     /// Ends a flush; with `more`, the next flush of the tree is due.
     pub(super) fn end_flush(&mut self, tree: &Arc<TreeCore>, more: bool) {
         self.running -= 1;

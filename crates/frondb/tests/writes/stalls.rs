@@ -68,6 +68,13 @@ fn a_commit_that_waits_for_room_can_be_cancelled_and_small_writes_go_through() {
     assert_eq!(tree.get(&committed.to_be_bytes()).unwrap(), None, "what was cancelled is there");
     assert!(tree.get(&(committed - 1).to_be_bytes()).unwrap().is_some());
     assert_eq!(counters.get(b"counter").unwrap().as_deref(), Some(&counter.to_be_bytes()[..]));
+    // The wait of a commit that is cancelled counts like that of any other.
+    let stalled = db.stats().write_stall_nanos;
+    let txn = db.begin(TransactionOptions::new()).unwrap();
+    txn.put(&tree, b"cancelled", &[0; 40_000]).unwrap();
+    txn.canceller().cancel();
+    assert_eq!(txn.commit().unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(db.stats().write_stall_nanos > stalled, "{stalled} before and after");
     // Later commits proceed once background work can keep up again.
     db.set_background_bytes_per_second(0).unwrap();
     tree.put(b"after", b"").unwrap();

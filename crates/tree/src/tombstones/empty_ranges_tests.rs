@@ -5,11 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use super::super::testing::delete;
 use super::*;
-use frondb_core::MessageKind;
 use frondb_core::budget::Budget;
 use frondb_core::prng::Prng;
-use frondb_memtable::Entry;
 
 fn k(n: u64) -> Vec<u8> {
     n.to_be_bytes().to_vec()
@@ -178,14 +177,6 @@ fn a_cancelled_probe_leaves_no_range() {
     ranges.note_puts([&*k(7)].into_iter());
     ranges.end_probe(new, Some((k(5), k(9))), SeqNo(3), 1000);
     assert_eq!(around(&ranges, Direction::Forward, Some(5), 9).at, Some(k(7)));
-}
-
-/// Adds `more` deletes behind those that the memtable holds.
-fn delete(memtable: &Memtable, more: u64) {
-    for at in memtable.deletes()..memtable.deletes() + more {
-        let (key, seq) = (&k(at), SeqNo(at + 1));
-        memtable.insert_batch(&[Entry { key, seq, kind: MessageKind::Delete, value: &[] }]);
-    }
 }
 
 #[test]

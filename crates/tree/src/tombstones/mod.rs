@@ -10,6 +10,8 @@
 mod empty_ranges;
 mod runs;
 mod search;
+#[cfg(test)]
+mod testing;
 
 pub use empty_ranges::{EmptyRanges, KeyRange};
 pub use runs::{TombstoneRuns, request_after_flush, request_after_node_flush};

@@ -107,9 +107,8 @@ fn mostly_deletes(memtable: &Memtable) -> bool {
 #[cfg(test)]
 mod tests {
     use frondb_core::budget::Budget;
-    use frondb_core::{MessageKind, SeqNo};
-    use frondb_memtable::Entry;
 
+    use super::super::testing::delete;
     use super::*;
 
     /// A memtable with this many deletes.
@@ -117,14 +116,6 @@ mod tests {
         let memtable = Memtable::new(Budget::new(1 << 30));
         delete(&memtable, deletes);
         memtable
-    }
-
-    /// Adds deletes behind those that the memtable holds.
-    fn delete(memtable: &Memtable, more: u64) {
-        for at in memtable.deletes()..memtable.deletes() + more {
-            let (key, seq) = (&at.to_be_bytes(), SeqNo(at + 1));
-            memtable.insert_batch(&[Entry { key, seq, kind: MessageKind::Delete, value: &[] }]);
-        }
     }
 
     #[test]

@@ -93,7 +93,6 @@ impl<'a> Merging<'a> {
             snapshots: Arc::from([]),
             range_deletes: RangeDeletes::empty(),
             at_base: false,
-            keep_deletes: true,
             update: None,
         };
         let mut merge = FoldMerge::new(sources, options)?;

@@ -1,0 +1,12 @@
+//! What the tests of tombstones share.
+
+use frondb_core::{MessageKind, SeqNo};
+use frondb_memtable::{Entry, Memtable};
+
+/// Adds deletes behind those that the memtable holds.
+pub(super) fn delete(memtable: &Memtable, more: u64) {
+    for at in memtable.deletes()..memtable.deletes() + more {
+        let (key, seq) = (&at.to_be_bytes(), SeqNo(at + 1));
+        memtable.insert_batch(&[Entry { key, seq, kind: MessageKind::Delete, value: &[] }]);
+    }
+}
