@@ -154,12 +154,14 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         self.uncount(removed)
     }
 
-    /// Removes the index, the filter and the first `blocks` blocks of a run that was dropped.
-    /// Correctness does not depend on this, because run ids are never reused: the call only frees
-    /// immediately what would be evicted in time.
-    pub fn remove_run(&self, run: RunId, blocks: u32) {
-        for block in (0..blocks).chain([CacheKey::INDEX, CacheKey::FILTER]) {
-            drop(self.remove(CacheKey::block(run, block)));
+    /// Removes the index, the first `blocks` blocks and the first `filters` parts of the filter of a
+    /// run that was dropped. Correctness does not depend on this, because run ids are never reused:
+    /// the call only frees immediately what would be evicted in time.
+    pub fn remove_run(&self, run: RunId, blocks: u32, filters: u32) {
+        let blocks = (0..blocks).map(|block| CacheKey::block(run, block));
+        let filters = (0..filters).map(|part| CacheKey::filter(run, part));
+        for key in blocks.chain(filters).chain([CacheKey::index(run)]) {
+            drop(self.remove(key));
         }
     }
 

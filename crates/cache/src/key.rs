@@ -8,15 +8,17 @@ use frondb_core::RunId;
 pub struct CacheKey {
     /// The run.
     pub run: RunId,
-    /// Number of the block in the run, or one of the constants for parts without a number.
+    /// Number of the block in the run, or a number that stands for another part of the run.
     pub block: u32,
 }
 
 impl CacheKey {
     /// Block number that stands for the run's index.
     pub const INDEX: u32 = u32::MAX;
-    /// Block number that stands for the run's filter.
-    pub const FILTER: u32 = u32::MAX - 1;
+    /// Largest number of data blocks of a run, and of parts of its filter.
+    pub const BLOCKS_MAX: u32 = (1 << 31) - 1;
+    /// Block number that stands for the first part of the run's filter; the other parts follow.
+    const FILTER: u32 = 1 << 31;
 
     /// The key of a block.
     #[inline]
@@ -31,10 +33,11 @@ impl CacheKey {
         Self { run, block: Self::INDEX }
     }
 
-    /// The key of the run's filter.
+    /// The key of a part of the run's filter, below [`BLOCKS_MAX`](Self::BLOCKS_MAX).
+    #[inline]
     #[must_use]
-    pub const fn filter(run: RunId) -> Self {
-        Self { run, block: Self::FILTER }
+    pub const fn filter(run: RunId, part: u32) -> Self {
+        Self { run, block: Self::FILTER + part }
     }
 
     /// A hash whose every bit depends on every bit of the key: the shard and the fingerprints of
@@ -60,7 +63,10 @@ mod tests {
         for shift in [0, 7, 32, 54, 58] {
             let mut counts = [0u32; 64];
             for run in 0..64 {
-                for block in (0..256).chain([CacheKey::INDEX, CacheKey::FILTER]) {
+                for block in (0..200)
+                    .chain((0..57).map(|part| CacheKey::FILTER + part))
+                    .chain([CacheKey::INDEX])
+                {
                     let hash = CacheKey::block(RunId(run), block).hash64();
                     counts[(hash >> shift) as usize & 63] += 1;
                 }

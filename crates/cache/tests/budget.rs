@@ -56,7 +56,7 @@ fn a_large_filter_takes_its_room_from_all_shards() {
     let budget = Budget::new(16 * MIB);
     let cache = Cache::new(budget, CacheOptions { shards: 64, ..CacheOptions::default() });
     fill(&cache, 1, 10_000);
-    let key = CacheKey::filter(RunId(2));
+    let key = CacheKey::filter(RunId(2), 0);
     cache.insert(key, Arc::default(), 3 * MIB, Priority::Meta);
     assert!(cache.get(key).is_some());
     let stats = cache.stats();
@@ -64,7 +64,7 @@ fn a_large_filter_takes_its_room_from_all_shards() {
     let huge = CacheKey::block(RunId(3), 0);
     cache.insert(huge, Arc::default(), 3 * MIB, Priority::Data);
     assert!(cache.get(huge).is_none(), "a block of more than an eighth of the cache is not kept");
-    let huge = CacheKey::filter(RunId(3));
+    let huge = CacheKey::filter(RunId(3), 0);
     cache.insert(huge, Arc::default(), 9 * MIB, Priority::Meta);
     assert!(cache.get(huge).is_none(), "a filter of more than half of the cache is not kept");
     assert!(cache.get(key).is_some());
@@ -77,7 +77,10 @@ fn dropping_a_run_makes_room_at_once() {
     fill(&cache, 1, 100);
     fill(&cache, 2, 100);
     cache.insert(CacheKey::index(RunId(1)), Arc::default(), 10, Priority::Meta);
-    cache.remove_run(RunId(1), 100);
+    (0..3).for_each(|part| {
+        cache.insert(CacheKey::filter(RunId(1), part), Arc::default(), 10, Priority::Meta);
+    });
+    cache.remove_run(RunId(1), 100, 3);
     assert_eq!(cache.stats().items, 100);
     assert!(cache.get(CacheKey::index(RunId(1))).is_none());
     assert!(cache.get(CacheKey::block(RunId(2), 99)).is_some());
@@ -117,7 +120,7 @@ fn concurrent_use_under_pressure_keeps_the_accounts() {
                     let (run, block) = (prng.below(4), prng.below(2000) as u32);
                     let key = CacheKey::block(RunId(run), block);
                     match prng.below(100) {
-                        0 => cache.remove_run(RunId(run), 20),
+                        0 => cache.remove_run(RunId(run), 20, 1),
                         1 => drop(cache.remove(key)),
                         _ => match cache.get(key) {
                             Some(value) => assert_eq!(value[0], (run as u8) ^ (block as u8)),

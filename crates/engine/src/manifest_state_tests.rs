@@ -19,6 +19,7 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
         blocks: 1,
         index_bytes: 10,
         filter_bytes: 0,
+        filter_parts: 0,
         entries: 1,
         deletes: 0,
         updates: 0,

@@ -4,11 +4,10 @@
 //!   push --> | segment | segment | segment |   --> finish: one array, partitions of it, the filter
 //! ```
 //!
-//! Segments avoid copying while the collection grows: the run of a leaf has millions of hashes.
+//! Segments avoid copying while the collection grows.
 
 use frondb_core::mem::{Array, Buf};
 
-use crate::fuse::PARTITION_HASHES;
 use crate::kind::FilterKind;
 use crate::{bloom, fuse};
 
@@ -23,22 +22,13 @@ pub struct FilterBuilder {
     /// All segments but the last are full.
     segments: Vec<Array<u64>>,
     last: Option<u64>,
-    partition_hashes: usize,
 }
 
 impl FilterBuilder {
     /// An empty builder.
     #[must_use]
     pub fn new(kind: FilterKind) -> Self {
-        Self { kind, segments: Vec::new(), last: None, partition_hashes: PARTITION_HASHES }
-    }
-
-    /// Limits the scratch memory of [`finish`](Self::finish), in addition to the hashes and the
-    /// filter, to about `bytes`: with less scratch memory the filter is up to a tenth larger.
-    #[must_use]
-    pub fn with_work_bytes(mut self, bytes: usize) -> Self {
-        self.partition_hashes = fuse::partition_hashes(bytes);
-        self
+        Self { kind, segments: Vec::new(), last: None }
     }
 
     /// Adds a hash. A hash equal to the previous one (another version of the key, or another key
@@ -74,12 +64,6 @@ impl FilterBuilder {
         self.segments.is_empty()
     }
 
-    /// Bytes of memory.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.segments.len() * SEGMENT_HASHES * size_of::<u64>()
-    }
-
     /// The filter's bytes; empty for [`FilterKind::None`].
     #[must_use]
     pub fn finish(self) -> Buf {
@@ -96,8 +80,9 @@ impl FilterBuilder {
         match self.kind {
             FilterKind::None => Buf::zeroed(head),
             FilterKind::BlockedBloom => bloom::build(&hashes, head),
-            FilterKind::BinaryFuse8 => fuse::build(&mut hashes, self.partition_hashes, head)
-                .unwrap_or_else(|| bloom::build(&hashes, head)),
+            FilterKind::BinaryFuse8 => {
+                fuse::build(&mut hashes, head).unwrap_or_else(|| bloom::build(&hashes, head))
+            }
         }
     }
 }

@@ -10,17 +10,7 @@ use xorf::BinaryFuse8;
 use crate::format::{HEADER_BYTES, KIND_FUSE, PARTITION_BITS_MAX, PARTITION_BYTES, u32_at, u64_at};
 
 /// Target number of hashes per partition.
-pub(crate) const PARTITION_HASHES: usize = 128 * 1024;
-/// With fewer hashes per partition, filters are noticeably larger: 10.6 bits per hash instead of
-/// 9.6.
-const PARTITION_HASHES_MIN: usize = 8 * 1024;
-/// Approximate scratch memory per hash while a partition is built.
-const HASH_WORK_BYTES: usize = 24;
-
-/// Number of hashes per partition that can be built within this much scratch memory.
-pub(crate) fn partition_hashes(work_bytes: usize) -> usize {
-    (work_bytes / HASH_WORK_BYTES).clamp(PARTITION_HASHES_MIN, PARTITION_HASHES)
-}
+const PARTITION_HASHES: usize = 128 * 1024;
 
 /// Partition of `hash` among `2^bits`.
 #[inline]
@@ -29,11 +19,10 @@ fn partition_of(hash: u64, bits: u8) -> usize {
     (hash >> 1 >> (63 - u32::from(bits))) as usize
 }
 
-/// The filter of `hashes`, which may be reordered and deduplicated, in partitions of at most about
-/// the given number of hashes, after `head` bytes. `None` if no filter was found, which takes an
-/// improbable series of failures.
-pub(crate) fn build(hashes: &mut Array<u64>, partition_hashes: usize, head: usize) -> Option<Buf> {
-    let partitions = hashes.len().div_ceil(partition_hashes).next_power_of_two();
+/// The filter of `hashes`, which may be reordered and deduplicated, after `head` bytes. `None` if no
+/// filter was found, which takes an improbable series of failures.
+pub(crate) fn build(hashes: &mut Array<u64>, head: usize) -> Option<Buf> {
+    let partitions = hashes.len().div_ceil(PARTITION_HASHES).next_power_of_two();
     let bits = (partitions.trailing_zeros() as u8).min(PARTITION_BITS_MAX);
     // Sorting groups the partitions and removes duplicates, which cannot be peeled.
     hashes.sort_unstable();

@@ -58,26 +58,6 @@ fn duplicates_far_apart_do_no_harm() {
     assert!((0..1_000).all(|i| filter.may_contain(hash(i))));
 }
 
-/// With less scratch memory a filter has more partitions and still contains the same hashes.
-#[test]
-fn a_filter_built_in_little_memory_is_hardly_larger() {
-    let count = 300_000;
-    let usual = build(FilterKind::BinaryFuse8, count).len();
-    for (work_bytes, percent) in [(0, 110), (200 << 10, 110), (1 << 20, 105), (usize::MAX, 100)] {
-        let builder = FilterBuilder::new(FilterKind::BinaryFuse8);
-        let mut builder = builder.with_work_bytes(work_bytes);
-        (0..count).for_each(|i| builder.push(hash(i)));
-        assert_eq!(builder.len() as u64, count);
-        let bytes = builder.finish_behind(7);
-        let bytes = &bytes[7..];
-        assert!(bytes.len() * 100 <= usual * percent, "{work_bytes}: {} {usual}", bytes.len());
-        let filter = FilterReader::open(Bytes::copy_from(bytes)).unwrap();
-        assert!((0..count).all(|i| filter.may_contain(hash(i))), "{work_bytes}");
-        let wrong = (1 << 40..(1 << 40) + 50_000).filter(|&i| filter.may_contain(hash(i)));
-        assert!(wrong.count() < 250, "{work_bytes}");
-    }
-}
-
 /// Databases contain these bytes: a change here is a change of the format.
 #[test]
 fn filters_have_the_bytes_of_version_one() {

@@ -6,7 +6,7 @@
 //! ```text
 //!  offset size field
 //!       0    8 magic         "FronSUPR"; never changes
-//!       8    4 version       1; of the whole database
+//!       8    4 version       2; of the whole database
 //!      12    4 zero
 //!      16   16 database id
 //!      32    8 generation    of this superblock and of the manifest file it names
@@ -19,7 +19,7 @@
 //! # MANIFEST-NNNNNN
 //! ```text
 //!       0    8 magic         "FronMANF"; never changes
-//!       8    4 version       1
+//!       8    4 version       2
 //!      12    4 zero
 //!      16   16 database id
 //!      32    8 generation    the number in the file's name
@@ -39,18 +39,22 @@
 //!
 //! All integers are little-endian.
 
+use std::ops::Range;
+
 use frondb_core::checksum::xxh3;
 use frondb_core::codec::Reader;
 
 /// Version of the database format that this build writes, and the newest it reads.
 ///
-/// 1: the first version.
-pub const FORMAT_VERSION: u32 = 1;
+/// 1: the first version. 2: filters of runs in several parts.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The file with the superblocks.
 pub const SUPER_FILE: &str = "SUPER";
 /// The same file while a database is created.
 pub(crate) const SUPER_FILE_NEW: &str = "SUPER.new";
+/// Where the version is, in a superblock and in the header of a manifest file.
+pub(crate) const VERSION_BYTES: Range<usize> = 8..12;
 /// Bytes of one superblock.
 pub const SLOT_BYTES: usize = 4096;
 /// Bytes before the first record of a manifest file.
@@ -167,7 +171,7 @@ pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
 
 fn put_common(bytes: &mut [u8], magic: &[u8; 8], db_id: u128, generation: u64) {
     bytes[..8].copy_from_slice(magic);
-    bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    bytes[VERSION_BYTES].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
     bytes[16..32].copy_from_slice(&db_id.to_le_bytes());
     bytes[32..40].copy_from_slice(&generation.to_le_bytes());
 }
@@ -218,7 +222,7 @@ mod tests {
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e535550520100000000000000100f0e0d0c0b0a090807060504030201\
+            "46726f6e535550520200000000000000100f0e0d0c0b0a090807060504030201\
              07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
@@ -231,7 +235,7 @@ mod tests {
         let hex: String = bytes[..40].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e4d414e460100000000000000100000000000000000000000000000000200000000000000"
+            "46726f6e4d414e460200000000000000100000000000000000000000000000000200000000000000"
         );
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
     }

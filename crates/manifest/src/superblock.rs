@@ -20,7 +20,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Device, OpenOptions, SharedFile};
 
 use crate::format::{
-    DecodeFault, FORMAT_VERSION, SLOT_BYTES, SUPER_FILE, SUPER_FILE_NEW, Superblock,
+    DecodeFault, FORMAT_VERSION, SLOT_BYTES, SUPER_FILE, SUPER_FILE_NEW, Superblock, VERSION_BYTES,
     WHAT_SUPERBLOCK,
 };
 
@@ -29,8 +29,9 @@ use crate::format::{
 pub(crate) struct Slots {
     file: SharedFile,
     current: usize,
-    /// The content of the slot in force.
+    /// The content of the slot in force, and its bytes. An earlier version may have written them.
     superblock: Superblock,
+    bytes: Vec<u8>,
     /// Whether the other slot records the same, so that either slot may be lost.
     is_twice: bool,
 }
@@ -55,7 +56,8 @@ impl Slots {
         file.sync()?;
         device.rename(SUPER_FILE_NEW, SUPER_FILE)?;
         device.sync_dir("")?;
-        Ok(Self { file, current: 0, superblock: *superblock, is_twice: true })
+        let bytes = slot.to_vec();
+        Ok(Self { file, current: 0, superblock: *superblock, bytes, is_twice: true })
     }
 
     /// Reads the file and chooses the newest valid superblock.
@@ -100,10 +102,15 @@ impl Slots {
             }
         };
         let other = slots[1 - current].err();
+        // A slot of an earlier version counts as missing, so that opening writes this version: from
+        // then on earlier builds refuse the database.
+        let is_of_this_version =
+            |slot: &[u8]| slot.get(VERSION_BYTES) == Some(&FORMAT_VERSION.to_le_bytes()[..]);
         let is_twice = slots[1 - current].is_ok_and(|other| {
             (other.generation, other.durable_bytes)
                 == (superblock.generation, superblock.durable_bytes)
-        });
+        }) && is_of_this_version(first)
+            && is_of_this_version(second);
         let warning = other.map(|_| {
             format!(
                 "superblock slot {} in {SUPER_FILE} is invalid; generation {} in the other \
@@ -112,14 +119,16 @@ impl Slots {
                 superblock.generation
             )
         });
-        let slots = Self { file, current, superblock, is_twice };
+        let bytes = if current == 0 { first.to_vec() } else { second.to_vec() };
+        let slots = Self { file, current, superblock, bytes, is_twice };
         Ok(FoundSlots { slots, superblock, warning })
     }
 
     /// Makes durable what was read. The slot is written again, because a failed sync may have lost
-    /// it on the disk but not in the page cache.
+    /// it on the disk but not in the page cache. Not a byte of it changes, so that a torn write does
+    /// no harm.
     pub(crate) fn rewrite(&self) -> Result<()> {
-        self.file.write_at((self.current * SLOT_BYTES) as u64, &self.superblock.encode())?;
+        self.file.write_at((self.current * SLOT_BYTES) as u64, &self.bytes)?;
         self.file.sync()
     }
 
@@ -162,10 +171,11 @@ impl Slots {
     /// # Errors
     /// Errors of the device. It is then unknown which superblock the next startup finds.
     pub(crate) fn replace(&mut self, superblock: &Superblock) -> Result<()> {
-        let slot = 1 - self.current;
-        self.file.write_at((slot * SLOT_BYTES) as u64, &superblock.encode())?;
+        let (slot, bytes) = (1 - self.current, superblock.encode());
+        self.file.write_at((slot * SLOT_BYTES) as u64, &bytes)?;
         self.file.sync()?;
         self.current = slot;
+        self.bytes = bytes.to_vec();
         self.superblock = *superblock;
         self.is_twice = false;
         Ok(())

@@ -206,6 +206,69 @@ fn a_database_is_created_once_and_found_by_name() {
     open(&device).unwrap();
 }
 
+/// The format version of this build.
+const VERSION: u8 = 2;
+
+fn superblock(device: &SharedDevice, slot: u64) -> Vec<u8> {
+    let file = device.open("SUPER", OpenOptions::READ).unwrap();
+    let mut bytes = vec![0; 4096];
+    file.read_exact_at(slot * 4096, &mut bytes).unwrap();
+    bytes
+}
+
+/// Changes the version in a superblock.
+fn set_version(device: &SharedDevice, slot: u64, version: u8) {
+    let mut bytes = superblock(device, slot);
+    bytes[8] = version;
+    let checksum = frondb_core::checksum::xxh3(&bytes[..4088]);
+    bytes[4088..].copy_from_slice(&checksum.to_le_bytes());
+    let file = device.open("SUPER", OpenOptions::WRITE).unwrap();
+    file.write_at(slot * 4096, &bytes).unwrap();
+}
+
+/// An earlier build must not open a database that this build may have written to.
+#[test]
+fn opening_a_database_of_an_earlier_version_writes_this_version() {
+    let versions = |device: &SharedDevice| [0, 1].map(|slot| superblock(device, slot)[8]);
+    for old in [vec![0, 1], vec![0], vec![1]] {
+        let device = memory();
+        let manifest = create(&device).unwrap();
+        log(&manifest, &edit(1)).unwrap();
+        manifest.secure_all().unwrap();
+        drop(manifest);
+        assert_eq!(versions(&device), [VERSION; 2]);
+        old.iter().for_each(|slot| set_version(&device, *slot, 1));
+        let (_, recovered) = open(&device).unwrap();
+        assert_eq!(recovered.edits, [edit(1)]);
+        assert!(versions(&device).contains(&VERSION), "{old:?}");
+        let (manifest, _) = open(&device).unwrap();
+        drop(manifest);
+        assert_eq!(versions(&device), [VERSION; 2], "{old:?}: no slot is left as it was");
+    }
+}
+
+/// A torn write during the open changes nothing that is in force.
+#[test]
+fn a_crash_while_a_database_of_an_earlier_version_is_opened_loses_nothing() {
+    for (stop, seed) in (0..12).flat_map(|stop| (0..20).map(move |seed| (stop, seed))) {
+        let memory = Arc::new(MemoryDevice::new());
+        let device: SharedDevice = Arc::clone(&memory) as SharedDevice;
+        let manifest = create(&device).unwrap();
+        log(&manifest, &edit(1)).unwrap();
+        // The other superblock is then that of the previous manifest file.
+        rotate(&manifest, &[1]).unwrap();
+        log(&manifest, &edit(2)).unwrap();
+        drop(manifest);
+        [0, 1].iter().for_each(|slot| set_version(&device, *slot, 1));
+        device.open("SUPER", OpenOptions::WRITE).unwrap().sync().unwrap();
+        memory.stop_after(memory.points() + stop);
+        let _stopped = open(&device);
+        let after: SharedDevice = Arc::new(memory.crash(CrashMode::Random(seed)));
+        let (_, recovered) = open(&after).unwrap();
+        assert_eq!(recovered.edits.last(), Some(&edit(2)), "stop {stop}, seed {seed}");
+    }
+}
+
 #[test]
 fn a_foreign_file_and_a_newer_format_are_refused_with_the_reason() {
     let device = memory();
@@ -217,13 +280,7 @@ fn a_foreign_file_and_a_newer_format_are_refused_with_the_reason() {
 
     let device = memory();
     create(&device).unwrap();
-    let file = device.open("SUPER", OpenOptions::WRITE).unwrap();
-    let mut slot = vec![0; 4096];
-    file.read_exact_at(0, &mut slot).unwrap();
-    slot[8] = 2;
-    let checksum = frondb_core::checksum::xxh3(&slot[..4088]);
-    slot[4088..].copy_from_slice(&checksum.to_le_bytes());
-    file.write_at(4096, &slot).unwrap();
+    set_version(&device, 1, VERSION + 1);
     let error = open(&device).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.message().contains("use a newer FronDB"), "{error}");

@@ -14,12 +14,12 @@
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
-use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, RunId};
 use frondb_filter::FilterReader;
 
 use crate::env::{Cached, RunEnv};
+use crate::format::RunMeta;
 use crate::index::BlockIndex;
 
 /// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
@@ -42,11 +42,6 @@ impl CacheWarmer {
         Self { env, run, reads }
     }
 
-    /// The memory budget of the run's writer.
-    pub(crate) fn budget(&self) -> &Arc<Budget> {
-        &self.env.budget
-    }
-
     /// Caches data block `number` if reads justify it and the cache has room.
     ///
     /// # Errors
@@ -58,33 +53,35 @@ impl CacheWarmer {
         }
         let block = Block::decode(frame, &UNWRITTEN)?;
         let bytes = block.memory_bytes();
-        self.insert(number, Cached::Block(block), bytes, Priority::Data);
+        let key = CacheKey::block(self.run, number);
+        self.insert(key, Cached::Block(block), bytes, Priority::Data);
         Ok(())
     }
 
-    /// Caches the block index, which describes `blocks` blocks of `blocks_bytes`; errors as
-    /// [`block`](Self::block).
-    pub(crate) fn index(&self, frame: &[u8], blocks: u32, blocks_bytes: u64) -> Result<()> {
+    /// Caches the block index of the run that `meta` describes; errors as [`block`](Self::block).
+    pub(crate) fn index(&self, frame: &[u8], meta: &RunMeta) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
         }
         let payload = decode_frame(frame, BlockKind::Index, &UNWRITTEN)?;
-        let index = BlockIndex::decode(&payload, blocks, blocks_bytes).map_err(|_| {
+        let index = BlockIndex::decode(&payload, meta).map_err(|_| {
             Error::internal("a block index that was just written cannot be decoded")
         })?;
         let bytes = index.memory_bytes();
-        self.insert(CacheKey::INDEX, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
+        let key = CacheKey::index(self.run);
+        self.insert(key, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
         Ok(())
     }
 
-    /// Caches the filter; errors as [`block`](Self::block).
-    pub(crate) fn filter(&self, frame: &[u8]) -> Result<()> {
+    /// Caches a part of the filter; errors as [`block`](Self::block).
+    pub(crate) fn filter(&self, part: u32, frame: &[u8]) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
         }
         let filter = FilterReader::open(decode_frame(frame, BlockKind::Filter, &UNWRITTEN)?)?;
         let bytes = filter.memory_bytes();
-        self.insert(CacheKey::FILTER, Cached::Filter(Arc::new(filter)), bytes, Priority::Meta);
+        let key = CacheKey::filter(self.run, part);
+        self.insert(key, Cached::Filter(Arc::new(filter)), bytes, Priority::Meta);
         Ok(())
     }
 
@@ -96,8 +93,7 @@ impl CacheWarmer {
         room >= raw_len && self.env.read_credit.take(self.reads)
     }
 
-    fn insert(&self, block: u32, value: Cached, bytes: usize, priority: Priority) {
-        let key = CacheKey::block(self.run, block);
+    fn insert(&self, key: CacheKey, value: Cached, bytes: usize, priority: Priority) {
         self.env.cache.insert_in_room(key, value, bytes as u64, priority);
     }
 }

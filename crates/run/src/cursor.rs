@@ -98,7 +98,7 @@ impl RunCursor {
         let end = hi.map_or(index.len(), |hi| {
             let block = index.find(hi);
             // A block whose separator equals the bound has no entry below it.
-            if index.separator(block) < hi { block + 1 } else { block }
+            if index.separator(block) < *hi { block + 1 } else { block }
         });
         let memory = run.env().budget.total();
         let is_low_memory = is_low_memory(memory);
@@ -133,7 +133,7 @@ impl RunCursor {
     /// Forward [`Source::skip`].
     fn skip_below(&mut self, key: &[u8]) -> Result<()> {
         // The block after the current one begins above the key.
-        let is_here = self.next >= self.end || self.index.separator(self.next) > key;
+        let is_here = self.next >= self.end || self.index.separator(self.next) > *key;
         let target = if is_here { self.next } else { self.index.find(key) };
         // The versions of a key that fills several blocks begin in the first of these blocks.
         if is_here || target < self.next {
@@ -154,7 +154,7 @@ impl RunCursor {
     /// Backward [`Source::skip`].
     fn skip_from(&mut self, key: &[u8]) -> Result<()> {
         // The current block begins below the key.
-        let is_here = !self.left.is_empty() && self.index.separator(self.number) < key;
+        let is_here = !self.left.is_empty() && self.index.separator(self.number) < *key;
         let target = if is_here { self.end } else { self.index.find(key) };
         if target >= self.end {
             if let Some(at) = self.find_in_block(key)? {
@@ -220,12 +220,12 @@ impl RunCursor {
                 Direction::Backward => self.end -= 1,
             }
             let start = match &self.lo {
-                Some(lo) if self.index.separator(number) <= &**lo => block.lower_bound(lo),
+                Some(lo) if self.index.separator(number) <= **lo => block.lower_bound(lo),
                 _ => 0,
             };
             let is_last = number + 1 == self.index.len();
             let end = match &self.hi {
-                Some(hi) if is_last || self.index.separator(number + 1) >= &**hi => {
+                Some(hi) if is_last || self.index.separator(number + 1) >= **hi => {
                     block.lower_bound(hi)
                 }
                 _ => block.len(),

@@ -24,7 +24,7 @@ pub enum Cached {
     Block(Block),
     /// A run's block index.
     Index(Arc<BlockIndex>),
-    /// A run's filter.
+    /// A part of a run's filter.
     Filter(Arc<FilterReader>),
 }
 

@@ -3,12 +3,14 @@
 //! Metadata (all integers varints unless said otherwise):
 //!
 //! ```text
-//! id, tree, flags (u8: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys), writes (u8)
+//! id, tree, flags (u8), writes (u8)
+//!   flags: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys, bit 3 several filter parts
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
 //! first_key, last_key        length and bytes
 //! seq_shift                  if shifted: what is added to every SeqNo stored with a message
+//! filter_parts               if the filter has several parts: their number
 //! ```
 //!
 //! Block index, the payload of one `Index` frame:
@@ -20,11 +22,15 @@
 //!   bytes << 1 | continues     encoded length of the block; 1 if it begins with the key that the
 //!                              block before ends with (versions of one key in two blocks)
 //!   entries
+//! if the filter has several parts, for each part:
+//!   blocks      how many blocks it covers, after those of the part before
+//!   bytes       length of its frame
 //! ```
 //!
 //! A separator is the shortest string above the last key of the previous block and not above the
 //! first key of its own block; the first separator is empty.
 
+use frondb_cache::CacheKey;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::{RunId, SeqNo, TreeId};
@@ -37,6 +43,10 @@ const FLAG_PER_ENTRY_SEQS: u8 = 1;
 const FLAG_SHIFTED: u8 = 2;
 /// Metadata flag of a run with per-entry seqs: no key has several messages.
 const FLAG_UNIQUE_KEYS: u8 = 4;
+/// Metadata flag: the filter has several parts; their number follows.
+const FLAG_FILTER_PARTS: u8 = 8;
+/// All metadata flags.
+const FLAGS: u8 = FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_UNIQUE_KEYS | FLAG_FILTER_PARTS;
 
 /// The manifest's description of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,8 +63,10 @@ pub struct RunMeta {
     pub blocks: u32,
     /// Bytes of the index frame.
     pub index_bytes: u32,
-    /// Bytes of the filter frame; 0 if the run has no filter.
+    /// Bytes of the filter's frames; 0 if the run has no filter.
     pub filter_bytes: u32,
+    /// Number of the filter's frames; each covers some consecutive blocks.
+    pub filter_parts: u32,
     /// Messages of all kinds.
     pub entries: u64,
     /// Deletes among the entries.
@@ -116,7 +128,8 @@ impl RunMeta {
         out.push(
             flag(self.per_entry_seqs, FLAG_PER_ENTRY_SEQS)
                 | flag(shifted, FLAG_SHIFTED)
-                | flag(self.per_entry_seqs && self.unique_keys, FLAG_UNIQUE_KEYS),
+                | flag(self.per_entry_seqs && self.unique_keys, FLAG_UNIQUE_KEYS)
+                | flag(self.filter_parts > 1, FLAG_FILTER_PARTS),
         );
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
@@ -143,6 +156,9 @@ impl RunMeta {
         if shifted {
             put_varint(out, self.seq_shift);
         }
+        if self.filter_parts > 1 {
+            put_varint(out, u64::from(self.filter_parts));
+        }
     }
 
     /// Decodes what [`encode`](Self::encode) wrote.
@@ -153,7 +169,7 @@ impl RunMeta {
         let id = RunId(input.varint()?);
         let tree = TreeId(input.varint_u32()?);
         let flags = input.u8()?;
-        if flags & !(FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_UNIQUE_KEYS) != 0 {
+        if flags & !FLAGS != 0 {
             return Err(Truncated);
         }
         let writes = input.u8()?;
@@ -165,7 +181,7 @@ impl RunMeta {
         for _ in 0..count {
             extents.push(Extent::decode(input)?);
         }
-        let meta = Self {
+        let mut meta = Self {
             id,
             tree,
             extents,
@@ -173,6 +189,7 @@ impl RunMeta {
             blocks: input.varint_u32()?,
             index_bytes: input.varint_u32()?,
             filter_bytes: input.varint_u32()?,
+            filter_parts: 0,
             entries: input.varint()?,
             deletes: input.varint()?,
             updates: input.varint()?,
@@ -187,9 +204,15 @@ impl RunMeta {
             last_key: input.bytes()?.into(),
             seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
         };
-        // Both flags are written only where they apply.
-        let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs;
-        if needless || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0 {
+        meta.filter_parts = match flags & FLAG_FILTER_PARTS {
+            0 => u32::from(meta.filter_bytes > 0),
+            _ => input.varint_u32()?,
+        };
+        // Flags are written only where they apply.
+        let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs
+            || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0
+            || flags & FLAG_FILTER_PARTS != 0 && meta.filter_parts < 2;
+        if needless {
             return Err(Truncated);
         }
         if meta.is_sound() { Ok(meta) } else { Err(Truncated) }
@@ -203,7 +226,10 @@ impl RunMeta {
             .is_some_and(|bytes| bytes <= extent_bytes(&self.extents));
         let kinds = self.deletes.checked_add(self.updates).and_then(|n| n.checked_add(self.refs));
         fits && self.blocks > 0
+            && self.blocks <= CacheKey::BLOCKS_MAX
             && self.index_bytes > 0
+            && self.filter_parts <= self.blocks
+            && self.filter_parts <= self.filter_bytes
             && self.entries >= u64::from(self.blocks)
             && kinds.is_some_and(|n| n <= self.entries)
             && self.min_seq <= self.max_seq
@@ -302,6 +328,7 @@ mod tests {
             blocks: 3,
             index_bytes: 80,
             filter_bytes: 64,
+            filter_parts: 1,
             entries: 100,
             deletes: 7,
             updates: 1,
@@ -378,6 +405,20 @@ mod tests {
     }
 
     #[test]
+    fn several_filter_parts_are_one_field_more() {
+        let (parted, mut plain, mut out) =
+            (RunMeta { filter_parts: 2, ..meta() }, Vec::new(), Vec::new());
+        meta().encode(&mut plain);
+        parted.encode(&mut out);
+        assert_eq!((out[3], &out[plain.len()..]), (9, &b"\x02"[..]));
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(parted));
+        let bare = RunMeta { filter_bytes: 0, filter_parts: 0, ..meta() };
+        out.clear();
+        bare.encode(&mut out);
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(bare));
+    }
+
+    #[test]
     fn metadata_that_contradicts_itself_is_refused() {
         let refused = |change: fn(&mut RunMeta)| {
             let (mut meta, mut out) = (meta(), Vec::new());
@@ -390,6 +431,8 @@ mod tests {
         refused(|meta| meta.blocks = 0);
         refused(|meta| meta.blocks = 101);
         refused(|meta| meta.index_bytes = 0);
+        refused(|meta| meta.filter_parts = 4);
+        refused(|meta| (meta.filter_parts, meta.filter_bytes) = (3, 2));
         refused(|meta| meta.deletes = 98);
         refused(|meta| meta.refs = u64::MAX);
         refused(|meta| meta.min_seq = SeqNo(1001));
@@ -397,7 +440,7 @@ mod tests {
         refused(|meta| (meta.seq_shift, meta.per_entry_seqs) = (1, false));
         refused(|meta| meta.first_key = Box::from(*b"zz"));
         refused(|meta| meta.last_key = vec![b'z'; KEY_BYTES_MAX + 1].into());
-        for (flags, what) in [(8, "an unknown flag"), (4, "one that says nothing")] {
+        for (flags, what) in [(16, "an unknown flag"), (4, "one that says nothing")] {
             let mut out = Vec::new();
             meta().encode(&mut out);
             out[3] = flags;

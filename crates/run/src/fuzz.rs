@@ -2,7 +2,8 @@
 
 use frondb_core::codec::Reader;
 use frondb_core::mem::Bytes;
-use frondb_core::{Chunk, SeqNo};
+use frondb_core::{Chunk, RunId, SeqNo, TreeId};
+use frondb_space::Extent;
 
 use crate::{BlockIndex, RunMeta};
 
@@ -15,14 +16,63 @@ pub fn run_meta(bytes: &[u8]) {
     }
 }
 
-/// Decodes a block index. A search in an index that decodes must stay inside it.
+/// Decodes a block index. The first eight bytes stand for the metadata: 2 bytes blocks, 3 bytes
+/// blocks_bytes, 1 byte filter_parts, 2 bytes filter_bytes. A search in an index that decodes must
+/// stay inside it, and a part of the filter inside the filter.
 pub fn block_index(bytes: &[u8]) {
     let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
-    let blocks = u32::from_le_bytes([head[0], head[1], 0, 0]);
-    let blocks_bytes = u64::from_le_bytes(*head) >> 16 & 0xff_ffff;
-    if let Ok(index) = BlockIndex::decode(payload, blocks, blocks_bytes) {
+    let meta = RunMeta {
+        blocks: u32::from_le_bytes([head[0], head[1], 0, 0]),
+        blocks_bytes: u64::from_le_bytes(*head) >> 16 & 0xff_ffff,
+        filter_parts: u32::from(head[5]),
+        filter_bytes: u32::from_le_bytes([head[6], head[7], 0, 0]),
+        ..meta()
+    };
+    if let Ok(index) = BlockIndex::decode(payload, &meta) {
         assert!(index.find(payload) < index.len());
         assert!(index.find(b"") < index.len());
+        let (mut offset, mut entries) = (0, 0);
+        for block in 0..index.len() {
+            assert_eq!((index.extent(block).0, index.rank(block)), (offset, entries));
+            assert!(index.separator(block) <= *index.separator(block).to_vec());
+            assert!(block > 0 || !index.continues(block));
+            offset += index.extent(block).1 as u64;
+            entries = index.rank(block + 1);
+        }
+        assert_eq!(offset, meta.blocks_bytes);
+        assert_eq!(index.filter_part_for(payload).is_some(), meta.filter_parts > 0);
+        for block in [0, index.len() - 1] {
+            let part = index.filter_part(block);
+            assert_eq!(part.is_some(), meta.filter_parts > 0);
+            assert!(part.is_none_or(|part| part.offset + part.bytes <= meta.filter_bytes));
+        }
+    }
+}
+
+/// Metadata of a run with one message.
+pub(crate) fn meta() -> RunMeta {
+    RunMeta {
+        id: RunId(1),
+        tree: TreeId(1),
+        extents: vec![Extent { file: 0, page: 0, pages: 1 }],
+        blocks_bytes: 100,
+        blocks: 1,
+        index_bytes: 10,
+        filter_bytes: 0,
+        filter_parts: 0,
+        entries: 1,
+        deletes: 0,
+        updates: 0,
+        refs: 0,
+        raw_bytes: 50,
+        min_seq: SeqNo(1),
+        max_seq: SeqNo(1),
+        per_entry_seqs: false,
+        unique_keys: true,
+        seq_shift: 0,
+        writes: 1,
+        first_key: Box::from(*b"a"),
+        last_key: Box::from(*b"a"),
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  extents of data files, one logical byte space:
-//!  | block | block | ... | block | index frame | filter frame | padding to 4 KiB |
-//!  0                             blocks_bytes                 end
+//!  | block | block | ... | block | index frame | filter frames | padding to 4 KiB |
+//!  0                             blocks_bytes                  end
 //! ```
 //!
 //! A [`Spool`] is simpler: the temporary data of an external sort, read once and never in the
@@ -19,11 +19,13 @@ mod charge;
 mod count;
 mod cursor;
 mod env;
+mod filter_writer;
 pub mod format;
 mod index;
 mod loads;
 mod low_memory;
 mod output;
+mod presence;
 mod read;
 mod read_credit;
 mod reader;
@@ -34,6 +36,7 @@ mod writer;
 
 pub use cursor::{ReadMode, RunCursor};
 pub use env::{Cached, RunEnv, RunStats};
+pub use filter_writer::FILTER_PART_KEYS;
 pub use format::RunMeta;
 pub use index::BlockIndex;
 pub use low_memory::{merge_input_bytes, merge_inputs_max, run_block_bytes_max};

@@ -1,8 +1,8 @@
 //! Loads filters and block indexes that are not in the cache: each by one thread at a time, and all
 //! of them together within a fraction of the memory budget.
 //!
-//! The filter of a large leaf takes megabytes. When the cache cannot hold all filters, every reader
-//! misses, and 64 threads that each read a filter would use hundreds of megabytes that no budget
+//! The index of a large leaf takes hundreds of kilobytes. When the cache cannot hold all indexes,
+//! every reader misses, and the objects that 64 threads read at a time would be memory that no budget
 //! counts.
 //!
 //! ```text

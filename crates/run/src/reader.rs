@@ -15,14 +15,15 @@ use frondb_filter::FilterReader;
 use crate::block_reads::BlockRead;
 use crate::env::{Cached, RunEnv, filter_hash};
 use crate::format::RunMeta;
-use crate::index::BlockIndex;
+use crate::index::{BlockIndex, FilterPart};
+use crate::presence::Presence;
 use crate::read::{Span, locate, read_span};
 
 /// Approximate memory for reading a block index, as a multiple of its size on disk.
 const INDEX_FACTOR: u64 = 6;
 
-/// Largest filter that is read: the memory budget divided by this. A writer with the same budget
-/// creates no larger filter.
+/// Largest part of a filter that is read: the memory budget divided by this. Parts are larger in runs
+/// of earlier versions, whose filters have one part, and where one block has very many keys.
 const FILTER_DIVISOR: u64 = 32;
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
@@ -54,6 +55,7 @@ pub struct Run {
     pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
+    presence: Presence,
     /// The handle with local numbers, which owns the extents.
     private: Option<Arc<Run>>,
 }
@@ -62,7 +64,8 @@ impl Run {
     /// A handle to the run that `meta` describes.
     #[must_use]
     pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
-        Arc::new(Self { meta, filter_prefix, env, dead: AtomicBool::new(false), private: None })
+        let (dead, presence) = (AtomicBool::new(false), Presence::default());
+        Arc::new(Self { meta, filter_prefix, env, dead, presence, private: None })
     }
 
     /// The run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same bytes,
@@ -75,6 +78,7 @@ impl Run {
             filter_prefix: self.filter_prefix,
             env: Arc::clone(&self.env),
             dead: AtomicBool::new(false),
+            presence: Presence::default(),
             private: Some(self),
         })
     }
@@ -108,14 +112,20 @@ impl Run {
         if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {
             return Ok(true);
         }
-        if !self.may_contain(key)? {
+        let Some((index, mut number, first)) = self.find_unless_absent(key)? else {
+            self.presence.note(false);
             return Ok(true);
-        }
-        let index = self.index()?;
-        let mut number = index.find(key);
+        };
+        let mut first = Some(first);
         loop {
-            let block = self.block(&index, number)?;
+            let (block, is_first) = match first.take() {
+                Some(block) => (block, true),
+                None => (self.block(&index, number)?, false),
+            };
             let versions = block.find(key);
+            if is_first {
+                self.presence.note(!versions.is_empty());
+            }
             let is_last = versions.end < block.len();
             for i in versions {
                 let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
@@ -125,74 +135,121 @@ impl Run {
             }
             number += 1;
             // Older versions may continue in blocks that begin with the key.
-            if is_last || !index.continues(number) || index.separator(number) != key {
+            if is_last || !index.continues(number) || index.separator(number) != *key {
                 return Ok(true);
             }
         }
     }
 
-    /// Whether the filter admits `key`. Always `true` if the run has no filter, or a filter from a
-    /// writer with far more memory: reading such a filter would empty the cache for a single
-    /// lookup.
-    pub fn may_contain(&self, key: &[u8]) -> Result<bool> {
-        let most = self.env.budget.total() / FILTER_DIVISOR;
-        if self.meta.filter_bytes == 0 || u64::from(self.meta.filter_bytes) > most {
-            return Ok(true);
+    /// The first block that can hold `key`, with its number and the block index; `None` if the filter
+    /// excludes the key.
+    ///
+    /// A part of the filter that is in the cache is asked before the block is searched for. Another
+    /// part is read only if this probably saves the read of a block: not if the block is in the
+    /// cache, and not if most lookups of this run have found their key. If almost all have, as in the
+    /// base of a leaf, the filter is not asked at all.
+    fn find_unless_absent(&self, key: &[u8]) -> Result<Option<(Arc<BlockIndex>, usize, Block)>> {
+        let asks = !self.presence.is_almost_certain();
+        let whole = (asks && self.meta.filter_parts == 1).then_some(0);
+        // A filter of one part needs no index.
+        let mut answer = whole.map_or(Ok(None), |part| self.ask_cached(part, key))?;
+        if answer == Some(false) {
+            return Ok(None);
         }
-        let passes = self.filter()?.may_contain(filter_hash(key, self.filter_prefix));
+        let index = self.index()?;
+        let part = if asks { self.filter_part_for(&index, key) } else { None };
+        if let Some(part) = part.filter(|_| whole.is_none()) {
+            answer = self.ask_cached(part.part, key)?;
+        }
+        if answer == Some(false) {
+            return Ok(None);
+        }
+        let number = index.find(key);
+        let block = match (self.cached_block(number), part) {
+            (Some(block), _) => block,
+            (None, Some(part)) if answer.is_none() && !self.presence.is_likely() => {
+                if !self.passes(&*self.filter(part)?, key) {
+                    return Ok(None);
+                }
+                self.read_block(&index, number)?
+            }
+            (None, _) => self.read_block(&index, number)?,
+        };
+        Ok(Some((index, number, block)))
+    }
+
+    /// The answer of a part of the filter; `None` if it is not in the cache.
+    #[inline]
+    fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
+        match self.env.cache.get(CacheKey::filter(self.meta.id, part)) {
+            Some(cached) => Ok(Some(self.passes(&*filter_of(cached)?, key))),
+            None => Ok(None),
+        }
+    }
+
+    /// The part of the filter that contains `key` if any part does; `None` if there is no filter, or
+    /// if the part is too large to be read: that would empty the cache for a single lookup.
+    fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
+        let most = self.env.budget.total() / FILTER_DIVISOR;
+        index.filter_part_for(key).filter(|part| u64::from(part.bytes) <= most)
+    }
+
+    /// Whether a part of the filter admits `key`; counts the answer.
+    fn passes(&self, filter: &FilterReader, key: &[u8]) -> bool {
+        let passes = filter.may_contain(filter_hash(key, self.filter_prefix));
         let stats = &self.env.stats;
         let counter = if passes { &stats.filter_positives } else { &stats.filter_negatives };
         counter.fetch_add(1, Ordering::Relaxed);
-        Ok(passes)
+        passes
     }
 
     /// The block index, from the cache or the device.
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
-        match self.meta_part(CacheKey::INDEX, Self::read_index)? {
+        let key = CacheKey::index(self.meta.id);
+        let cached = match self.env.cache.get(key) {
+            Some(cached) => cached,
+            None => {
+                // An index is compressed, and its arrays coexist with the bytes that they are
+                // decoded from.
+                let takes = (Part::Index, u64::from(self.meta.index_bytes) * INDEX_FACTOR);
+                self.load(key, takes, &|| self.read_index())?
+            }
+        };
+        match cached {
             Cached::Index(index) => Ok(index),
             _ => Err(Error::internal("the cache entry of a block index is not an index")),
         }
     }
 
-    pub(crate) fn filter(&self) -> Result<Arc<FilterReader>> {
-        match self.meta_part(CacheKey::FILTER, Self::read_filter)? {
-            Cached::Filter(filter) => Ok(filter),
-            _ => Err(Error::internal("the cache entry of a filter is not a filter")),
-        }
+    /// A part of the filter that is not in the cache.
+    fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
+        // The bytes on disk and decoded.
+        let takes = (Part::Filter, u64::from(part.bytes) * 2);
+        let key = CacheKey::filter(self.meta.id, part.part);
+        filter_of(self.load(key, takes, &|| {
+            let filter = self.read_filter(part)?;
+            let bytes = filter.memory_bytes() as u64;
+            Ok((Cached::Filter(Arc::new(filter)), bytes))
+        })?)
     }
 
-    #[inline]
-    fn meta_part(&self, part: u32, read: fn(&Self) -> Result<(Cached, u64)>) -> Result<Cached> {
-        let key = CacheKey::block(self.meta.id, part);
-        match self.env.cache.get(key) {
-            Some(cached) => Ok(cached),
-            None => self.load(key, part, read),
-        }
-    }
-
-    /// Reads an index or a filter and inserts it into the cache; see
+    /// Reads an index or a part of a filter and inserts it into the cache; see
     /// [`Loads`](crate::loads::Loads).
     #[cold]
     fn load(
         &self,
         key: CacheKey,
-        part: u32,
-        read: fn(&Self) -> Result<(Cached, u64)>,
+        takes: (Part, u64),
+        read: &dyn Fn() -> Result<(Cached, u64)>,
     ) -> Result<Cached> {
         let RunEnv { cache, budget, loads, .. } = &*self.env;
-        // The bytes on disk and decoded: an index is compressed, and its arrays coexist with the
-        // bytes that they are decoded from.
-        let takes = match part {
-            CacheKey::FILTER => (Part::Filter, u64::from(self.meta.filter_bytes) * 2),
-            _ => (Part::Index, u64::from(self.meta.index_bytes) * INDEX_FACTOR),
-        };
         loads.load(
             key,
             takes,
             budget,
             || cache.get(key),
             || {
-                let (value, bytes) = read(self)?;
+                let (value, bytes) = read()?;
                 cache.insert(key, value.clone(), bytes, Priority::Meta);
                 Ok(value)
             },
@@ -208,7 +265,7 @@ impl Run {
         };
         let index = self.rebuild_index().ok_or(error)?;
         // The rebuilt index may number the blocks differently.
-        self.env.cache.remove_run(self.meta.id, self.meta.blocks);
+        self.env.cache.remove_run(self.meta.id, self.meta.blocks, self.meta.filter_parts);
         self.env.rebuilt.lock().insert(self.meta.id, Arc::clone(&index));
         Ok(index)
     }
@@ -220,33 +277,37 @@ impl Run {
         let offset = self.meta.blocks_bytes;
         let span = self.read(offset, self.meta.index_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Index)?;
-        let index = BlockIndex::decode(&payload, self.meta.blocks, self.meta.blocks_bytes)
-            .map_err(|_| {
-                self.corrupt(offset, BlockKind::Index.name(), "the block index is malformed")
-            })?;
+        let index = BlockIndex::decode(&payload, &self.meta).map_err(|_| {
+            self.corrupt(offset, BlockKind::Index.name(), "the block index is malformed")
+        })?;
         let bytes = index.memory_bytes() as u64;
         Ok((Cached::Index(Arc::new(index)), bytes))
     }
 
-    fn read_filter(&self) -> Result<(Cached, u64)> {
-        let offset = self.meta.blocks_bytes + u64::from(self.meta.index_bytes);
-        let span = self.read(offset, self.meta.filter_bytes as usize)?;
+    /// Reads a part of the filter, bypassing the cache.
+    pub(crate) fn read_filter(&self, part: FilterPart) -> Result<FilterReader> {
+        let filters = self.meta.blocks_bytes + u64::from(self.meta.index_bytes);
+        let offset = filters + u64::from(part.offset);
+        let span = self.read(offset, part.bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Filter)?;
-        let filter = FilterReader::open(payload).map_err(|error| match error.kind() {
+        FilterReader::open(payload).map_err(|error| match error.kind() {
             ErrorKind::Corruption => {
                 self.corrupt(offset, BlockKind::Filter.name(), error.message())
             }
             _ => error.context(format_args!("run {}", self.meta.id)),
-        })?;
-        let bytes = filter.memory_bytes() as u64;
-        Ok((Cached::Filter(Arc::new(filter)), bytes))
+        })
     }
 
     /// Data block `number`, from the cache or the device; inserted into the cache.
     pub(crate) fn block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
-        if let Some(block) = self.cached_block(number) {
-            return Ok(block);
+        match self.cached_block(number) {
+            Some(block) => Ok(block),
+            None => self.read_block(index, number),
         }
+    }
+
+    /// Reads data block `number`, which is not in the cache, and inserts it.
+    fn read_block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
         let read = self.begin_read(&self.env, index, number);
         if read.has_waited()
             && let Some(block) = self.cached_block(number)
@@ -345,21 +406,20 @@ impl Run {
     pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
         let index = self.index()?;
         let from = index.find(lo);
-        let mut block = from;
-        let too_few = |block| index.rank(block) - index.rank(from) < n;
+        let below_from = index.rank(from);
+        let mut block = first_not(from..index.len(), |block| index.rank(block) - below_from < n);
         // A block that continues a key does not begin a new one.
-        while block < index.len() && (too_few(block) || index.continues(block)) {
+        while index.continues(block) {
             block += 1;
         }
-        let is_beyond = |block| hi.is_some_and(|hi| index.separator(block).max(lo) >= hi);
+        let is_beyond = |block| hi.is_some_and(|hi| index.separator(block) >= *hi || lo >= hi);
         if block < index.len() && !is_beyond(block) {
-            let entries = index.rank(block) - index.rank(from);
-            return Ok(KeyAfter { key: Some(index.separator(block).max(lo).into()), entries });
+            let entries = index.rank(block) - below_from;
+            let key = index.separator(block).to_vec().into_boxed_slice().max(lo.into());
+            return Ok(KeyAfter { key: Some(key), entries });
         }
-        while block > from && (block == index.len() || is_beyond(block)) {
-            block -= 1;
-        }
-        Ok(KeyAfter { key: None, entries: index.rank(block + 1) - index.rank(from) })
+        let end = first_not(from + 1..block, |block| !is_beyond(block));
+        Ok(KeyAfter { key: None, entries: index.rank(end) - below_from })
     }
 
     /// Estimate of the number of entries with a key below `key`, from the block index alone. Within
@@ -373,11 +433,17 @@ impl Run {
         }
         let index = self.index()?;
         let block = index.find(key);
-        let begin = if block == 0 { &*self.meta.first_key } else { index.separator(block) };
+        let begin = match block {
+            0 => self.meta.first_key.to_vec(),
+            _ => index.separator(block).to_vec(),
+        };
         let last = block + 1 == index.len();
-        let end = if last { &*self.meta.last_key } else { index.separator(block + 1) };
+        let end = match last {
+            true => self.meta.last_key.to_vec(),
+            false => index.separator(block + 1).to_vec(),
+        };
         let entries = index.rank(block + 1) - index.rank(block);
-        Ok(index.rank(block) + part_below(key, begin, end, entries))
+        Ok(index.rank(block) + part_below(key, &begin, &end, entries))
     }
 }
 
@@ -389,7 +455,7 @@ impl Drop for Run {
         if let Some(private) = &self.private {
             private.kill();
         } else {
-            self.env.cache.remove_run(self.meta.id, self.meta.blocks);
+            self.env.cache.remove_run(self.meta.id, self.meta.blocks, self.meta.filter_parts);
             for extent in &self.meta.extents {
                 self.env.space.release(*extent);
             }
@@ -400,6 +466,24 @@ impl Drop for Run {
 impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Run({})", self.meta.id)
+    }
+}
+
+/// The first block of a range for which `is_before` is false, or the end of the range. `is_before` is
+/// true for the blocks before that one.
+fn first_not(blocks: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut lo, mut hi) = (blocks.start, blocks.end.max(blocks.start));
+    while lo < hi {
+        let mid = (lo + hi) / 2;
+        if is_before(mid) { lo = mid + 1 } else { hi = mid }
+    }
+    lo
+}
+
+fn filter_of(cached: Cached) -> Result<Arc<FilterReader>> {
+    match cached {
+        Cached::Filter(filter) => Ok(filter),
+        _ => Err(Error::internal("the cache entry of a filter is not a filter")),
     }
 }
 

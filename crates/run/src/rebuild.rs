@@ -33,7 +33,7 @@ use frondb_core::Chunk;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
 
-use crate::index::BlockIndex;
+use crate::index::{BlockIndex, IndexPacker};
 use crate::reader::Run;
 use crate::verify::Tally;
 
@@ -47,7 +47,7 @@ const MESSAGE_BYTES_MAX: u64 = 24;
 /// The index under construction.
 struct IndexRebuilder<'a> {
     run: &'a Run,
-    index: BlockIndex,
+    index: IndexPacker,
     found: Tally,
     /// The last block, which is not in the index yet.
     last: Option<IndexedBlock>,
@@ -76,7 +76,7 @@ impl Run {
         let meta = self.meta();
         let mut rebuilding = IndexRebuilder {
             run: self,
-            index: BlockIndex::with_capacity(meta.blocks as usize),
+            index: IndexPacker::with_capacity(meta.blocks as usize),
             found: Tally::default(),
             last: None,
             last_key: Vec::new(),
@@ -111,8 +111,8 @@ impl Run {
             return None;
         }
         rebuilding.add_pending()?;
-        let has_entries = rebuilding.index.rank(rebuilding.index.len()) > 0;
-        has_entries.then(|| Arc::new(rebuilding.index))
+        let has_entries = rebuilding.index.entries() > 0;
+        has_entries.then(|| Arc::new(rebuilding.index.finish()))
     }
 
     /// Largest raw size of a block of this run. All blocks but the last are about as large as the

@@ -3,10 +3,11 @@
 
 use frondb_block::BlockKind;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo};
+use frondb_filter::FilterReader;
 
 use crate::env::filter_hash;
 use crate::format::RunMeta;
-use crate::index::BlockIndex;
+use crate::index::{BlockIndex, FilterPart};
 use crate::reader::Run;
 
 /// Counts of a pass over blocks, to be compared with the metadata.
@@ -115,8 +116,8 @@ impl Run {
             let (offset, _) = index.extent(number);
             let next = (number + 1 < index.len()).then(|| index.separator(number + 1).to_vec());
             let hi = next.or_else(|| Some(meta.last_key.to_vec()));
-            let lo = index.separator(number).max(&meta.first_key);
-            let part = |error| DamagedPart { lo: lo.to_vec(), hi, error };
+            let lo = index.separator(number).to_vec().max(meta.first_key.to_vec());
+            let part = |error| DamagedPart { lo, hi, error };
             if let Err(error) = self.sound_block(&index, number, &mut chunk) {
                 parts.push(part(error));
                 continue;
@@ -149,9 +150,9 @@ impl Run {
         let (offset, len) = index.extent(number);
         let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
         self.fill(&block, 0..block.len(), chunk);
-        let above = |key: &[u8]| number + 1 == index.len() || key <= index.separator(number + 1);
+        let above = |key: &[u8]| number + 1 == index.len() || index.separator(number + 1) >= *key;
         let is_sound = index.rank(number + 1) - index.rank(number) == block.len() as u64
-            && chunk.key(0) >= index.separator(number)
+            && index.separator(number) <= *chunk.key(0)
             && above(chunk.key(chunk.len() - 1))
             && chunk.seqs.iter().all(|s| (meta.min_seq..=meta.max_seq).contains(s));
         if is_sound {
@@ -181,7 +182,7 @@ impl Run {
     pub fn verify_with(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let meta = self.meta();
         let index = self.index()?;
-        let filter = if meta.filter_bytes > 0 { Some(self.filter()?) } else { None };
+        let mut filter: Option<(FilterPart, FilterReader)> = None;
         let (mut found, mut chunk) = (Tally::default(), Chunk::new());
         for number in 0..index.len() {
             let (offset, len) = index.extent(number);
@@ -190,8 +191,8 @@ impl Run {
             let fault = |message| Err(self.corrupt(offset, BlockKind::Data.name(), message));
             let separator = index.separator(number);
             let continues = found.last.as_ref().is_some_and(|(last, _)| **last == *chunk.key(0));
-            let below = found.last.as_ref().is_none_or(|(last, _)| **last < *separator);
-            if chunk.key(0) < separator || continues != index.continues(number) {
+            let below = found.last.as_ref().is_none_or(|(last, _)| separator > **last);
+            if separator > *chunk.key(0) || continues != index.continues(number) {
                 return fault("the block's first key does not match the block index");
             }
             if !below && !continues {
@@ -207,9 +208,14 @@ impl Run {
             if !seqs_right {
                 return fault("a SeqNo is outside the range in the manifest");
             }
+            let part = index.filter_part(number);
+            if part != filter.as_ref().map(|(part, _)| *part) {
+                let read = |part| Ok::<_, Error>((part, self.read_filter(part)?));
+                filter = part.map(read).transpose()?;
+            }
             let passes = |i| {
                 let hash = filter_hash(chunk.key(i), self.filter_prefix);
-                filter.as_ref().is_none_or(|filter| filter.may_contain(hash))
+                filter.as_ref().is_none_or(|(_, filter)| filter.may_contain(hash))
             };
             if !(0..chunk.len()).all(passes) {
                 return fault("the filter excludes a key of the block");

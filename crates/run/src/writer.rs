@@ -1,15 +1,13 @@
 //! Writes one run: blocks, block index, filter, metadata.
 
-use frondb_block::{
-    BlockBuilder, BlockKind, BlockOptions, Codec, FRAME_HEADER_BYTES, encode_frame, seal_frame,
-};
-use frondb_core::budget::{Budget, Part, Reservation};
+use frondb_block::{BlockBuilder, BlockKind, BlockOptions, Codec, encode_frame};
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
-use frondb_filter::{FilterBuilder, FilterKind};
+use frondb_filter::FilterKind;
 
 use crate::cache_warmer::CacheWarmer;
 use crate::env::{RunEnv, filter_hash};
+use crate::filter_writer::FilterWriter;
 use crate::format::RunMeta;
 use crate::index::IndexBuilder;
 use crate::output::Output;
@@ -25,22 +23,10 @@ pub struct RunOptions {
     pub filter: FilterKind,
     /// How many bytes of a key the filter hashes; `None` hashes all of it.
     pub filter_prefix: Option<u16>,
+    /// Number of keys after which a part of the filter ends, with the current block.
+    pub filter_part_keys: usize,
     /// How often these messages were written, including this time.
     pub writes: u8,
-}
-
-/// Bytes by which a run's hashes grow before the charge on the budget is updated.
-const FILTER_CHARGE_BYTES: u64 = 64 << 10;
-/// Maximum memory for the key hashes of a run's filter: the memory budget divided by this. A run
-/// with more keys has no filter.
-const HASHES_DIVISOR: u64 = 8;
-/// Maximum additional memory for building the filter from the hashes: the memory budget divided by
-/// this.
-const FILTER_WORK_DIVISOR: u64 = 128;
-
-/// Memory of a large run while its filter is built: the hashes, the filter, and scratch space.
-fn filter_build_bytes(filter: &FilterBuilder, budget: &Budget) -> u64 {
-    filter.memory_bytes() as u64 * 3 / 2 + budget.total() / FILTER_WORK_DIVISOR
 }
 
 /// Writes one run. The caller adds messages in order: keys ascend, and SeqNos descend within a key.
@@ -51,9 +37,8 @@ pub struct RunWriter {
     options: RunOptions,
     builder: BlockBuilder,
     index: IndexBuilder,
-    filter: Option<FilterBuilder>,
-    /// Memory of a large run's hashes, charged from time to time.
-    filter_memory: Option<Reservation>,
+    /// `None` if the run has no filter.
+    filter: Option<FilterWriter>,
     frame: Vec<u8>,
     /// `None` if no block is cached as it is written.
     warmer: Option<CacheWarmer>,
@@ -69,7 +54,7 @@ impl RunWriter {
     pub fn new(id: RunId, tree: TreeId, options: RunOptions, per_entry_seqs: bool) -> Self {
         let filter = match options.filter {
             FilterKind::None => None,
-            kind => Some(FilterBuilder::new(kind)),
+            kind => Some(FilterWriter::new(kind, options.filter_part_keys)),
         };
         Self {
             builder: BlockBuilder::new(BlockOptions {
@@ -79,7 +64,6 @@ impl RunWriter {
             }),
             index: IndexBuilder::default(),
             filter,
-            filter_memory: None,
             frame: Vec::new(),
             warmer: None,
             meta: RunMeta {
@@ -90,6 +74,7 @@ impl RunWriter {
                 blocks: 0,
                 index_bytes: 0,
                 filter_bytes: 0,
+                filter_parts: 0,
                 entries: 0,
                 deletes: 0,
                 updates: 0,
@@ -114,8 +99,7 @@ impl RunWriter {
     /// since the engine was opened. Call it before the first message.
     #[must_use]
     pub fn warming_cache(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
-        let work_bytes = (env.budget.total() / FILTER_WORK_DIVISOR) as usize;
-        self.filter = self.filter.map(|filter| filter.with_work_bytes(work_bytes));
+        self.filter = self.filter.map(|filter| filter.charging(&env.budget));
         self.warmer = Some(CacheWarmer::new(Arc::clone(env), self.meta.id, reads));
         self
     }
@@ -208,27 +192,12 @@ impl RunWriter {
             warmer.block(self.index.count(), &self.frame)?;
         }
         self.index.end_block(self.frame.len() as u64, entries);
-        self.charge_filter();
+        if let Some(filter) = &mut self.filter
+            && !filter.end_block()?
+        {
+            self.filter = None;
+        }
         output.write(&self.frame)
-    }
-
-    /// Charges the filter's memory: millions of keys have tens of megabytes of hashes until their
-    /// filter is built. The run gets no filter if the hashes would take a large part of the memory:
-    /// no cache could keep such filters, and reading one costs far more than the block that it
-    /// saves.
-    fn charge_filter(&mut self) {
-        let (Some(filter), Some(warmer)) = (&self.filter, &self.warmer) else { return };
-        let bytes = filter.memory_bytes() as u64;
-        if bytes > warmer.budget().total() / HASHES_DIVISOR {
-            (self.filter, self.filter_memory) = (None, None);
-            return;
-        }
-        let charged = self.filter_memory.as_ref().map_or(0, Reservation::bytes);
-        if bytes >= charged + FILTER_CHARGE_BYTES {
-            let memory =
-                self.filter_memory.get_or_insert_with(|| warmer.budget().reserve(Part::Work, 0));
-            memory.resize(bytes);
-        }
     }
 
     /// Writes index and filter and returns the metadata; `None` if nothing was added.
@@ -246,23 +215,19 @@ impl RunWriter {
         self.meta.blocks = self.index.count();
         self.meta.blocks_bytes = self.index.blocks_bytes();
 
+        let filters = self.filter.take().map(FilterWriter::finish).transpose()?.unwrap_or_default();
+        self.meta.filter_parts = filters.parts().len() as u32;
+        self.meta.filter_bytes = filters.parts().iter().map(|(_, bytes)| bytes).sum();
         self.frame.clear();
-        encode_frame(BlockKind::Index, Codec::Zstd(1), &self.index.finish(), &mut self.frame)?;
+        let index = self.index.finish(filters.parts());
+        encode_frame(BlockKind::Index, Codec::Zstd(1), &index, &mut self.frame)?;
         self.meta.index_bytes = self.frame.len() as u32;
         output.write(&self.frame)?;
+        filters.frames().try_for_each(|frame| output.write(frame))?;
         if let Some(warmer) = &self.warmer {
-            warmer.index(&self.frame, self.meta.blocks, self.meta.blocks_bytes)?;
-        }
-        if let Some(filter) = self.filter.take() {
-            if let (Some(memory), Some(warmer)) = (&mut self.filter_memory, &self.warmer) {
-                memory.resize(filter_build_bytes(&filter, warmer.budget()));
-            }
-            let mut frame = filter.finish_behind(FRAME_HEADER_BYTES);
-            seal_frame(BlockKind::Filter, &mut frame)?;
-            self.meta.filter_bytes = frame.len() as u32;
-            output.write(&frame)?;
-            if let Some(warmer) = &self.warmer {
-                warmer.filter(&frame)?;
+            warmer.index(&self.frame, &self.meta)?;
+            for (part, frame) in (0..).zip(filters.frames()) {
+                warmer.filter(part, frame)?;
             }
         }
         self.meta.extents = output.end_run();

@@ -4,7 +4,7 @@ mod support;
 
 use frondb_core::prng::Prng;
 use frondb_run::format::ValueRef;
-use frondb_run::{BlockIndex, fuzz};
+use frondb_run::fuzz;
 use frondb_space::Extent;
 use support::{Fixture, options, put};
 
@@ -23,13 +23,15 @@ fn metadata() {
 
 #[test]
 fn block_index() {
-    // The input: blocks and bytes in eight bytes, then the index.
+    // The input: metadata in eight bytes, then the index.
     let payload = b"\x03\x00\x00\x14\x02\x00\x01k\x15\x01\x01\x01x\x16\x04";
-    let bytes = 10 + 10 + 11u64;
-    assert!(BlockIndex::decode(payload, 3, bytes).is_ok());
-    let mut sample = (bytes << 16 | 3).to_le_bytes().to_vec();
-    sample.extend_from_slice(payload);
-    frondb_testkit::fuzz::smoke(2, 20_000, &[sample], fuzz::block_index);
+    let parts = b"\x02\x14\x01\x1e";
+    let (bytes, mut samples) = (10 + 10 + 11u64, Vec::new());
+    for (filter_parts, filter_bytes, parts) in [(0u64, 0u64, &[][..]), (2, 50, parts)] {
+        let head = filter_bytes << 48 | filter_parts << 40 | bytes << 16 | 3;
+        samples.push([&head.to_le_bytes()[..], payload, parts].concat());
+    }
+    frondb_testkit::fuzz::smoke(2, 20_000, &samples, fuzz::block_index);
 }
 
 #[test]

@@ -104,7 +104,7 @@ mod tests {
     use frondb_core::{MessageKind, RunId, SeqNo, TreeId};
     use frondb_device::MemoryDevice;
     use frondb_filter::FilterKind;
-    use frondb_run::{Output, Run, RunEnv, RunOptions, RunWriter};
+    use frondb_run::{FILTER_PART_KEYS, Output, Run, RunEnv, RunOptions, RunWriter};
     use frondb_space::{Class, Space, SpaceOptions};
 
     use super::*;
@@ -127,6 +127,7 @@ mod tests {
             block_bytes: 256,
             filter: FilterKind::BlockedBloom,
             filter_prefix: None,
+            filter_part_keys: FILTER_PART_KEYS,
             writes: 1,
         };
         let mut output = Output::new(Arc::clone(&env.space), Class::Merge, 0, false);

@@ -2,7 +2,7 @@
 
 use frondb_block::Codec;
 use frondb_filter::FilterKind;
-use frondb_run::RunOptions;
+use frondb_run::{FILTER_PART_KEYS, RunOptions};
 
 /// Which runs of a tree get filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +82,7 @@ impl TrunkOptions {
             block_bytes: self.run_block_bytes,
             filter,
             filter_prefix,
+            filter_part_keys: FILTER_PART_KEYS,
             writes,
         }
     }
@@ -98,6 +99,7 @@ impl TrunkOptions {
             block_bytes: self.base_block_bytes,
             filter,
             filter_prefix: None,
+            filter_part_keys: FILTER_PART_KEYS,
             writes: u8::MAX,
         }
     }

@@ -17,7 +17,7 @@ use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
 use frondb_merge::{Lookup, OwnMessages, VisibleMerge, VisibleOptions, VisibleValue};
 use frondb_run::format::ValueRef;
-use frondb_run::{RunEnv, RunOptions};
+use frondb_run::{FILTER_PART_KEYS, RunEnv, RunOptions};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_testkit::functions::Append;
 use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
@@ -74,6 +74,7 @@ fn spill_of(tree: TreeId) -> Result<TreeSpill> {
         block_bytes: 64,
         filter: FilterKind::BlockedBloom,
         filter_prefix: None,
+        filter_part_keys: FILTER_PART_KEYS,
         writes: 1,
     };
     Ok(TreeSpill { options, update: update_of(tree) })

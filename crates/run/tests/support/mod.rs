@@ -10,7 +10,9 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
-use frondb_run::{Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunWriter};
+use frondb_run::{
+    FILTER_PART_KEYS, Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunWriter,
+};
 use frondb_space::{Class, Space, SpaceOptions};
 
 /// A message as tests write it down.
@@ -33,6 +35,7 @@ pub(crate) fn options(block_bytes: usize) -> RunOptions {
         block_bytes,
         filter: FilterKind::BlockedBloom,
         filter_prefix: None,
+        filter_part_keys: FILTER_PART_KEYS,
         writes: 1,
     }
 }
