@@ -15,16 +15,19 @@
 //! | `table.rs` | the index from a key's hash to its entry |
 //! | `shard.rs` | one shard: its table, its two queues, its ghost |
 //! | `cache.rs` | [`Cache`]: shards, capacity and the budget |
+//! | `rows.rs` | [`RowCache`]: single rows, where the data is much larger than the memory |
 
 mod cache;
 mod ghost;
 mod key;
 mod list;
 mod options;
+mod rows;
 mod shard;
 mod table;
 
 pub use cache::{Cache, Stats};
 pub use key::CacheKey;
 pub use options::CacheOptions;
+pub use rows::{Row, RowCache, RowStats};
 pub use shard::Priority;

@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use frondb_cache::{Cache, CacheKey, CacheOptions, Priority};
-use frondb_core::RunId;
+use frondb_cache::{Cache, CacheKey, CacheOptions, Priority, Row, RowCache};
 use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::Arc;
+use frondb_core::{MessageKind, RunId, SeqNo};
 use shuttle::thread;
 
 fn key(block: u32) -> CacheKey {
@@ -73,4 +73,50 @@ fn every_schedule_keeps_the_accounts() {
 fn every_schedule_with_few_switches_keeps_the_accounts() {
     shuttle::check_pct(pressure_against_inserts, 2_000, 3);
     assert!(EVICTED.load(Ordering::Relaxed) > 0);
+}
+
+/// Two threads that look rows up and insert them beside a part of the budget that takes all of it
+/// and returns it: in every schedule the values are right and the bytes are counted exactly.
+fn rows_under_pressure() {
+    let budget = Budget::new(200_000);
+    let rows = RowCache::new(&budget);
+    let readers: Vec<_> = (0..2u8)
+        .map(|thread| {
+            let rows = Arc::clone(&rows);
+            thread::spawn(move || {
+                for n in 0..24u8 {
+                    let (run, key) = (RunId(1), [n % 18 + thread]);
+                    let value = [key[0]; 900];
+                    match rows.get(run, &key, |row| row.value == value) {
+                        Some(is_right) => assert!(is_right),
+                        None => {
+                            let (seq, kind) = (SeqNo(1), MessageKind::Put);
+                            rows.insert(&Row { run, key: &key, seq, kind, value: &value });
+                        }
+                    }
+                }
+            })
+        })
+        .collect();
+    let grower = {
+        let budget = Arc::clone(&budget);
+        thread::spawn(move || drop(budget.reserve(Part::Memtable, 200_000)))
+    };
+    for reader in readers {
+        reader.join().unwrap();
+    }
+    grower.join().unwrap();
+    ROW_HITS.fetch_add(rows.stats().hits, Ordering::Relaxed);
+    assert_eq!(budget.used_by(Part::Rows), rows.stats().bytes);
+    drop(rows);
+    assert_eq!(budget.used(), 0);
+}
+
+static ROW_HITS: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+fn every_schedule_finds_the_rows_that_were_inserted() {
+    shuttle::check_random(rows_under_pressure, 500);
+    shuttle::check_pct(rows_under_pressure, 500, 3);
+    assert!(ROW_HITS.load(Ordering::Relaxed) > 0);
 }

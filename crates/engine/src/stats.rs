@@ -53,6 +53,10 @@ engine_stats! {
     cache_hits,
     /// Reads of blocks, indexes and filters that the cache could not answer, a count.
     cache_misses,
+    /// Memory of rows that are cached without their blocks, because the cache has no room for those.
+    row_cache_bytes,
+    /// Lookups in runs that a cached row answered without its block, a count.
+    row_cache_hits,
     /// Commits.
     commits,
     /// Messages committed.

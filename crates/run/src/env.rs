@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frondb_block::Block;
-use frondb_cache::Cache;
+use frondb_cache::{Cache, RowCache};
 use frondb_core::RunId;
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
@@ -51,6 +51,8 @@ pub struct RunEnv {
     pub space: Arc<Space>,
     /// Decoded blocks, indexes and filters.
     pub cache: Arc<Cache<Cached>>,
+    /// Rows of blocks that the cache has no room for.
+    pub rows: Arc<RowCache>,
     /// The memory budget.
     pub budget: Arc<Budget>,
     /// Decides whether blocks are cached as they are written.
@@ -76,6 +78,7 @@ impl RunEnv {
         Arc::new(Self {
             space,
             cache,
+            rows: RowCache::new(&budget),
             budget,
             read_credit: ReadCredit::default(),
             loads: Loads::default(),

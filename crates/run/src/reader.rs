@@ -1,4 +1,4 @@
-//! A run for its readers: point lookups, and the parts shared by its cursors.
+//! A run for its readers: its life cycle, and its parts from the cache or the device.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Bytes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
-use frondb_core::{Chunk, Error, ErrorKind, MessageKind, Result, SeqNo};
+use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
 use crate::block_reads::BlockRead;
-use crate::env::{Cached, RunEnv, filter_hash};
+use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart};
 use crate::presence::Presence;
@@ -21,10 +21,6 @@ use crate::read::{Span, locate, read_span};
 
 /// Approximate memory for reading a block index, as a multiple of its size on disk.
 const INDEX_FACTOR: u64 = 6;
-
-/// Largest part of a filter that is read: the memory budget divided by this. Parts are larger in runs
-/// of earlier versions, whose filters have one part, and where one block has very many keys.
-const FILTER_DIVISOR: u64 = 32;
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
 /// decoded once more with its real file and offset, so that the error names them.
@@ -39,9 +35,6 @@ pub struct KeyAfter {
     pub entries: u64,
 }
 
-/// Receives a message and returns whether the caller wants older ones.
-pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
-
 /// An immutable run. Thread-safe; freed with its last reference.
 ///
 /// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an edit,
@@ -55,7 +48,7 @@ pub struct Run {
     pub(crate) filter_prefix: Option<u16>,
     env: Arc<RunEnv>,
     dead: AtomicBool,
-    presence: Presence,
+    pub(crate) presence: Presence,
     /// The handle with local numbers, which owns the extents.
     private: Option<Arc<Run>>,
 }
@@ -101,108 +94,6 @@ impl Run {
         self.dead.store(true, Ordering::Release);
     }
 
-    /// Calls `visit` with the versions of `key` that `snapshot` sees, newest first, until `visit`
-    /// returns `false`. Returns `true` if `visit` never returned `false`.
-    ///
-    /// # Errors
-    /// `Corruption` or a device error of the filter, the block index or a block that has to be
-    /// read; an error of `visit`.
-    pub fn get(&self, key: &[u8], snapshot: SeqNo, visit: &mut Visit<'_>) -> Result<bool> {
-        let meta = &self.meta;
-        if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {
-            return Ok(true);
-        }
-        let Some((index, mut number, first)) = self.find_unless_absent(key)? else {
-            self.presence.note(false);
-            return Ok(true);
-        };
-        let mut first = Some(first);
-        loop {
-            let (block, is_first) = match first.take() {
-                Some(block) => (block, true),
-                None => (self.block(&index, number)?, false),
-            };
-            let versions = block.find(key);
-            if is_first {
-                self.presence.note(!versions.is_empty());
-            }
-            let is_last = versions.end < block.len();
-            for i in versions {
-                let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
-                if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
-                    return Ok(false);
-                }
-            }
-            number += 1;
-            // Older versions may continue in blocks that begin with the key.
-            if is_last || !index.continues(number) || index.separator(number) != *key {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// The first block that can hold `key`, with its number and the block index; `None` if the filter
-    /// excludes the key.
-    ///
-    /// A part of the filter that is in the cache is asked before the block is searched for. Another
-    /// part is read only if this probably saves the read of a block: not if the block is in the
-    /// cache, and not if most lookups of this run have found their key. If almost all have, as in the
-    /// base of a leaf, the filter is not asked at all.
-    fn find_unless_absent(&self, key: &[u8]) -> Result<Option<(Arc<BlockIndex>, usize, Block)>> {
-        let asks = !self.presence.is_almost_certain();
-        let whole = (asks && self.meta.filter_parts == 1).then_some(0);
-        // A filter of one part needs no index.
-        let mut answer = whole.map_or(Ok(None), |part| self.ask_cached(part, key))?;
-        if answer == Some(false) {
-            return Ok(None);
-        }
-        let index = self.index()?;
-        let part = if asks { self.filter_part_for(&index, key) } else { None };
-        if let Some(part) = part.filter(|_| whole.is_none()) {
-            answer = self.ask_cached(part.part, key)?;
-        }
-        if answer == Some(false) {
-            return Ok(None);
-        }
-        let number = index.find(key);
-        let block = match (self.cached_block(number), part) {
-            (Some(block), _) => block,
-            (None, Some(part)) if answer.is_none() && !self.presence.is_likely() => {
-                if !self.passes(&*self.filter(part)?, key) {
-                    return Ok(None);
-                }
-                self.read_block(&index, number)?
-            }
-            (None, _) => self.read_block(&index, number)?,
-        };
-        Ok(Some((index, number, block)))
-    }
-
-    /// The answer of a part of the filter; `None` if it is not in the cache.
-    #[inline]
-    fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
-        match self.env.cache.get(CacheKey::filter(self.meta.id, part)) {
-            Some(cached) => Ok(Some(self.passes(&*filter_of(cached)?, key))),
-            None => Ok(None),
-        }
-    }
-
-    /// The part of the filter that contains `key` if any part does; `None` if there is no filter, or
-    /// if the part is too large to be read: that would empty the cache for a single lookup.
-    fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
-        let most = self.env.budget.total() / FILTER_DIVISOR;
-        index.filter_part_for(key).filter(|part| u64::from(part.bytes) <= most)
-    }
-
-    /// Whether a part of the filter admits `key`; counts the answer.
-    fn passes(&self, filter: &FilterReader, key: &[u8]) -> bool {
-        let passes = filter.may_contain(filter_hash(key, self.filter_prefix));
-        let stats = &self.env.stats;
-        let counter = if passes { &stats.filter_positives } else { &stats.filter_negatives };
-        counter.fetch_add(1, Ordering::Relaxed);
-        passes
-    }
-
     /// The block index, from the cache or the device.
     pub fn index(&self) -> Result<Arc<BlockIndex>> {
         let key = CacheKey::index(self.meta.id);
@@ -212,6 +103,7 @@ impl Run {
                 // An index is compressed, and its arrays coexist with the bytes that they are
                 // decoded from.
                 let takes = (Part::Index, u64::from(self.meta.index_bytes) * INDEX_FACTOR);
+                self.env.rows.note_index_read();
                 self.load(key, takes, &|| self.read_index())?
             }
         };
@@ -221,22 +113,10 @@ impl Run {
         }
     }
 
-    /// A part of the filter that is not in the cache.
-    fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
-        // The bytes on disk and decoded.
-        let takes = (Part::Filter, u64::from(part.bytes) * 2);
-        let key = CacheKey::filter(self.meta.id, part.part);
-        filter_of(self.load(key, takes, &|| {
-            let filter = self.read_filter(part)?;
-            let bytes = filter.memory_bytes() as u64;
-            Ok((Cached::Filter(Arc::new(filter)), bytes))
-        })?)
-    }
-
     /// Reads an index or a part of a filter and inserts it into the cache; see
     /// [`Loads`](crate::loads::Loads).
     #[cold]
-    fn load(
+    pub(crate) fn load(
         &self,
         key: CacheKey,
         takes: (Part, u64),
@@ -302,24 +182,25 @@ impl Run {
     pub(crate) fn block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
         match self.cached_block(number) {
             Some(block) => Ok(block),
-            None => self.read_block(index, number),
+            None => Ok(self.read_block(index, number)?.0),
         }
     }
 
-    /// Reads data block `number`, which is not in the cache, and inserts it.
-    fn read_block(&self, index: &BlockIndex, number: usize) -> Result<Block> {
+    /// Reads data block `number`, which is not in the cache, and inserts it. Also returns whether the
+    /// cache has room for more such blocks, or another thread has read this one.
+    pub(crate) fn read_block(&self, index: &BlockIndex, number: usize) -> Result<(Block, bool)> {
         let read = self.begin_read(&self.env, index, number);
         if read.has_waited()
             && let Some(block) = self.cached_block(number)
         {
-            return Ok(block);
+            return Ok((block, true));
         }
         let (offset, len) = index.extent(number);
         let span = self.read(offset, len)?;
         let block = self.decode(span.bytes(), offset)?;
         drop(span);
-        self.cache_block(number, &block);
-        Ok(block)
+        let has_room = self.cache_block(number, &block);
+        Ok((block, has_room))
     }
 
     /// Waits until there is room for data block `number` in addition to the blocks that other
@@ -339,15 +220,26 @@ impl Run {
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
         let key = CacheKey::block(self.meta.id, number as u32);
         match self.env.cache.get(key) {
-            Some(Cached::Block(block)) => Some(block),
+            Some(Cached::Block(block)) => {
+                if !self.env.rows.is_empty() {
+                    self.env.rows.note_block_hit(self.meta.id, number);
+                }
+                Some(block)
+            }
             _ => None,
         }
     }
 
-    pub(crate) fn cache_block(&self, number: usize, block: &Block) {
+    /// Inserts a block into the cache. Returns whether the cache has room for more such blocks.
+    pub(crate) fn cache_block(&self, number: usize, block: &Block) -> bool {
         let key = CacheKey::block(self.meta.id, number as u32);
         let bytes = block.memory_bytes() as u64;
+        let has_room = self.env.cache.room() >= 2 * bytes;
         self.env.cache.insert(key, Cached::Block(block.clone()), bytes, Priority::Data);
+        if !has_room {
+            self.env.rows.note_block_read();
+        }
+        has_room
     }
 
     /// Decodes the block whose frame is `frame`, at logical `offset`.
@@ -478,13 +370,6 @@ fn first_not(blocks: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
         if is_before(mid) { lo = mid + 1 } else { hi = mid }
     }
     lo
-}
-
-fn filter_of(cached: Cached) -> Result<Arc<FilterReader>> {
-    match cached {
-        Cached::Filter(filter) => Ok(filter),
-        _ => Err(Error::internal("the cache entry of a filter is not a filter")),
-    }
 }
 
 /// Estimates how many of `entries` are below `key`. Assumes that their keys lie evenly between

@@ -76,6 +76,8 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.cache_bytes = cache.bytes;
     stats.cache_hits = cache.hits;
     stats.cache_misses = cache.misses;
+    let rows = txns.reads.runs.rows.stats();
+    (stats.row_cache_bytes, stats.row_cache_hits) = (rows.bytes, rows.hits);
     let runs = &txns.reads.runs.stats;
     stats.reads = runs.reads.load(Ordering::Relaxed);
     stats.read_bytes = runs.read_bytes.load(Ordering::Relaxed);

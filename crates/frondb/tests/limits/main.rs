@@ -6,6 +6,7 @@ mod support;
 
 mod background;
 mod busy_engine;
+mod cached_rows;
 mod catalog_no_space;
 mod concurrent_checkpoints;
 mod dropped_trees;

@@ -48,10 +48,14 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
+        Self::with_memory(64 << 20)
+    }
+
+    pub(crate) fn with_memory(bytes: u64) -> Self {
         let device = MemoryDevice::new();
         let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
         let space = Space::open(Arc::new(device.clone()), options, []).unwrap();
-        let budget = Budget::new(64 << 20);
+        let budget = Budget::new(bytes);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
         let env = RunEnv::new(space, cache, budget);
         Self { device, env, next_id: AtomicU64::new(1) }

@@ -1,0 +1,226 @@
+//! Point lookups in a run.
+//!
+//! ```text
+//!   key range -> row cache -> part of the filter -> block index -> block -> row cache
+//!                (1)          in the cache          (2)            from the cache or the device
+//!
+//!   (1) first if most lookups of the run find their key; else after the filter, which excludes
+//!       most keys for less
+//!   (2) a row that was found in a block which the cache has no room for
+//! ```
+
+use frondb_block::Block;
+use frondb_cache::{CacheKey, Row};
+use frondb_core::budget::Part;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, MessageKind, Result, SeqNo};
+use frondb_filter::FilterReader;
+
+use crate::env::{Cached, filter_hash};
+use crate::index::{BlockIndex, FilterPart};
+use crate::reader::Run;
+
+/// Largest part of a filter that is read: the memory budget divided by this. Parts are larger in runs
+/// of earlier versions, whose filters have one part, and where one block has very many keys.
+const FILTER_DIVISOR: u64 = 32;
+
+/// Receives a message and returns whether the caller wants older ones.
+pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
+
+/// A key that no part of the filter in the cache has excluded.
+struct Candidate {
+    index: Arc<BlockIndex>,
+    /// The part that would have the key, unless it need not be asked.
+    unasked: Option<FilterPart>,
+}
+
+impl Run {
+    /// Calls `visit` with the versions of `key` that `snapshot` sees, newest first, until `visit`
+    /// returns `false`. Returns `true` if `visit` never returned `false`.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of the filter, the block index or a block that has to be
+    /// read; an error of `visit`.
+    pub fn get(&self, key: &[u8], snapshot: SeqNo, visit: &mut Visit<'_>) -> Result<bool> {
+        let meta = self.meta();
+        if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {
+            return Ok(true);
+        }
+        let is_likely = self.presence.is_likely();
+        if is_likely && let Some(answer) = self.visit_row(key, snapshot, visit) {
+            return answer;
+        }
+        let Some(candidate) = self.candidate(key)? else {
+            self.presence.note(false);
+            return Ok(true);
+        };
+        if !is_likely && let Some(answer) = self.visit_row(key, snapshot, visit) {
+            return answer;
+        }
+        self.get_from_blocks(&candidate, key, snapshot, visit)
+    }
+
+    /// [`get`](Self::get) from the blocks.
+    fn get_from_blocks(
+        &self,
+        candidate: &Candidate,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<bool> {
+        let (meta, index) = (self.meta(), &candidate.index);
+        let mut number = index.find(key);
+        let Some((mut block, keeps_row)) = self.first_block(candidate, number, key)? else {
+            self.presence.note(false);
+            return Ok(true);
+        };
+        let mut versions = block.find(key);
+        self.presence.note(!versions.is_empty());
+        let mut continues = versions.end == block.len() && index.continues(number + 1);
+        if keeps_row && versions.len() == 1 && !continues {
+            self.keep_row(key, &block, versions.start);
+        }
+        loop {
+            for i in versions {
+                let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
+                if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
+                    return Ok(false);
+                }
+            }
+            number += 1;
+            // Older versions may continue in blocks that begin with the key.
+            if !continues || index.separator(number) != *key {
+                return Ok(true);
+            }
+            block = self.block(index, number)?;
+            versions = block.find(key);
+            continues = versions.end == block.len() && index.continues(number + 1);
+        }
+    }
+
+    /// Calls `visit` with the version of `key` in the row cache if `snapshot` sees it, and returns
+    /// what [`get`](Self::get) returns; `None` if the row cache does not have the key.
+    #[inline]
+    fn visit_row(
+        &self,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Option<Result<bool>> {
+        let (meta, rows) = (self.meta(), &self.env().rows);
+        if rows.is_empty() {
+            return None;
+        }
+        let answer = rows.get(meta.id, key, |row| {
+            let seq = match meta.per_entry_seqs {
+                true => SeqNo(row.seq.get().wrapping_add(meta.seq_shift)),
+                false => meta.max_seq,
+            };
+            if seq > snapshot { Ok(true) } else { visit(seq, row.kind, row.value) }
+        });
+        if answer.is_some() {
+            self.presence.note(true);
+        }
+        answer
+    }
+
+    /// Keeps the only version of `key` in the row cache.
+    fn keep_row(&self, key: &[u8], block: &Block, at: usize) {
+        // Messages without a SeqNo of their own have that of the run, which depends on the handle
+        // (`Run::attached`), so it is not kept.
+        let (seq, kind) = (block.seq(at, SeqNo::MIN), block.kind(at));
+        let row = Row { run: self.meta().id, key, seq, kind, value: block.value(at) };
+        self.env().rows.insert(&row);
+    }
+
+    /// `None` if the filter excludes the key, as far as it is in the cache.
+    ///
+    /// If almost all lookups of this run have found their key, as in the base of a leaf, the filter
+    /// is not asked at all.
+    fn candidate(&self, key: &[u8]) -> Result<Option<Candidate>> {
+        let asks = !self.presence.is_almost_certain();
+        let whole = (asks && self.meta().filter_parts == 1).then_some(0);
+        // A filter of one part needs no index.
+        let mut answer = whole.map_or(Ok(None), |part| self.ask_cached(part, key))?;
+        if answer == Some(false) {
+            return Ok(None);
+        }
+        let index = self.index()?;
+        let part = if asks { self.filter_part_for(&index, key) } else { None };
+        if let Some(part) = part.filter(|_| whole.is_none()) {
+            answer = self.ask_cached(part.part, key)?;
+        }
+        let unasked = part.filter(|_| answer.is_none());
+        Ok((answer != Some(false)).then_some(Candidate { index, unasked }))
+    }
+
+    /// The first block that can hold `key`, and whether a row that is found in it is to be kept;
+    /// `None` if the filter excludes the key.
+    ///
+    /// A part of the filter that is not in the cache is read only if this probably saves the read of
+    /// a block: not if the block is in the cache, and not if most lookups of this run have found
+    /// their key.
+    fn first_block(
+        &self,
+        candidate: &Candidate,
+        number: usize,
+        key: &[u8],
+    ) -> Result<Option<(Block, bool)>> {
+        if let Some(block) = self.cached_block(number) {
+            return Ok(Some((block, false)));
+        }
+        if let Some(part) = candidate.unasked
+            && !self.presence.is_likely()
+            && !self.passes(&*self.filter(part)?, key)
+        {
+            return Ok(None);
+        }
+        let (block, has_room) = self.read_block(&candidate.index, number)?;
+        Ok(Some((block, !has_room)))
+    }
+
+    /// The answer of a part of the filter; `None` if it is not in the cache.
+    #[inline]
+    fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
+        match self.env().cache.get(CacheKey::filter(self.meta().id, part)) {
+            Some(cached) => Ok(Some(self.passes(&*filter_of(cached)?, key))),
+            None => Ok(None),
+        }
+    }
+
+    /// The part of the filter that contains `key` if any part does; `None` if there is no filter, or
+    /// if the part is too large to be read: that would empty the cache for a single lookup.
+    fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
+        let most = self.env().budget.total() / FILTER_DIVISOR;
+        index.filter_part_for(key).filter(|part| u64::from(part.bytes) <= most)
+    }
+
+    /// Whether a part of the filter admits `key`; counts the answer.
+    fn passes(&self, filter: &FilterReader, key: &[u8]) -> bool {
+        let passes = filter.may_contain(filter_hash(key, self.filter_prefix));
+        let stats = &self.env().stats;
+        let counter = if passes { &stats.filter_positives } else { &stats.filter_negatives };
+        counter.fetch_add(1, Ordering::Relaxed);
+        passes
+    }
+
+    /// A part of the filter that is not in the cache.
+    fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
+        // The bytes on disk and decoded.
+        let takes = (Part::Filter, u64::from(part.bytes) * 2);
+        let key = CacheKey::filter(self.meta().id, part.part);
+        filter_of(self.load(key, takes, &|| {
+            let filter = self.read_filter(part)?;
+            let bytes = filter.memory_bytes() as u64;
+            Ok((Cached::Filter(Arc::new(filter)), bytes))
+        })?)
+    }
+}
+
+fn filter_of(cached: Cached) -> Result<Arc<FilterReader>> {
+    match cached {
+        Cached::Filter(filter) => Ok(filter),
+        _ => Err(Error::internal("the cache entry of a filter is not a filter")),
+    }
+}
