@@ -4,7 +4,7 @@
 use frondb_core::prng::Prng;
 
 use super::Bench;
-use super::reads::timed;
+use super::timed::timed;
 use crate::engine::Digest;
 use crate::error::{Error, Result};
 use crate::rows::LogRow;

@@ -10,9 +10,9 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::reads::{Timed, point, scan10, scan1000, timed};
 use super::settle::settle;
 use super::threads::joined;
+use super::timed::{Timed, point, scan10, scan1000, timed};
 use super::{Bench, Spec};
 use crate::engine::{Batch, Engine, Reader};
 use crate::error::Result;

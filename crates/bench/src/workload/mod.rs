@@ -27,19 +27,19 @@ pub(crate) mod memory;
 mod merge;
 mod mixed;
 mod overwrite;
-mod reads;
 mod run;
 mod settle;
 mod spec;
 mod threads;
+mod timed;
 mod txn;
 mod variants;
 
 pub use bench::Bench;
 pub use merge::KERNEL;
-pub use reads::{Timed, timed};
 pub use run::run;
 pub use spec::{ReadSeconds, Spec, Variant, Workload};
+pub use timed::{Timed, timed};
 
 #[cfg(test)]
 mod tests;

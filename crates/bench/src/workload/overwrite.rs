@@ -5,7 +5,7 @@
 use frondb_core::prng::Prng;
 
 use super::Bench;
-use super::reads::{point, timed};
+use super::timed::{point, timed};
 use crate::engine::Digest;
 use crate::error::Result;
 use crate::rows::{PRIMARY, TableRow, probes};
