@@ -5,6 +5,7 @@ mod bench;
 mod child;
 mod cli;
 mod order;
+mod plan;
 mod progress;
 mod run;
 pub mod size;

@@ -10,30 +10,14 @@ use std::path::Path;
 use super::args::BenchArgs;
 use super::child;
 use super::order::Order;
+use super::plan::{rounds, spec};
 use super::progress::note;
 use super::{Registry, size};
 use crate::engine::EngineKind;
 use crate::error::{Error, Result};
 use crate::measure::disk;
 use crate::report::{self, Measurement};
-use crate::workload::memory::ROWS as MEMORY_ROWS;
-use crate::workload::{KERNEL, ReadSeconds, Spec, Variant, Workload};
-
-/// Our own directory below the one that the user names. The benchmark deletes its contents without
-/// confirmation.
-const DATA: &str = "frondb-bench-data";
-
-/// Rows if their number is not given.
-const ROWS: u64 = 10_000_000;
-
-/// Rows of `txn` if their number is not given.
-const TXN_ROWS: u64 = 20_000_000;
-
-/// Each case of `fsync` takes this long.
-const FSYNC_LIMIT_S: f64 = 4.0;
-
-/// Loads of `durable` end after this long: one synced row a commit would take hours.
-const DURABLE_LIMIT_S: f64 = 20.0;
+use crate::workload::{KERNEL, Variant, Workload};
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
@@ -107,12 +91,6 @@ fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Resul
     fs::write(path, text).map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// How many times each engine is measured.
-fn rounds(args: &BenchArgs) -> u64 {
-    let once = matches!(args.workload, Workload::Txn | Workload::Memory);
-    args.rounds.unwrap_or(if once { 1 } else { 3 })
-}
-
 /// The medians of all engines that have the codec of the variant.
 fn measure_variant(
     args: &BenchArgs,
@@ -144,33 +122,6 @@ fn measure_variant(
         draw(path, args.workload, &rounds)?;
     }
     rounds.iter().map(|rounds| report::median(rounds)).collect()
-}
-
-fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
-    let limit = args.limit_seconds;
-    Spec {
-        engine: kind.name.to_owned(),
-        workload: args.workload,
-        variant: variant.clone(),
-        rows: args.rows.unwrap_or(match args.workload {
-            Workload::Txn => TXN_ROWS,
-            Workload::Memory => MEMORY_ROWS,
-            _ => ROWS,
-        }),
-        batch_rows: args.batch,
-        memory_bytes: args.memory,
-        seed: args.seed,
-        dir: args.dir.join(DATA).join(kind.name),
-        limit_s: match args.workload {
-            Workload::Durable => Some(limit.unwrap_or(DURABLE_LIMIT_S)),
-            Workload::Fsync => Some(limit.unwrap_or(FSYNC_LIMIT_S)),
-            _ => limit,
-        },
-        reads: ReadSeconds::reference(args.read_scale),
-        paced_rows_per_s: args.rate as f64,
-        stats: args.stats,
-        progress: true,
-    }
 }
 
 /// Checks before hours of measuring that a report can be written. An existing file keeps its
