@@ -34,11 +34,16 @@ mod tests {
 
     use frondb_bench::driver::Progress;
     use frondb_bench::engine::{Codec, EngineKind};
+    use frondb_bench::report::Measurement;
     use frondb_bench::workload::{ReadSeconds, Spec, Workload, run};
 
     use super::*;
 
     fn digest(kind: &EngineKind, workload: Workload) -> Option<String> {
+        measured(kind, workload).fullscan_digest
+    }
+
+    fn measured(kind: &EngineKind, workload: Workload) -> Measurement {
         let name = format!("peers-{}-{}-{}", std::process::id(), kind.name, workload.name());
         let dir = std::env::temp_dir().join(name);
         let spec = Spec {
@@ -52,13 +57,14 @@ mod tests {
             dir: dir.clone(),
             limit_s: None,
             reads: ReadSeconds { warmup: 0.001, points: 0.01, scan10: 0.01, scan1000: 0.01 },
+            read_threads: vec![1, 3],
             paced_rows_per_s: 100_000.0,
             stats: true,
             progress: false,
         };
         let measured = run(kind, &spec, Progress::silent());
         remove(&dir);
-        measured.unwrap().fullscan_digest
+        measured.unwrap()
     }
 
     fn remove(dir: &Path) {
@@ -75,6 +81,16 @@ mod tests {
             for kind in REGISTRY.engines {
                 assert_eq!(digest(kind, workload), expected, "{} {workload:?}", kind.name);
             }
+        }
+    }
+
+    #[test]
+    fn every_engine_gives_the_models_answers_to_points_scans_and_multi_gets() {
+        let expected = measured(&MODEL, Workload::Reads).answers_digest;
+        assert!(expected.is_some());
+        for kind in REGISTRY.engines {
+            let answers = measured(kind, Workload::Reads).answers_digest;
+            assert_eq!(answers, expected, "{}", kind.name);
         }
     }
 

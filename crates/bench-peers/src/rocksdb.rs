@@ -6,6 +6,7 @@
 
 mod ffi;
 mod malloc;
+mod multi_get;
 mod options;
 
 use std::ffi::{CStr, CString, c_char};
@@ -19,6 +20,7 @@ use frondb_bench::{Error, Result};
 use frondb_core::sync::Mutex;
 
 use ffi::*;
+use multi_get::MultiGet;
 use options::Options;
 
 /// Its entry in the registry.
@@ -40,13 +42,15 @@ const DEBTS: [&CStr; 5] = [
 
 struct RocksDb {
     db: NonNull<rocksdb_t>,
+    /// The only column family, which `rocksdb_batched_multi_get_cf` asks for.
+    family: *mut rocksdb_column_family_handle_t,
     writes: [*mut rocksdb_writeoptions_t; 2],
     /// Read options of each tree: bounded by its successor.
     reads: Vec<TreeOptions>,
     batch: Mutex<WriteBatch>,
 }
 
-// SAFETY: RocksDB's database, write options and read options may be used by any number of threads
+// SAFETY: RocksDB's database, column family, write options and read options may be used by any number of threads
 // at the same time (rocksdb/db.h: "multithreaded access without external synchronization"); the
 // batch, which may not, is behind a lock.
 unsafe impl Sync for RocksDb {}
@@ -55,13 +59,25 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let path = CString::new(dir.as_os_str().as_encoded_bytes()).map_err(Error::engine)?;
     malloc::limit();
     let opening = Options::new(options);
-    let mut error = ptr::null_mut();
-    // SAFETY: options and path live across the call; the error pointer is null before it.
-    let db = unsafe { rocksdb_open(opening.as_ptr(), path.as_ptr(), &raw mut error) };
+    let (mut error, mut family) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: options, path and the lists of one column family live across the call; the error
+    // pointer is null before it.
+    let db = unsafe {
+        rocksdb_open_column_families(
+            opening.as_ptr(),
+            path.as_ptr(),
+            1,
+            [c"default".as_ptr()].as_ptr(),
+            [opening.as_ptr()].as_ptr(),
+            &raw mut family,
+            &raw mut error,
+        )
+    };
     check(error)?;
-    let db = NonNull::new(db).ok_or_else(|| Error::engine("rocksdb_open returned nothing"))?;
+    let db = NonNull::new(db).ok_or_else(|| Error::engine("RocksDB returned no database"))?;
     Ok(Box::new(RocksDb {
         db,
+        family,
         writes: [write_options(false), write_options(true)],
         reads: (0..options.trees.len()).map(|tree| TreeOptions::new(tree as u8)).collect(),
         batch: Mutex::new(WriteBatch::new()),
@@ -99,7 +115,7 @@ impl Engine for RocksDb {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(RocksDbReader { engine: self, key: Vec::new() }))
+        Ok(Box::new(RocksDbReader { engine: self, key: Vec::new(), many: MultiGet::default() }))
     }
 
     fn is_settled(&self) -> Result<bool> {
@@ -128,6 +144,7 @@ impl Drop for RocksDb {
     fn drop(&mut self) {
         // SAFETY: readers borrow the engine, so none is left; each is destroyed once.
         unsafe {
+            rocksdb_column_family_handle_destroy(self.family);
             rocksdb_close(self.db.as_ptr());
             for options in self.writes {
                 rocksdb_writeoptions_destroy(options);
@@ -218,6 +235,7 @@ impl Drop for TreeOptions {
 struct RocksDbReader<'a> {
     engine: &'a RocksDb,
     key: Vec<u8>,
+    many: MultiGet,
 }
 
 impl RocksDbReader<'_> {
@@ -253,6 +271,10 @@ impl Reader for RocksDbReader<'_> {
             rocksdb_pinnableslice_destroy(slice);
         }
         Ok(true)
+    }
+
+    fn multi_get(&mut self, tree: usize, keys: &[&[u8]], digest: &mut Digest) -> Result<u64> {
+        self.many.run(self.engine, tree, keys, digest)
     }
 
     fn scan(&mut self, tree: usize, from: &[u8], limit: u64, digest: &mut Digest) -> Result<u64> {

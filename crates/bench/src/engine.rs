@@ -238,6 +238,16 @@ pub trait Reader {
     /// Looks `key` up; feeds key and value to `digest` and returns `true` if it is there.
     fn get(&mut self, tree: usize, key: &[u8], digest: &mut Digest) -> Result<bool>;
 
+    /// Looks all `keys` up, with one call if the engine has such a call; feeds keys and values of
+    /// those that are there to `digest`, in the order of `keys`, and returns how many there were.
+    fn multi_get(&mut self, tree: usize, keys: &[&[u8]], digest: &mut Digest) -> Result<u64> {
+        let mut found = 0;
+        for key in keys {
+            found += u64::from(self.get(tree, key, digest)?);
+        }
+        Ok(found)
+    }
+
     /// Feeds up to `limit` entries with keys at or after `from` to `digest`, in key order; returns
     /// how many there were.
     fn scan(&mut self, tree: usize, from: &[u8], limit: u64, digest: &mut Digest) -> Result<u64>;

@@ -74,6 +74,34 @@ fn each_variant_is_an_object_of_its_own() {
 }
 
 #[test]
+fn reads_has_a_variant_for_each_ratio_and_its_cases_in_tables() {
+    let scratch = Scratch::new("reads");
+    let line = "bench --workload reads --engines model,frondb --rows 500 --ratios 8,1,8 \
+                --threads 1,2 --memory 16MiB --read-scale 0.001 --no-cgroup --json out.json";
+    let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
+    let out = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(out.contains("reads 8x: an operation") && out.contains("reads 8x: ms"), "{out}");
+    assert!(out.contains("scan1000 zipfian, 2 threads"), "{out}");
+    assert!(out.contains("point uniform, 1 thread at 8x, CPU"), "{out}");
+    let json = fs::read_to_string(scratch.0.join("out.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = |key: &str| -> Vec<_> {
+        json.as_array().unwrap().iter().map(|object| object[key].clone()).collect()
+    };
+    assert_eq!(of("variant"), ["1x", "1x", "8x", "8x"]);
+    assert_eq!(of("rows"), [500, 500, 4_000, 4_000]);
+    assert_eq!(of("answers_digest")[2], of("answers_digest")[3]);
+    let figures = json[3]["figures"].as_array().unwrap();
+    assert_eq!(figures[0]["floor"], 22.0);
+    let case = &json[2]["reads"][7];
+    assert_eq!((&case["read"], &case["threads"]), (&"multi_get100".into(), &2.into()));
+    for key in ["ops_s", "cpu_us_per_op", "read_bytes_per_op", "ms_p999", "ms_max"] {
+        assert!(case[key].is_number(), "{key}: {case}");
+    }
+}
+
+#[test]
 fn run_leaves_a_report() {
     let scratch = Scratch::new("run");
     let output = scratch.run(&["run", "--engine", "model", "--rows", "20000", "--short-reads"]);

@@ -31,7 +31,8 @@ opaque!(
     rocksdb_writeoptions_t,
     rocksdb_writebatch_t,
     rocksdb_iterator_t,
-    rocksdb_pinnableslice_t
+    rocksdb_pinnableslice_t,
+    rocksdb_column_family_handle_t
 );
 
 /// `rocksdb_no_compression`
@@ -45,11 +46,16 @@ pub(super) const TWO_LEVEL_INDEX: c_int = 2;
 
 #[link(name = "rocksdb")]
 unsafe extern "C" {
-    pub(super) fn rocksdb_open(
+    pub(super) fn rocksdb_open_column_families(
         options: *const rocksdb_options_t,
         name: *const c_char,
+        num_column_families: c_int,
+        column_family_names: *const *const c_char,
+        column_family_options: *const *const rocksdb_options_t,
+        column_family_handles: *mut *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_t;
+    pub(super) fn rocksdb_column_family_handle_destroy(handle: *mut rocksdb_column_family_handle_t);
     pub(super) fn rocksdb_close(db: *mut rocksdb_t);
     pub(super) fn rocksdb_write(
         db: *mut rocksdb_t,
@@ -64,6 +70,18 @@ unsafe extern "C" {
         keylen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t;
+    /// Stores a slice or null for each key in `values`, and a text or null in `errs`.
+    pub(super) fn rocksdb_batched_multi_get_cf(
+        db: *mut rocksdb_t,
+        options: *const rocksdb_readoptions_t,
+        column_family: *mut rocksdb_column_family_handle_t,
+        num_keys: usize,
+        keys_list: *const *const c_char,
+        keys_list_sizes: *const usize,
+        values: *mut *mut rocksdb_pinnableslice_t,
+        errs: *mut *mut c_char,
+        sorted_input: bool,
+    );
     pub(super) fn rocksdb_pinnableslice_value(
         slice: *const rocksdb_pinnableslice_t,
         vlen: *mut usize,

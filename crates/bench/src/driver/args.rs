@@ -17,19 +17,21 @@ pub(super) struct BenchArgs {
     /// Engines, separated by commas, or `all`
     #[arg(long)]
     pub(super) engines: Option<String>,
-    /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M)
+    /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M). For `reads`, the rows of ratio 1;
+    /// if not given, as many as make the data the memory times the ratio
     #[arg(long, value_parser = size::rows)]
     pub(super) rows: Option<u64>,
-    /// Memory of an engine (256MiB); a cgroup limits the child to 1.5 times as much
-    #[arg(long, default_value = "256MiB", value_parser = size::memory)]
-    pub(super) memory: u64,
+    /// Memory of an engine; a cgroup limits the child to 1.5 times as much (if not given: 256MiB,
+    /// `reads` 128MiB)
+    #[arg(long, value_parser = size::memory)]
+    pub(super) memory: Option<u64>,
     /// Where to write the report as JSON
     #[arg(long)]
     pub(super) json: Option<PathBuf>,
     /// Where to write a chart of rows a second over time (of the first round), as SVG
     #[arg(long)]
     pub(super) chart: Option<PathBuf>,
-    /// Rounds; the report is the median (if not given: 3, for `txn` and `memory` 1)
+    /// Rounds; the report is the median (if not given: 3, for `txn`, `memory` and `reads` 1)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=99))]
     pub(super) rounds: Option<u64>,
     /// Directory for the data, on a disk
@@ -47,10 +49,19 @@ pub(super) struct BenchArgs {
     /// Rows a second of the writer of `mixed`
     #[arg(long, default_value = "20000", value_parser = size::rows)]
     pub(super) rate: u64,
+    /// Multiples of the memory that the data of `reads` has on disk
+    #[arg(long, value_delimiter = ',', default_value = "1,8,64",
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(super) ratios: Vec<u64>,
+    /// Numbers of threads that read in `reads`
+    #[arg(long, value_delimiter = ',', default_value = "1,2,8,32",
+        value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub(super) threads: Vec<u64>,
     /// End a load after this many seconds, with fewer rows (if not given: `durable` 20, `fsync` 4)
     #[arg(long, value_parser = size::positive)]
     pub(super) limit_seconds: Option<f64>,
-    /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans)
+    /// Factor on the lengths of the reads (10 s warm-up, 15 s points, 15 s and 10 s scans;
+    /// in `reads` 3 s a case)
     #[arg(long, default_value = "1", value_parser = size::positive)]
     pub(super) read_scale: f64,
     /// Run engines without a cgroup that limits their memory

@@ -10,13 +10,15 @@ use std::path::Path;
 use super::args::BenchArgs;
 use super::child;
 use super::order::Order;
-use super::plan::{rounds, spec};
+use super::plan::{memory_bytes, rounds, spec, variants};
 use super::progress::note;
 use super::{Registry, size};
 use crate::engine::EngineKind;
+use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};
 use crate::measure::disk;
 use crate::report::{self, Measurement};
+use crate::workload::reads::limits;
 use crate::workload::{KERNEL, Variant, Workload};
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
@@ -39,14 +41,17 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     // The merge kernel takes as much memory as it needs, and a cgroup would hide what `memory`
     // measures.
     let limited = !args.no_cgroup && !matches!(args.workload, Workload::Merge | Workload::Memory);
-    let limit = limited.then_some(args.memory / 2 * 3);
-    let variants = args.workload.variants(args.codec);
+    let limit = limited.then_some(memory_bytes(args) / 2 * 3);
+    let variants = variants(args);
     if args.print_orders {
         return print_orders(args, &variants, &kinds);
     }
     let mut results = Vec::new();
     for variant in &variants {
-        let medians = measure_variant(args, variant, &kinds, limit)?;
+        let mut medians = measure_variant(args, variant, &kinds, limit)?;
+        if let Some(ratio) = variant.data_ratio {
+            judge_reads(ratio, &mut medians, &results);
+        }
         if args.workload != Workload::Memory {
             show(registry, &medians)?;
         }
@@ -67,13 +72,25 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     }
 }
 
-/// Prints the table of one variant.
+/// Adds the figures with limits of `reads` to the measurement that they are about.
+fn judge_reads(ratio: u64, medians: &mut [Measurement], earlier: &[Measurement]) {
+    let figures = limits(ratio, medians, earlier);
+    if let Some(own) = medians.iter_mut().find(|m| m.engine == FRONDB.name) {
+        own.figures = figures;
+    }
+}
+
+/// Prints the tables of one variant.
 fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     let baseline = medians
         .iter()
         .position(|m| m.engine == registry.baseline)
         .unwrap_or(medians.len().saturating_sub(1));
     print(&report::table(medians, baseline))?;
+    let cases = report::read_tables(medians, baseline);
+    if !cases.is_empty() {
+        print(&format!("\n{cases}\n"))?;
+    }
     for m in medians.iter().filter(|m| !m.figures.is_empty()) {
         print(&report::figures(&m.workload, &m.figures))?;
     }
@@ -139,15 +156,18 @@ pub fn prepare_dir(dir: &Path) -> Result<()> {
 
 /// Checks that engines with the same rows have given the same answers.
 fn check_answers(results: &[Measurement]) -> Result<()> {
-    for pair in results.windows(2) {
-        let comparable = pair[0].rows == pair[1].rows
-            && pair.iter().all(|result| result.fullscan_digest.is_some());
-        if comparable && pair[0].fullscan_digest != pair[1].fullscan_digest {
-            return Err(Error::Wrong(format!(
-                "{} and {} gave different answers to the same full scan",
-                pair[0].engine, pair[1].engine
-            )));
-        }
+    for (one, other) in results.iter().zip(results.iter().skip(1)) {
+        let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
+        let what = match () {
+            () if one.rows != other.rows => continue,
+            () if differ(&one.fullscan_digest, &other.fullscan_digest) => "full scan",
+            () if differ(&one.answers_digest, &other.answers_digest) => "reads",
+            () => continue,
+        };
+        return Err(Error::Wrong(format!(
+            "{} and {} gave different answers to the same {what}",
+            one.engine, other.engine
+        )));
     }
     Ok(())
 }
@@ -179,7 +199,7 @@ fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
     if !matches!(args.workload, Workload::Merge | Workload::Memory) {
         let held =
             if args.no_cgroup { "no cgroup" } else { "limited to 1.5 times that by a cgroup" };
-        text.push_str(&format!(", {} of memory, {held}", size::show(args.memory)));
+        text.push_str(&format!(", {} of memory, {held}", size::show(memory_bytes(args))));
     }
     if !matches!(
         args.workload,
@@ -220,5 +240,11 @@ mod tests {
         assert!(check_answers(&[with("a", 1, Some("x")), with("b", 2, Some("y"))]).is_ok());
         assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, None)]).is_ok());
         assert!(check_answers(&[with("a", 1, Some("x")), with("b", 1, Some("y"))]).is_err());
+        let answered = |answers: &str| Measurement {
+            answers_digest: Some(answers.to_owned()),
+            ..with("a", 1, None)
+        };
+        assert!(check_answers(&[answered("x"), answered("x")]).is_ok());
+        assert!(check_answers(&[answered("x"), answered("y")]).is_err());
     }
 }

@@ -68,7 +68,7 @@ mod tests {
             panic!("not bench");
         };
         assert_eq!((args.workload, args.rows), (Workload::DeleteLeft, Some(10_000_000)));
-        assert_eq!((args.memory, args.rounds), (256 << 20, None));
+        assert_eq!((args.memory, args.rounds), (Some(256 << 20), None));
         assert_eq!(args.json, Some(PathBuf::from("out.json")));
     }
 }

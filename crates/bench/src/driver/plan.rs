@@ -1,8 +1,11 @@
 //! From the arguments of `bench` to the plan of each child: the defaults of each workload.
 
+use std::collections::BTreeSet;
+
 use super::args::BenchArgs;
 use crate::engine::EngineKind;
 use crate::workload::memory::ROWS as MEMORY_ROWS;
+use crate::workload::reads::rows_of_ratio;
 use crate::workload::{ReadSeconds, Spec, Variant, Workload};
 
 /// Our own directory below the one that the user names. The benchmark deletes its contents without
@@ -21,10 +24,47 @@ const FSYNC_LIMIT_S: f64 = 4.0;
 /// Loads of `durable` end after this long: one synced row a commit would take hours.
 const DURABLE_LIMIT_S: f64 = 20.0;
 
+/// Memory of an engine if it is not given.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Memory of `reads` if it is not given: little, because the data is many times larger, but enough
+/// for RocksDB, which the cgroup kills with 64 MiB while it compacts.
+const READS_MEMORY_BYTES: u64 = 128 << 20;
+
+/// The memory of an engine.
+pub(super) fn memory_bytes(args: &BenchArgs) -> u64 {
+    args.memory.unwrap_or(match args.workload {
+        Workload::Reads => READS_MEMORY_BYTES,
+        _ => MEMORY_BYTES,
+    })
+}
+
+/// The variants that run, in their order: those of the workload, for `reads` those of the given
+/// ratios, the smallest first.
+pub(super) fn variants(args: &BenchArgs) -> Vec<Variant> {
+    if args.workload != Workload::Reads {
+        return args.workload.variants(args.codec);
+    }
+    let ratios = args.ratios.iter().collect::<BTreeSet<_>>();
+    ratios.into_iter().map(|&ratio| Variant::of_ratio(args.codec, ratio)).collect()
+}
+
 /// How many times each engine is measured.
 pub(super) fn rounds(args: &BenchArgs) -> u64 {
-    let once = matches!(args.workload, Workload::Txn | Workload::Memory);
+    let once = matches!(args.workload, Workload::Txn | Workload::Memory | Workload::Reads);
     args.rounds.unwrap_or(if once { 1 } else { 3 })
+}
+
+/// The rows of a child.
+fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
+    if let Some(ratio) = variant.data_ratio {
+        return rows_of_ratio(memory_bytes(args), args.rows, ratio);
+    }
+    args.rows.unwrap_or(match args.workload {
+        Workload::Txn => TXN_ROWS,
+        Workload::Memory => MEMORY_ROWS,
+        _ => ROWS,
+    })
 }
 
 /// The plan of a child.
@@ -34,13 +74,9 @@ pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Sp
         engine: kind.name.to_owned(),
         workload: args.workload,
         variant: variant.clone(),
-        rows: args.rows.unwrap_or(match args.workload {
-            Workload::Txn => TXN_ROWS,
-            Workload::Memory => MEMORY_ROWS,
-            _ => ROWS,
-        }),
+        rows: rows(args, variant),
         batch_rows: args.batch,
-        memory_bytes: args.memory,
+        memory_bytes: memory_bytes(args),
         seed: args.seed,
         dir: args.dir.join(DATA).join(kind.name),
         limit_s: match args.workload {
@@ -49,6 +85,7 @@ pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Sp
             _ => limit,
         },
         reads: ReadSeconds::reference(args.read_scale),
+        read_threads: args.threads.clone(),
         paced_rows_per_s: args.rate as f64,
         stats: args.stats,
         progress: true,

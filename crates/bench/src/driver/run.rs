@@ -34,6 +34,7 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
         dir: args.dir.join("data"),
         limit_s: Some(args.limit_seconds),
         reads: if args.short_reads { ReadSeconds::reference(0.001) } else { READS },
+        read_threads: Vec::new(),
         paced_rows_per_s: 0.0,
         stats: false,
         progress: true,

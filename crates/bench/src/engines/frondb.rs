@@ -123,6 +123,18 @@ impl Reader for FronDbReader<'_> {
         Ok(value.is_some())
     }
 
+    fn multi_get(&mut self, tree: usize, keys: &[&[u8]], digest: &mut Digest) -> Result<u64> {
+        let values = self.trees[tree].multi_get(keys).map_err(Error::engine)?;
+        let mut found = 0;
+        for (key, value) in keys.iter().zip(&values) {
+            if let Some(value) = value {
+                digest.add(key, value);
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
     fn scan(&mut self, tree: usize, from: &[u8], limit: u64, digest: &mut Digest) -> Result<u64> {
         let mut cursor = self.cursor(tree)?;
         let mut there = limit > 0 && cursor.seek(from).map_err(Error::engine)?;

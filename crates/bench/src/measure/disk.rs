@@ -1,5 +1,5 @@
-//! The disk under the data directory: its kind, the space that the directory takes, and the writes
-//! of the device.
+//! The disk under the data directory: its kind, the space that the directory takes, and the reads
+//! and writes of the device.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -47,16 +47,18 @@ pub fn allocated_bytes(dir: &Path) -> Result<u64> {
 
 /// The block device under a directory, with its own counters.
 ///
-/// The counters include all processes' writes, the journal and the metadata. They are exact on a
+/// The counters include all processes' reads and writes, the journal and the metadata. They are exact on a
 /// machine that does nothing else, and check the counters of the process.
 #[derive(Clone, Debug)]
 pub struct Device {
     stat: PathBuf,
 }
 
-/// A device's writes since the machine started.
+/// A device's reads and writes since the machine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
+    /// Read requests, after the kernel merged neighbours.
+    pub read_ops: u64,
     /// Write requests, after the kernel merged neighbours.
     pub write_ops: u64,
     /// Bytes written.
@@ -80,13 +82,14 @@ impl Device {
     }
 }
 
-/// Fields of a block device's `stat`, counted from 0: 4 is writes completed, 6 is sectors of 512
-/// bytes written.
+/// Fields of a block device's `stat`, counted from 0: 0 is reads completed, 4 is writes completed, 6
+/// is sectors of 512 bytes written.
 fn parse_stat(text: &str) -> Option<DeviceCounters> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
-    let write_ops = fields.nth(4)?.ok()?;
+    let read_ops = fields.next()?.ok()?;
+    let write_ops = fields.nth(3)?.ok()?;
     let sectors = fields.nth(1)?.ok()?;
-    Some(DeviceCounters { write_ops, written_bytes: sectors * 512 })
+    Some(DeviceCounters { read_ops, write_ops, written_bytes: sectors * 512 })
 }
 
 #[cfg(test)]
@@ -94,10 +97,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_are_found_among_the_fields() {
+    fn requests_are_found_among_the_fields() {
         let text =
             "   31777  7272 4397058 17386   7877 16543 1044304 3505 0 8632 21202 0 0 0 0 0 0";
-        let expected = DeviceCounters { write_ops: 7877, written_bytes: 1_044_304 * 512 };
+        let expected =
+            DeviceCounters { read_ops: 31_777, write_ops: 7877, written_bytes: 1_044_304 * 512 };
         assert_eq!(parse_stat(text), Some(expected));
         assert_eq!(parse_stat("1 2 3"), None);
     }

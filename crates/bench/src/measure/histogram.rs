@@ -58,6 +58,12 @@ impl Histogram {
         Some(millis(self.max))
     }
 
+    /// How many durations were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
     /// The longest duration, milliseconds.
     #[must_use]
     pub fn max_ms(&self) -> Option<f64> {
@@ -116,6 +122,7 @@ mod tests {
         assert_eq!(histogram.max_ms(), Some(100.0));
         let mut sum = Histogram::default();
         sum.merge(&histogram);
+        assert_eq!(sum.count(), 100);
         assert_eq!(sum.quantile_ms(1.0), Some(100.0));
     }
 }

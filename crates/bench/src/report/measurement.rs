@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Figure;
+use super::{Figure, ReadCase};
 use crate::measure::disk::DeviceCounters;
 use crate::measure::process::IoCounters;
 use crate::measure::{Histogram, Sample};
@@ -18,8 +18,8 @@ pub struct Measurement {
     pub engine: String,
     /// The workload.
     pub workload: String,
-    /// The variant: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`;
-    /// otherwise empty.
+    /// The variant: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`, the
+    /// ratio of data to memory in `reads`; otherwise empty.
     pub variant: String,
     /// The engine's version and settings.
     pub settings: String,
@@ -58,6 +58,8 @@ pub struct Measurement {
     pub device_written_bytes: Option<u64>,
     /// Bytes allocated on disk after settling and closing.
     pub disk_bytes: Option<u64>,
+    /// `reads`: `disk_bytes` divided by the engine's memory.
+    pub data_to_memory: Option<f64>,
     /// Median time to acknowledge a batch.
     pub batch_ms_p50: Option<f64>,
     /// 99th percentile of the time to acknowledge a batch.
@@ -119,7 +121,14 @@ pub struct Measurement {
     /// `merge`: entries a second through the kernel, codec zstd level 1.
     pub merge_zstd_entries_s: Option<f64>,
 
-    /// `txn`: all its figures.
+    /// `reads`: the digest of a fixed set of reads before the measured ones. Engines with the same
+    /// rows have the same digest.
+    pub answers_digest: Option<String>,
+    /// `reads`: its cases.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<ReadCase>,
+
+    /// `txn`: all its figures. `reads`: FronDB's figures with limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// One sample a second, for the chart; empty in the report of several rounds.

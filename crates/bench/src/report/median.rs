@@ -3,16 +3,18 @@
 //! The median is taken over the JSON form, so that it includes each new figure of [`Measurement`].
 //! The figures of one report may come from different rounds, which makes each of them robust.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Figure, Measurement};
+use super::{Figure, Measurement, ReadCase};
 use crate::error::{Error, Result};
 
 /// The median of each figure over the rounds that have it. If a round failed, the result has its
 /// error and no figures.
 ///
 /// # Errors
-/// If the rounds give different answers to the same full scan.
+/// If the rounds give different answers to the same reads.
 pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
     let Some(first) = rounds.first() else {
         return Err(Error::Usage("there is no round to take a median of".to_owned()));
@@ -20,18 +22,30 @@ pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
     if let Some(failed) = rounds.iter().find(|round| round.error.is_some()) {
         return Ok(Measurement { rounds: Some(rounds.len() as u64), ..failed.clone() });
     }
-    if rounds
-        .iter()
-        .any(|round| round.rows == first.rows && round.fullscan_digest != first.fullscan_digest)
-    {
+    if rounds.iter().any(|round| round.rows == first.rows && digests(round) != digests(first)) {
         return Err(Error::Wrong(format!(
-            "{} gave different answers to the same full scan in different rounds",
+            "{} gave different answers to the same reads in different rounds",
             first.engine
         )));
     }
+    let plain = |round: &Measurement| Measurement { series: Vec::new(), ..round.clone() };
+    let mut result: Measurement = middle_fields(&rounds.iter().map(plain).collect::<Vec<_>>())?;
+    result.rounds = Some(rounds.len() as u64);
+    result.figures = middle_figures(rounds);
+    result.reads = middle_cases(rounds)?;
+    Ok(result)
+}
+
+/// What rounds with the same rows have in common.
+fn digests(round: &Measurement) -> [&Option<String>; 2] {
+    [&round.fullscan_digest, &round.answers_digest]
+}
+
+/// The first object with the median of each of its numbers over all objects. There is at least one.
+fn middle_fields<T: DeserializeOwned>(rounds: &[impl Serialize]) -> Result<T> {
     let objects: Vec<Value> = rounds
         .iter()
-        .map(|round| serde_json::to_value(Measurement { series: Vec::new(), ..round.clone() }))
+        .map(serde_json::to_value)
         .collect::<std::result::Result<_, _>>()
         .map_err(Error::engine)?;
     let mut result = objects[0].clone();
@@ -43,10 +57,16 @@ pub fn median(rounds: &[Measurement]) -> Result<Measurement> {
             }
         }
     }
-    let mut result: Measurement = serde_json::from_value(result).map_err(Error::engine)?;
-    result.rounds = Some(rounds.len() as u64);
-    result.figures = middle_figures(rounds);
-    Ok(result)
+    serde_json::from_value(result).map_err(Error::engine)
+}
+
+/// The median of each figure of each case of reads. All rounds have the same cases.
+fn middle_cases(rounds: &[Measurement]) -> Result<Vec<ReadCase>> {
+    let middle = |case: &ReadCase| {
+        let all = rounds.iter().flat_map(|round| &round.reads);
+        middle_fields(&all.filter(|other| other.is_same_case(case)).collect::<Vec<_>>())
+    };
+    rounds.first().into_iter().flat_map(|round| &round.reads).map(middle).collect()
 }
 
 /// The median of each named figure.
@@ -135,6 +155,23 @@ mod tests {
         let result = median(&[with(1.0), with(5.0), with(3.0)]).unwrap();
         assert_eq!(result.figures, [Figure::plain("a", 3.0, "x").at_least(2.0, 4.0)]);
         assert_eq!((median_of(vec![4.0, 1.0]), median_of(Vec::new())), (2.5, 0.0));
+    }
+
+    #[test]
+    fn each_case_of_reads_has_medians() {
+        let case = |threads, ops_s, device_reads_per_op| ReadCase {
+            read: "point".to_owned(),
+            threads,
+            ops_s,
+            device_reads_per_op,
+            ..ReadCase::default()
+        };
+        let with = |first: f64, second: Option<f64>| Measurement {
+            reads: vec![case(1, first, None), case(8, 2.0 * first, second)],
+            ..round(1.0, 1, None)
+        };
+        let result = median(&[with(1.0, None), with(5.0, Some(4.0)), with(3.0, None)]).unwrap();
+        assert_eq!(result.reads, [case(1, 3.0, None), case(8, 6.0, Some(4.0))]);
     }
 
     #[test]

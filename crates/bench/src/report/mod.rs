@@ -6,6 +6,8 @@ mod format;
 mod measurement;
 mod median;
 mod page;
+mod read_case;
+mod read_table;
 mod table;
 
 pub use chart::rows_chart;
@@ -14,4 +16,6 @@ pub use format::{bytes, count};
 pub use measurement::Measurement;
 pub use median::{median, median_of};
 pub use page::{html, summary};
+pub use read_case::ReadCase;
+pub use read_table::read_tables;
 pub use table::table;

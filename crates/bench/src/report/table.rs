@@ -28,6 +28,7 @@ const LINES: &[Line] = &[
     Line { label: "deleted before written", value: |m| whole(m.cancelled_bytes), show: bytes },
     Line { label: "write requests", value: |m| whole(m.write_ops), show: count },
     Line { label: "size on disk", value: |m| whole(m.disk_bytes), show: bytes },
+    Line { label: "size on disk / memory", value: |m| m.data_to_memory, show: short },
     Line { label: "compression", value: Measurement::compression, show: short },
     Line { label: "batch ms, median", value: |m| m.batch_ms_p50, show: short },
     Line { label: "batch ms, 99 of 100", value: |m| m.batch_ms_p99, show: short },
@@ -91,7 +92,8 @@ fn header(columns: &[Measurement]) -> Vec<String> {
     [title].into_iter().chain(engines).collect()
 }
 
-fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
+/// The ratio of a value to that of the baseline, if there are both.
+pub(super) fn ratio(value: Option<f64>, base: Option<f64>) -> Option<String> {
     let (value, base) = (value?, base?);
     (base != 0.0).then(|| format!("{:.2}x", value / base))
 }

@@ -96,6 +96,18 @@ impl TableRow {
         &self.random
     }
 
+    /// The beginning of its key in the first secondary tree.
+    #[must_use]
+    pub fn price_customer(&self) -> [u8; 8] {
+        probes::pair(self.price, self.customer)
+    }
+
+    /// The beginning of its key in the second secondary tree.
+    #[must_use]
+    pub fn register_price(&self) -> [u8; 8] {
+        probes::pair(self.register, self.price)
+    }
+
     /// Adds the row to `batch`, in all four trees.
     pub fn insert(&self, batch: &mut Batch) {
         self.insert_primary(batch);
@@ -170,7 +182,7 @@ pub mod probes {
         pair(below(prng, REGISTERS), below(prng, PRICES))
     }
 
-    fn pair(high: u32, low: u32) -> [u8; 8] {
+    pub(super) fn pair(high: u32, low: u32) -> [u8; 8] {
         (u64::from(high) << 32 | u64::from(low)).to_be_bytes()
     }
 }
@@ -210,6 +222,13 @@ mod tests {
             let Change::Put { tree, key, .. } = put else { panic!("not a put") };
             assert_eq!(deleted, Change::Delete { tree, key });
         }
+    }
+
+    #[test]
+    fn secondary_keys_begin_with_their_scan_starts() {
+        let row = TableRow::new(7, 99, 0);
+        assert!(row.customer_key().starts_with(&row.price_customer()));
+        assert!(row.register_key().starts_with(&row.register_price()));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! | overwrite   | the rows of one tree, then random ones again      | points, short scans              |
 //! | delete-left | as iibench, then deletes the lower half in order  | first and last key, right after  |
 //! | mixed       | as iibench, then a writer at a fixed rate         | two readers beside the writer    |
+//! | reads       | as iibench, multiples of the memory               | reads by 1 to 32 threads         |
 //! | logs        | lines of a web server's log, one tree             | size and points, for each codec  |
 //! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
 //! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
@@ -27,6 +28,7 @@ pub(crate) mod memory;
 mod merge;
 mod mixed;
 mod overwrite;
+pub(crate) mod reads;
 mod run;
 mod settle;
 mod spec;

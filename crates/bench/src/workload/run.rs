@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{
     Bench, Spec, Workload, delete_left, durable, fsync, iibench, logs, memory, merge, mixed,
-    overwrite, txn,
+    overwrite, reads, txn,
 };
 use crate::driver::Progress;
 use crate::engine::EngineKind;
@@ -42,6 +42,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Overwrite => overwrite::run(&mut bench)?,
         Workload::DeleteLeft => delete_left::run(&mut bench)?,
         Workload::Mixed => mixed::run(&mut bench)?,
+        Workload::Reads => reads::run(&mut bench)?,
         Workload::Logs => logs::run(&mut bench)?,
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
@@ -55,6 +56,10 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
     }
     engine.close()?;
     disk::sync_file_system(&spec.dir)?;
-    measurement.disk_bytes = Some(disk::allocated_bytes(&spec.dir)?);
+    let disk_bytes = disk::allocated_bytes(&spec.dir)?;
+    measurement.disk_bytes = Some(disk_bytes);
+    if spec.workload == Workload::Reads {
+        measurement.data_to_memory = Some(disk_bytes as f64 / spec.memory_bytes as f64);
+    }
     Ok(measurement)
 }

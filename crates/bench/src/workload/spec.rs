@@ -20,6 +20,8 @@ pub enum Workload {
     DeleteLeft,
     /// A writer at a fixed rate and two readers
     Mixed,
+    /// Reads by several threads of data that is a multiple of the memory
+    Reads,
     /// Log lines with each codec: size and point reads
     Logs,
     /// 1, 1,000 and 10,000 rows a commit, synced and not
@@ -50,6 +52,8 @@ pub struct Variant {
     pub batch_rows: Option<u64>,
     /// Threads that write; 1 unless the workload varies them.
     pub threads: u64,
+    /// Data on disk as a multiple of the memory, if the variant fixes it.
+    pub data_ratio: Option<u64>,
 }
 
 impl Workload {
@@ -61,6 +65,7 @@ impl Workload {
             Self::Overwrite => "overwrite",
             Self::DeleteLeft => "delete-left",
             Self::Mixed => "mixed",
+            Self::Reads => "reads",
             Self::Logs => "logs",
             Self::Durable => "durable",
             Self::Fsync => "fsync",
@@ -131,6 +136,8 @@ pub struct Spec {
     pub limit_s: Option<f64>,
     /// How long reads are measured.
     pub reads: ReadSeconds,
+    /// Numbers of threads that read in `reads`.
+    pub read_threads: Vec<u64>,
     /// Rows a second of the writer of `mixed`.
     pub paced_rows_per_s: f64,
     /// Whether to return the engine's own statistics.

@@ -44,6 +44,7 @@ fn spec(workload: Workload, variant: usize, scratch: &Scratch) -> Spec {
         dir: scratch.0.join("data"),
         limit_s: None,
         reads: ReadSeconds { warmup: 0.001, points: 0.01, scan10: 0.01, scan1000: 0.01 },
+        read_threads: vec![1, 3],
         paced_rows_per_s: 100_000.0,
         stats: true,
         progress: false,
@@ -104,6 +105,33 @@ fn mixed_reads_while_it_writes() {
     assert!(m.point_ops_s.is_some() && m.scan10_ops_s.is_some() && m.scan1000_ops_s.is_some());
     assert!(m.rows.unwrap() > 0 && m.writer_lag_ms_max.is_some());
     assert_eq!(m.paced_rows_per_s, Some(100_000.0));
+}
+
+fn measure_reads(kind: &EngineKind) -> Measurement {
+    let scratch = Scratch::new(&format!("reads-{}", kind.name));
+    let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Reads, 1, &scratch) };
+    run(kind, &spec, Progress::silent()).unwrap()
+}
+
+#[test]
+fn reads_has_a_case_for_each_read_choice_of_keys_and_number_of_threads() {
+    let names: Vec<_> =
+        Workload::Reads.variants(Codec::Standard).into_iter().map(|v| v.name).collect();
+    assert_eq!(names, ["1x", "8x", "64x"]);
+    let m = measure_reads(&FRONDB);
+    assert_eq!((m.variant.as_str(), m.rows), ("8x", Some(5_000)));
+    assert!(m.rows_per_s.is_some() && m.data_to_memory.is_some_and(|ratio| ratio > 0.0));
+    assert_eq!(m.reads.len(), 2 * 4 * 2);
+    for (index, case) in m.reads.iter().enumerate() {
+        let found = m.reads.iter().position(|other| other.is_same_case(case));
+        assert_eq!(found, Some(index), "two cases are {}", case.name());
+        assert!(case.operations >= case.threads && case.ops_s > 0.0, "{case:?}");
+        let latencies = [case.ms_p50, case.ms_p99, case.ms_p999, case.ms_max];
+        assert!(latencies[0] > 0.0 && latencies.is_sorted(), "{case:?}");
+    }
+    assert_eq!(m.reads[15].name(), "multi_get100 zipfian, 3 threads");
+    assert!(m.answers_digest.is_some());
+    assert_eq!(m.answers_digest, measure_reads(&MODEL).answers_digest);
 }
 
 #[test]
@@ -275,6 +303,7 @@ fn an_engine_that_loses_rows_gets_no_figures() {
         Workload::Overwrite,
         Workload::DeleteLeft,
         Workload::Mixed,
+        Workload::Reads,
         Workload::Logs,
     ] {
         let scratch = Scratch::new(&format!("forgetful-{}", workload.name()));

@@ -1,7 +1,7 @@
 //! The variants of each workload: which cases it runs, and in which order.
 
 use super::spec::FIT;
-use super::{Variant, Workload, memory};
+use super::{Variant, Workload, memory, reads};
 use crate::engine::{Codec, Durability};
 
 impl Workload {
@@ -9,13 +9,7 @@ impl Workload {
     /// compare codecs.
     #[must_use]
     pub fn variants(self, codec: Codec) -> Vec<Variant> {
-        let plain = Variant {
-            name: String::new(),
-            codec,
-            durability: Durability::NoSync,
-            batch_rows: None,
-            threads: 1,
-        };
+        let plain = Variant::plain(codec);
         match self {
             Self::Logs => [Codec::Standard, Codec::Aggressive, Codec::None]
                 .map(|codec| Variant { name: codec.name().to_owned(), codec, ..plain.clone() })
@@ -44,10 +38,31 @@ impl Workload {
                 };
                 std::iter::once(fit).chain([1, 4, 16, 64].map(beside)).collect()
             }
+            Self::Reads => reads::RATIOS.map(|ratio| Variant::of_ratio(codec, ratio)).to_vec(),
             Self::Memory => memory::names()
                 .map(|name| Variant { name: name.to_owned(), ..plain.clone() })
                 .collect(),
             _ => vec![plain],
         }
+    }
+}
+
+impl Variant {
+    /// The only variant of a workload.
+    fn plain(codec: Codec) -> Self {
+        Self {
+            name: String::new(),
+            codec,
+            durability: Durability::NoSync,
+            batch_rows: None,
+            threads: 1,
+            data_ratio: None,
+        }
+    }
+
+    /// The variant of [`Workload::Reads`] whose data is `ratio` times the memory.
+    #[must_use]
+    pub fn of_ratio(codec: Codec, ratio: u64) -> Self {
+        Self { name: reads::name(ratio), data_ratio: Some(ratio), ..Self::plain(codec) }
     }
 }

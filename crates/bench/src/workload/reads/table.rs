@@ -1,0 +1,188 @@
+//! The table of iiBench as it is read: one operation of each kind, with checked answers.
+
+use frondb_core::prng::Prng;
+
+use super::permutation::Permutation;
+use super::tail::Tail;
+use super::zipfian::{THETA, Zipfian};
+use crate::engine::{Digest, Reader};
+use crate::error::{Error, Result};
+use crate::rows::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, TableRow};
+
+/// Keys of a multi-get.
+const MULTI_GET_KEYS: usize = 100;
+
+/// Operations of each kind and choice of keys whose answers are compared between the engines.
+const COMPARED: usize = 200;
+
+/// What an operation reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    /// A row by its primary key.
+    Point,
+    /// 10 entries of the first secondary tree, from the (price, customer) of a row.
+    Scan10,
+    /// 1,000 entries of the second secondary tree, from the (cash register, price) of a row.
+    Scan1000,
+    /// 100 rows by their primary keys, with one call.
+    MultiGet100,
+}
+
+impl Read {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Point, Self::Scan10, Self::Scan1000, Self::MultiGet100];
+
+    /// Its name in reports.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Scan10 => "scan10",
+            Self::Scan1000 => "scan1000",
+            Self::MultiGet100 => "multi_get100",
+        }
+    }
+}
+
+/// How the rows are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// Each row alike.
+    Uniform,
+    /// Some rows far more often than others; they are scattered over the table.
+    Zipfian,
+}
+
+impl Keys {
+    pub(super) const ALL: [Self; 2] = [Self::Uniform, Self::Zipfian];
+
+    /// Its name in reports.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Zipfian => "zipfian",
+        }
+    }
+}
+
+/// The rows that were loaded. Threads share it.
+pub(super) struct Table {
+    seed: u64,
+    rows: u64,
+    zipfian: Zipfian,
+    /// From ranks to rows.
+    scattered: Permutation,
+    /// The ends of the two secondary trees.
+    customers: Tail,
+    registers: Tail,
+}
+
+impl Table {
+    /// The first `rows` rows of a seed, at least one.
+    pub(super) fn new(seed: u64, rows: u64) -> Self {
+        Self {
+            seed,
+            rows,
+            zipfian: Zipfian::new(rows, THETA),
+            scattered: Permutation::new(rows, seed),
+            customers: Tail::new(seed, rows, 10, TableRow::price_customer),
+            registers: Tail::new(seed, rows, 1_000, TableRow::register_price),
+        }
+    }
+
+    /// The digest of a fixed set of operations of all kinds.
+    pub(super) fn answers(&self, reader: &mut dyn Reader) -> Result<String> {
+        let (mut prng, mut digest) = (Prng::new(self.seed), Digest::default());
+        for keys in Keys::ALL {
+            for read in Read::ALL {
+                for _ in 0..COMPARED {
+                    self.digested(read, keys, reader, &mut prng, &mut digest)?;
+                }
+            }
+        }
+        Ok(format!("{:016x}", digest.value()))
+    }
+
+    /// One operation. A row that was acknowledged and is not found is an error, and so is a scan
+    /// that finds too few entries.
+    pub(super) fn read(
+        &self,
+        read: Read,
+        keys: Keys,
+        reader: &mut dyn Reader,
+        prng: &mut Prng,
+    ) -> Result<()> {
+        self.digested(read, keys, reader, prng, &mut Digest::default())
+    }
+
+    fn digested(
+        &self,
+        read: Read,
+        keys: Keys,
+        reader: &mut dyn Reader,
+        prng: &mut Prng,
+        digest: &mut Digest,
+    ) -> Result<()> {
+        match read {
+            Read::Point => {
+                let id = self.row(keys, prng);
+                let found = reader.get(PRIMARY, &id.to_be_bytes(), digest)?;
+                let missing = || format!("row {id} was acknowledged and is not found");
+                if found { Ok(()) } else { Err(Error::Wrong(missing())) }
+            }
+            Read::MultiGet100 => {
+                let ids: [_; MULTI_GET_KEYS] =
+                    std::array::from_fn(|_| self.row(keys, prng).to_be_bytes());
+                let keys = ids.each_ref().map(<[u8; 8]>::as_slice);
+                let found = reader.multi_get(PRIMARY, &keys, digest)?;
+                enough(found, ids.len() as u64, || "rows of a multi-get".to_owned())
+            }
+            Read::Scan10 => {
+                let from = TableRow::new(self.seed, self.row(keys, prng), 0).price_customer();
+                let found = reader.scan(SECONDARY_CUSTOMER, &from, 10, digest)?;
+                enough(found, self.customers.least(&from), || scanned(SECONDARY_CUSTOMER, &from))
+            }
+            Read::Scan1000 => {
+                let from = TableRow::new(self.seed, self.row(keys, prng), 0).register_price();
+                let found = reader.scan(SECONDARY_REGISTER, &from, 1_000, digest)?;
+                enough(found, self.registers.least(&from), || scanned(SECONDARY_REGISTER, &from))
+            }
+        }
+    }
+
+    /// Chooses a row.
+    fn row(&self, keys: Keys, prng: &mut Prng) -> u64 {
+        match keys {
+            Keys::Uniform => prng.below(self.rows),
+            Keys::Zipfian => self.scattered.of(self.zipfian.rank(prng)),
+        }
+    }
+}
+
+fn scanned(tree: usize, from: &[u8; 8]) -> String {
+    format!("entries of tree {tree} from {:016x}", u64::from_be_bytes(*from))
+}
+
+fn enough(found: u64, least: u64, what: impl FnOnce() -> String) -> Result<()> {
+    if found >= least {
+        return Ok(());
+    }
+    Err(Error::Wrong(format!("it found {found} {} and not at least {least}", what())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zipfian_keys_are_few_popular_rows_and_uniform_keys_are_not() {
+        let (table, draws) = (Table::new(5, 10_000), 20_000);
+        let most = |keys: Keys| {
+            let (mut prng, mut counts) = (Prng::new(1), vec![0_u64; 10_000]);
+            (0..draws).for_each(|_| counts[table.row(keys, &mut prng) as usize] += 1);
+            counts.sort_unstable();
+            counts[9_900..].iter().sum::<u64>() as f64 / draws as f64
+        };
+        let (uniform, zipfian) = (most(Keys::Uniform), most(Keys::Zipfian));
+        assert!(uniform < 0.05 && zipfian > 0.4, "{uniform} and {zipfian}");
+    }
+}
