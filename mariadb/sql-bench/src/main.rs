@@ -4,7 +4,7 @@
 //! ```text
 //!  args     command line
 //!    |
-//!  turns    rounds x engines -> medians -> table, ratios with their floors, JSON
+//!  turns    rounds x engines -> medians -> table, ratios with their floors (ratios), JSON
 //!    |
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
@@ -22,6 +22,7 @@ mod delete_left;
 mod host;
 mod iibench;
 mod memory;
+mod ratios;
 mod reads;
 mod row;
 mod sysbench;
