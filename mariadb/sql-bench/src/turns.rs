@@ -7,7 +7,7 @@ use frondb_bench::driver::{Progress, note, prepare_dir};
 use frondb_bench::report::{self, Measurement};
 use frondb_bench::{Error, Result};
 
-use crate::args::{Args, Disk, Workload};
+use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
 use crate::{counts, delete_left, host, iibench, memory, sysbench};
@@ -104,7 +104,7 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
     if !figures.is_empty() {
         text.push_str(&format!("\n{}", report::figures("frondb against", &figures)));
     }
-    let disk = if args.disk == Disk::Cloud { "as slow as a cloud's" } else { "as it is" };
+    let disk = args.disk.describe();
     text.push_str(&format!(
         "medians of {} rounds, seed {}, {} MiB of memory for data, the disk {disk}\n",
         args.rounds,
