@@ -5,11 +5,16 @@ use crate::step::Cmd;
 use crate::{Result, install, mariadb, variables};
 use std::path::Path;
 
-const VARIABLES: &[&str] =
-    &["WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK"];
+const VARIABLES: &[&str] = &[
+    "WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK", "THREADS", "SECONDS",
+];
 
 /// Workloads that run on a MariaDB server.
-const SQL: &[&str] = &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts"];
+const SQL: &[&str] =
+    &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts", "graph"];
+
+/// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
+const WITHOUT_MYROCKS: &[&str] = &["graph"];
 
 /// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";
@@ -20,7 +25,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     let workload = given.iter().find(|(name, _)| *name == "WORKLOAD").map(|(_, value)| *value);
     let cmd = match workload {
         Some(MEMORY) => return memory(&given),
-        Some(workload) if SQL.contains(&workload) => sql(workload)?,
+        Some(workload) if SQL.contains(&workload) => sql(workload, &given)?,
         _ => peers()?,
     };
     with(cmd, &given).run()
@@ -44,7 +49,7 @@ fn memory(given: &[(&str, &str)]) -> Result {
         );
         return library;
     }
-    let mut server = sql("sql-memory")?.arg("--workload").arg("sql-memory");
+    let mut server = sql("sql-memory", given)?.arg("--workload").arg("sql-memory");
     for (name, value) in given {
         server = match *name {
             "DIR" => server.arg("--dir").arg(value),
@@ -64,11 +69,14 @@ fn peers() -> Result<Cmd> {
     Ok(Cmd::new("cargo", "run --release --package frondb-bench-peers -- bench").dir(caller()?))
 }
 
-fn sql(workload: &str) -> Result<Cmd> {
+fn sql(workload: &str, given: &[(&str, &str)]) -> Result<Cmd> {
     let plugin = mariadb::plugin()?;
-    install::apt("MyRocks", "mariadb-plugin-rocksdb", || {
-        Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists()
-    })?;
+    let is_named = given.iter().any(|(_, value)| value.contains("myrocks"));
+    if is_named || !WITHOUT_MYROCKS.contains(&workload) {
+        install::apt("MyRocks", "mariadb-plugin-rocksdb", || {
+            Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists()
+        })?;
+    }
     if workload == "sysbench" {
         install::apt("sysbench", "sysbench", || install::on_path("sysbench"))?;
     }

@@ -22,11 +22,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "sql-iibench")]
     pub(crate) workload: Workload,
     /// Engines, separated by commas (if not given: frondb,innodb,myrocks; for sql-memory and
-    /// sql-counts frondb,innodb)
+    /// sql-counts frondb,innodb; for graph and tpcc myrocks too if it is installed)
     #[arg(long, value_enum, value_delimiter = ',')]
     engines: Vec<Contender>,
     /// Rows (if not given: 5M; for sysbench and sql-counts 1M, for sql-memory four times the
-    /// memory)
+    /// memory; for graph its nodes, 1M; for tpcc its warehouses, 6)
     #[arg(long, value_parser = size::rows)]
     pub(crate) rows: Option<u64>,
     /// Memory of an engine for data (if not given: 128MiB; for sysbench and sql-counts 1GiB, for
@@ -58,6 +58,15 @@ pub(crate) struct Args {
     /// Seconds of each kind of read, of each test of sysbench, and of each statement of sql-counts
     #[arg(long, default_value = "15", value_parser = size::positive)]
     pub(crate) read_seconds: f64,
+    /// Clients at the same time, in graph and tpcc (if not given: 2 in graph, 4 in tpcc)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
+    threads: Option<u64>,
+    /// Seconds that graph and tpcc measure
+    #[arg(long, default_value = "60", value_parser = size::positive)]
+    pub(crate) seconds: f64,
+    /// Seconds that the clients of graph and tpcc work before that
+    #[arg(long, default_value = "30", value_parser = size::positive)]
+    pub(crate) warm_up_seconds: f64,
     /// The plugin, ha_frondb.so
     #[arg(long, env = "FRONDB_PLUGIN")]
     pub(crate) plugin: Option<PathBuf>,
@@ -76,6 +85,8 @@ pub(crate) enum Workload {
     SqlCounts,
     /// Whether the engine keeps to its memory with 200 connections
     SqlMemory,
+    /// A social graph: the operations of LinkBench
+    Graph,
 }
 
 impl Workload {
@@ -87,6 +98,7 @@ impl Workload {
             Self::Sysbench => "sysbench",
             Self::SqlCounts => "sql-counts",
             Self::SqlMemory => "sql-memory",
+            Self::Graph => "graph",
         }
     }
 }
@@ -123,6 +135,9 @@ impl Args {
             Workload::SqlMemory | Workload::SqlCounts => {
                 vec![Contender::Frondb, Contender::Innodb]
             }
+            Workload::Graph if !Contender::is_myrocks_installed() => {
+                vec![Contender::Frondb, Contender::Innodb]
+            }
             _ => vec![Contender::Frondb, Contender::Innodb, Contender::Myrocks],
         }
     }
@@ -130,7 +145,7 @@ impl Args {
     /// Rows of the workload.
     pub(crate) fn rows(&self) -> u64 {
         let usual = match self.workload {
-            Workload::Sysbench | Workload::SqlCounts => 1_000_000,
+            Workload::Sysbench | Workload::SqlCounts | Workload::Graph => 1_000_000,
             Workload::SqlMemory => self.memory() * 4 / MEMORY_ROW_BYTES,
             _ => 5_000_000,
         };
@@ -162,6 +177,11 @@ impl Args {
             Disk::Cloud => Some(DiskLimit::CLOUD),
             Disk::Sata => Some(DiskLimit::SATA),
         }
+    }
+
+    /// Clients at the same time.
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads.unwrap_or(2)
     }
 }
 

@@ -13,6 +13,9 @@ use frondb_mariadb_harness::{Engine, Options};
 /// The database of the benchmark's tables.
 pub(crate) const DATABASE: &str = "bench";
 
+/// MyRocks in the server's folder of plugins.
+const MYROCKS_FILE: &str = "/usr/lib/mysql/plugin/ha_rocksdb.so";
+
 /// An engine to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Contender {
@@ -36,6 +39,11 @@ const MYROCKS_FAMILY: &str = "rocksdb-default-cf-options=write_buffer_size=32m;m
     pin_top_level_index_and_filter=1}";
 
 impl Contender {
+    /// Whether the server can load MyRocks.
+    pub(crate) fn is_myrocks_installed() -> bool {
+        Path::new(MYROCKS_FILE).exists()
+    }
+
     /// Its name on the command line and in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {

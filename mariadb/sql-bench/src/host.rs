@@ -27,25 +27,34 @@ pub(crate) struct Host {
     contender: Contender,
     folder: PathBuf,
     /// Kept for as long as the server runs.
-    _throttle: Option<Throttle>,
+    throttle: Option<Throttle>,
 }
 
 impl Host {
-    /// Starts a server on a fresh data directory.
+    /// Starts a server on a fresh data directory, on a disk of the chosen speed.
     pub(crate) fn start(contender: Contender, args: &Args) -> Result<Self> {
+        let mut host = Self::start_at_full_speed(contender, args)?;
+        host.slow_disk_down(args)?;
+        Ok(host)
+    }
+
+    /// Starts a server whose disk has its own speed until [`Host::slow_disk_down`].
+    pub(crate) fn start_at_full_speed(contender: Contender, args: &Args) -> Result<Self> {
         let folder = std::path::absolute(args.dir.join(FOLDER).join(contender.name()))
             .map_err(Error::io("find the data directory"))?;
         let options = contender.options(args.memory_of(contender), args.plugin.as_deref())?;
         let server = Server::start_fresh(&folder, options).map_err(Error::engine)?;
-        let throttle = match args.disk_limit() {
-            None => None,
-            Some(limit) => {
-                let throttle = Throttle::create(&folder, limit)?;
-                throttle.add(server.pid().unwrap_or_default())?;
-                Some(throttle)
-            }
-        };
-        Ok(Self { server, contender, folder, _throttle: throttle })
+        Ok(Self { server, contender, folder, throttle: None })
+    }
+
+    /// Gives the disk the chosen speed.
+    pub(crate) fn slow_disk_down(&mut self, args: &Args) -> Result<()> {
+        if let Some(limit) = args.disk_limit() {
+            let throttle = Throttle::create(&self.folder, limit)?;
+            throttle.add(self.server.pid().unwrap_or_default())?;
+            self.throttle = Some(throttle);
+        }
+        Ok(())
     }
 
     /// Opens a connection that uses the database.

@@ -9,6 +9,7 @@
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
 //!  iibench, sysbench, counts, delete_left, memory      what is done to it
+//!  timed -> graph                                      by clients of our own, for a fixed time
 //! ```
 //!
 //! The server is a separate process, so the kernel's counters of it are the engine's: processor
@@ -16,16 +17,23 @@
 //! figures cannot tell.
 
 mod args;
+mod bulk;
+mod clients;
 mod contender;
 mod counts;
 mod delete_left;
+mod graph;
 mod host;
 mod iibench;
 mod memory;
+mod mix;
 mod ratios;
 mod reads;
 mod row;
+mod scenario;
+mod session;
 mod sysbench;
+mod timed;
 mod turns;
 
 use std::process::ExitCode;

@@ -62,6 +62,19 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         }
         return all;
     }
+    if args.workload == Workload::Graph {
+        if let Some(theirs) = find(Contender::Innodb) {
+            let beyond = theirs.disk_bytes.is_some_and(|size| size > args.memory());
+            let (floor, goal) = match (beyond, args.disk) {
+                (false, _) => (1.1, 1.4),
+                (true, Disk::Cloud) => (2.0, 4.0),
+                (true, _) => (1.15, 1.6),
+            };
+            let rate = ratio(ours, theirs, |m| m.transactions_per_s);
+            hold("innodb: transactions/s".into(), rate, false, floor, goal);
+        }
+        return all;
+    }
     if let Some(theirs) = find(Contender::Innodb) {
         let (floor, goal) = if args.disk == Disk::Cloud { (15.0, 40.0) } else { (4.0, 9.0) };
         let rate = ratio(ours, theirs, |m| m.rows_per_s_last_fifth);

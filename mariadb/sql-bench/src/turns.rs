@@ -10,7 +10,7 @@ use frondb_bench::{Error, Result};
 use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
-use crate::{counts, delete_left, host, iibench, memory, sysbench};
+use crate::{counts, delete_left, host, iibench, memory, sysbench, timed};
 
 /// Measures all engines and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -51,6 +51,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
         Workload::Sysbench => sysbench::measure(contender, args, &progress),
         Workload::SqlCounts => counts::measure(contender, args, &progress),
         Workload::SqlMemory => memory::measure(contender, args, &progress).map(|m| vec![m]),
+        Workload::Graph => timed::measure(contender, args, &progress).map(|m| vec![m]),
     };
     let mut all = measured.unwrap_or_else(|error| {
         note(&format!("{}: {error}", contender.name()));

@@ -40,6 +40,12 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// How many durations were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
     /// The value that the given share of the durations do not exceed, milliseconds; none if there
     /// are none.
     #[must_use]
@@ -56,12 +62,6 @@ impl Histogram {
             }
         }
         Some(millis(self.max))
-    }
-
-    /// How many durations were counted.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.total
     }
 
     /// The longest duration, milliseconds.
@@ -119,7 +119,7 @@ mod tests {
         let p50 = histogram.quantile_ms(0.5).unwrap();
         let p99 = histogram.quantile_ms(0.99).unwrap();
         assert!((50.0..51.0).contains(&p50) && (99.0..100.1).contains(&p99), "{p50} {p99}");
-        assert_eq!(histogram.max_ms(), Some(100.0));
+        assert_eq!((histogram.max_ms(), histogram.count()), (Some(100.0), 100));
         let mut sum = Histogram::default();
         sum.merge(&histogram);
         assert_eq!(sum.count(), 100);

@@ -86,10 +86,18 @@ pub struct Measurement {
     /// The digest of the full scan. Engines with the same entries have the same digest.
     pub fullscan_digest: Option<String>,
 
-    /// `sysbench`: transactions a second.
+    /// `sysbench`, `sql-counts`, `graph` and `tpcc`: transactions a second.
     pub transactions_per_s: Option<f64>,
     /// `sysbench`: 95th percentile of transactions.
     pub transaction_ms_p95: Option<f64>,
+    /// `graph` and `tpcc`: median time of a transaction.
+    pub transaction_ms_p50: Option<f64>,
+    /// `graph` and `tpcc`: 99th percentile of transactions.
+    pub transaction_ms_p99: Option<f64>,
+    /// `graph` and `tpcc`: 99.9th percentile of transactions.
+    pub transaction_ms_p999: Option<f64>,
+    /// `graph` and `tpcc`: longest transaction.
+    pub transaction_ms_max: Option<f64>,
 
     /// Peak resident memory of the process.
     pub rss_peak_bytes: Option<u64>,
@@ -128,7 +136,8 @@ pub struct Measurement {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadCase>,
 
-    /// `txn`: all its figures. `reads`: FronDB's figures with limits.
+    /// `txn`: all its figures. `reads`: FronDB's figures with limits. `graph` and `tpcc`: rates and
+    /// latencies of each kind of transaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// One sample a second, for the chart; empty in the report of several rounds.
@@ -163,6 +172,14 @@ impl Measurement {
         self.batch_ms_p50 = batches.quantile_ms(0.5);
         self.batch_ms_p99 = batches.quantile_ms(0.99);
         self.batch_ms_max = batches.max_ms();
+    }
+
+    /// Fills in the latencies of transactions.
+    pub fn set_transaction_latencies(&mut self, transactions: &Histogram) {
+        self.transaction_ms_p50 = transactions.quantile_ms(0.5);
+        self.transaction_ms_p99 = transactions.quantile_ms(0.99);
+        self.transaction_ms_p999 = transactions.quantile_ms(0.999);
+        self.transaction_ms_max = transactions.max_ms();
     }
 
     /// Bytes written to disk for each byte of keys and values.

@@ -1,0 +1,22 @@
+//! What workloads of several clients have in common: tables, clients, and a check at the end.
+
+use frondb_bench::Result;
+use frondb_mariadb_harness::Client;
+
+use crate::clients::Worker;
+use crate::contender::Contender;
+
+/// A workload of several clients.
+pub(crate) trait Scenario {
+    /// The names of the kinds of transactions.
+    fn kinds(&self) -> &'static [&'static str];
+
+    /// Creates and fills the tables.
+    fn load(&self, client: &mut Client, contender: Contender) -> Result<()>;
+
+    /// A client; each has a number.
+    fn worker(&self, client: Client, number: u64) -> Box<dyn Worker>;
+
+    /// Checks the tables after the measurement.
+    fn check(&self, client: &mut Client) -> Result<()>;
+}

@@ -1,0 +1,147 @@
+//! Workloads of several clients for a fixed time: the tables are loaded, the server settles, the
+//! clients warm the caches up, and then their transactions are measured.
+
+use std::time::Duration;
+
+use frondb_bench::driver::Progress;
+use frondb_bench::measure::process;
+use frondb_bench::measure::process::{IoCounters, Process};
+use frondb_bench::report::{Figure, Measurement};
+use frondb_bench::{Error, Result};
+
+use crate::args::{Args, Workload};
+use crate::clients::{self, Outcome, Worker};
+use crate::contender::Contender;
+use crate::graph::Graph;
+use crate::host::Host;
+use crate::scenario::Scenario;
+
+/// The workload that the command line names; none if it is of another form.
+fn scenario(args: &Args) -> Option<Box<dyn Scenario>> {
+    match args.workload {
+        Workload::Graph => Some(Box::new(Graph::new(args))),
+        _ => None,
+    }
+}
+
+/// A server with its tables and clients.
+pub(crate) struct Stage {
+    pub(crate) host: Host,
+    scenario: Box<dyn Scenario>,
+    workers: Vec<Box<dyn Worker>>,
+}
+
+impl Stage {
+    /// Starts a server, loads at the disk's own speed, lets the server settle, and connects the
+    /// clients.
+    pub(crate) fn prepare(contender: Contender, args: &Args, progress: &Progress) -> Result<Self> {
+        let scenario = scenario(args).ok_or_else(|| {
+            Error::Usage(format!("{} has no clients of its own", args.workload.name()))
+        })?;
+        let mut host = Host::start_at_full_speed(contender, args)?;
+        progress.say("loading");
+        scenario.load(&mut host.connect()?, contender)?;
+        host.settle()?;
+        host.slow_disk_down(args)?;
+        let worker = |number| Ok(scenario.worker(host.connect()?, number));
+        let workers = (0..args.threads()).map(worker).collect::<Result<_>>()?;
+        Ok(Self { host, scenario, workers })
+    }
+
+    /// Lets the clients work for some seconds.
+    pub(crate) fn run(&mut self, seconds: f64) -> Result<Spent> {
+        let process = self.host.process()?;
+        let before = Reading::take(&process)?;
+        let outcome = clients::run(&mut self.workers, self.scenario.kinds().len(), seconds)?;
+        Ok(Spent::between(outcome, before, Reading::take(&process)?))
+    }
+
+    /// Ends the clients, checks the tables and stops the server; returns the figures.
+    pub(crate) fn finish(self, args: &Args, spent: &Spent) -> Result<Measurement> {
+        let Self { host, scenario, workers } = self;
+        let peak = host.process()?.resident_peak_bytes()?;
+        drop(workers);
+        scenario.check(&mut host.connect()?)?;
+        let mut m = spent.measurement(scenario.kinds());
+        m.rows = Some(args.rows());
+        m.rss_peak_bytes = Some(peak);
+        m.disk_bytes = Some(host.stop()?);
+        Ok(m)
+    }
+}
+
+/// Measures one engine once.
+pub(crate) fn measure(
+    contender: Contender,
+    args: &Args,
+    progress: &Progress,
+) -> Result<Measurement> {
+    let mut stage = Stage::prepare(contender, args, progress)?;
+    progress.say("warm-up");
+    stage.run(args.warm_up_seconds)?;
+    progress.say("measuring");
+    let spent = stage.run(args.seconds)?;
+    progress.say("checking");
+    stage.finish(args, &spent)
+}
+
+/// The kernel's counters of a server and of this process, which has the clients.
+struct Reading {
+    cpu: Duration,
+    client_cpu: Duration,
+    io: IoCounters,
+}
+
+impl Reading {
+    fn take(server: &Process) -> Result<Self> {
+        let client_cpu = process::cpu_time()?;
+        Ok(Self { cpu: server.cpu_time()?, client_cpu, io: server.io()? })
+    }
+}
+
+/// What the clients did and what it cost.
+pub(crate) struct Spent {
+    pub(crate) outcome: Outcome,
+    pub(crate) cpu: Duration,
+    client_cpu: Duration,
+    written_bytes: u64,
+}
+
+impl Spent {
+    fn between(outcome: Outcome, before: Reading, after: Reading) -> Self {
+        Self {
+            outcome,
+            cpu: after.cpu - before.cpu,
+            client_cpu: after.client_cpu - before.client_cpu,
+            written_bytes: after.io.written_bytes.saturating_sub(before.io.written_bytes),
+        }
+    }
+
+    /// Processor time of the server for a transaction, microseconds.
+    pub(crate) fn server_cpu_us(&self) -> f64 {
+        self.each(self.cpu)
+    }
+
+    fn each(&self, time: Duration) -> f64 {
+        time.as_secs_f64() * 1e6 / (self.outcome.all.count() as f64).max(1.0)
+    }
+
+    fn measurement(&self, kinds: &[&str]) -> Measurement {
+        let Outcome { all, retries, .. } = &self.outcome;
+        let mut m = Measurement {
+            transactions_per_s: Some(self.outcome.per_s()),
+            server_cpu_us_per_row: Some(self.server_cpu_us()),
+            cpu_us_per_row: Some(self.each(self.client_cpu)),
+            written_bytes: Some(self.written_bytes),
+            ..Measurement::default()
+        };
+        m.set_transaction_latencies(all);
+        let repeated = *retries as f64 * 1e3 / (all.count() as f64).max(1.0);
+        m.figures.push(Figure::plain("repeated of 1,000, after conflicts", repeated, ""));
+        for (name, latencies) in kinds.iter().zip(&self.outcome.kinds) {
+            let ms = latencies.quantile_ms(0.99);
+            m.figures.extend(ms.map(|ms| Figure::plain(format!("{name}: 99 of 100"), ms, "ms")));
+        }
+        m
+    }
+}
