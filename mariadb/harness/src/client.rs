@@ -22,6 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const CAPABILITIES: u32 = 1 | 4 | 0x200 | 0x2000 | 0x8000 | 0x2_0000 | 0x8_0000;
 const UTF8MB4: u8 = 45;
 const COM_QUERY: u8 = 3;
+const COM_SET_OPTION: u8 = 0x1B;
 
 /// A connection. Dropping it closes it.
 #[derive(Debug)]
@@ -65,6 +66,29 @@ impl Client {
     pub fn query(&mut self, statement: impl AsRef<[u8]>) -> Result<Reply> {
         self.send(statement)?;
         self.receive()
+    }
+
+    /// Allows several statements, separated by semicolons, in one message from now on.
+    pub fn allow_several_statements(&mut self) -> Result {
+        // Option 0 switches this on.
+        packet::write(&mut self.to, &[COM_SET_OPTION, 0, 0], 0).map_err(lost)?;
+        let (answer, _) = self.read()?;
+        if answer.first() == Some(&ERR) { Err(refusal(&answer).map_err(lost)?) } else { Ok(()) }
+    }
+
+    /// Runs several statements of one message, with one round trip; returns the reply to each. The
+    /// server stops at the first error, which is returned. Needs
+    /// [`Client::allow_several_statements`].
+    pub fn query_all(&mut self, statements: impl AsRef<[u8]>) -> Result<Vec<Reply>> {
+        self.send(statements)?;
+        let mut replies = Vec::new();
+        loop {
+            let (reply, more) = self.result()?;
+            replies.push(reply);
+            if !more {
+                return Ok(replies);
+            }
+        }
     }
 
     /// Runs statements one by one until one fails; the error names it.

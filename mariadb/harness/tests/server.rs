@@ -28,6 +28,13 @@ fn rows_survive_a_kill_and_a_restart() {
         reply.rows,
         [[Some(b"1".to_vec()), Some(b"x".to_vec())], [Some(b"2".to_vec()), None]]
     );
+    client.allow_several_statements().unwrap();
+    let replies =
+        client.query_all("SELECT a FROM t; UPDATE t SET b = 'z'; SELECT b FROM t").unwrap();
+    let sizes: Vec<usize> = replies.iter().map(|reply| reply.rows.len()).collect();
+    assert_eq!((sizes, replies[1].affected), (vec![2, 0, 2], 2));
+    assert_eq!(client.query_all("SELECT 1; SELECT no; SELECT 2").unwrap_err().code(), Some(1054));
+    assert_eq!(client.number("SELECT 3").unwrap(), 3);
     server.restart_with(options.set("frondb-memory=64M")).unwrap();
     let mut client = server.connect_to("test").unwrap();
     assert_eq!(client.number("SELECT count(*) FROM t").unwrap(), 2);
