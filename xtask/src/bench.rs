@@ -11,10 +11,10 @@ const VARIABLES: &[&str] = &[
 
 /// Workloads that run on a MariaDB server.
 const SQL: &[&str] =
-    &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts", "graph"];
+    &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts", "graph", "tpcc"];
 
 /// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
-const WITHOUT_MYROCKS: &[&str] = &["graph"];
+const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc"];
 
 /// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";

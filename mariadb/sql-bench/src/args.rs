@@ -14,6 +14,9 @@ const CONTROL_BYTES: u64 = 8 << 20;
 /// Bytes of a row of `sql-memory`, so large that a table of several times the memory has few rows.
 const MEMORY_ROW_BYTES: u64 = 1 << 10;
 
+/// Warehouses of `tpcc`, 100 MB each in InnoDB.
+const WAREHOUSES: u64 = 6;
+
 /// Measures storage engines of a MariaDB server under the workloads of docs/benchmark-method.md
 #[derive(Parser)]
 #[command(version)]
@@ -87,6 +90,8 @@ pub(crate) enum Workload {
     SqlMemory,
     /// A social graph: the operations of LinkBench
     Graph,
+    /// An order processor: the transactions of TPC-C
+    Tpcc,
 }
 
 impl Workload {
@@ -99,6 +104,7 @@ impl Workload {
             Self::SqlCounts => "sql-counts",
             Self::SqlMemory => "sql-memory",
             Self::Graph => "graph",
+            Self::Tpcc => "tpcc",
         }
     }
 }
@@ -135,7 +141,7 @@ impl Args {
             Workload::SqlMemory | Workload::SqlCounts => {
                 vec![Contender::Frondb, Contender::Innodb]
             }
-            Workload::Graph if !Contender::is_myrocks_installed() => {
+            Workload::Graph | Workload::Tpcc if !Contender::is_myrocks_installed() => {
                 vec![Contender::Frondb, Contender::Innodb]
             }
             _ => vec![Contender::Frondb, Contender::Innodb, Contender::Myrocks],
@@ -147,6 +153,7 @@ impl Args {
         let usual = match self.workload {
             Workload::Sysbench | Workload::SqlCounts | Workload::Graph => 1_000_000,
             Workload::SqlMemory => self.memory() * 4 / MEMORY_ROW_BYTES,
+            Workload::Tpcc => WAREHOUSES,
             _ => 5_000_000,
         };
         self.rows.unwrap_or(usual)
@@ -181,7 +188,7 @@ impl Args {
 
     /// Clients at the same time.
     pub(crate) fn threads(&self) -> u64 {
-        self.threads.unwrap_or(2)
+        self.threads.unwrap_or(if self.workload == Workload::Tpcc { 4 } else { 2 })
     }
 }
 
@@ -208,5 +215,10 @@ mod tests {
         let args = Args::parse_from(["x", "--workload", "sql-memory", "--memory", "16MiB"]);
         assert_eq!(args.engines(), [Contender::Frondb, Contender::Innodb]);
         assert_eq!((args.rows(), args.memory_of(Contender::Innodb)), (65_536, 8 << 20));
+        let args = Args::parse_from(["x", "--workload", "graph", "--disk", "sata"]);
+        assert_eq!((args.rows(), args.memory(), args.threads()), (1_000_000, 128 << 20, 2));
+        assert_eq!(args.disk_limit(), Some(DiskLimit::SATA));
+        let args = Args::parse_from(["x", "--workload", "tpcc", "--threads", "3"]);
+        assert_eq!((args.rows(), args.threads()), (WAREHOUSES, 3));
     }
 }

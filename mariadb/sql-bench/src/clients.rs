@@ -8,13 +8,15 @@ use frondb_bench::measure::Histogram;
 use frondb_bench::{Error, Result};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::session::Conflicts;
+
 /// One client with its connection.
 pub(crate) trait Worker: Send {
     /// Runs one transaction to its end, repeated until no conflict ends it; returns its kind.
     fn step(&mut self) -> Result<usize>;
 
-    /// The number of transactions that conflicts have ended so far.
-    fn retries(&self) -> u64;
+    /// The conflicts so far.
+    fn conflicts(&self) -> Conflicts;
 }
 
 /// What clients did in a time. Latencies include the repetitions after conflicts.
@@ -26,14 +28,14 @@ pub(crate) struct Outcome {
     /// Latencies of each kind.
     pub(crate) kinds: Vec<Histogram>,
     /// Transactions that conflicts have ended and that were repeated.
-    pub(crate) retries: u64,
+    pub(crate) conflicts: Conflicts,
 }
 
 impl Outcome {
     /// The outcome of no time.
     pub(crate) fn empty(kinds: usize) -> Self {
         let kinds = vec![Histogram::default(); kinds];
-        Self { seconds: 0.0, all: Histogram::default(), kinds, retries: 0 }
+        Self { seconds: 0.0, all: Histogram::default(), kinds, conflicts: [0; 3] }
     }
 
     /// Transactions a second.
@@ -47,7 +49,9 @@ impl Outcome {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.merge(theirs);
         }
-        self.retries += other.retries;
+        for (mine, theirs) in self.conflicts.iter_mut().zip(other.conflicts) {
+            *mine += theirs;
+        }
     }
 }
 
@@ -84,7 +88,7 @@ fn drive(
     stop: &AtomicBool,
 ) -> Result<Outcome> {
     let mut outcome = Outcome::empty(kinds);
-    let before = worker.retries();
+    let before = worker.conflicts();
     let mut now = Instant::now();
     while now - begin < end && !stop.load(Ordering::Relaxed) {
         let kind = worker.step()?;
@@ -93,7 +97,8 @@ fn drive(
         outcome.kinds[kind].record(after - now);
         now = after;
     }
-    outcome.retries = worker.retries() - before;
+    let after = worker.conflicts();
+    outcome.conflicts = std::array::from_fn(|kind| after[kind] - before[kind]);
     Ok(outcome)
 }
 
@@ -116,8 +121,8 @@ mod tests {
             }
         }
 
-        fn retries(&self) -> u64 {
-            self.steps / 2
+        fn conflicts(&self) -> Conflicts {
+            [self.steps / 2, 0, 0]
         }
     }
 
@@ -132,7 +137,8 @@ mod tests {
         let outcome = run(&mut workers, 2, 0.001).unwrap();
         let kinds: u64 = outcome.kinds.iter().map(Histogram::count).sum();
         assert_eq!(outcome.all.count(), kinds);
-        assert_eq!(outcome.retries, workers.iter().map(|w| w.retries()).sum::<u64>());
+        let conflicts: u64 = workers.iter().map(|worker| worker.conflicts()[0]).sum();
+        assert_eq!(outcome.conflicts, [conflicts, 0, 0]);
     }
 
     /// Without the stop the other client would work for an hour.

@@ -9,7 +9,7 @@
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
 //!  iibench, sysbench, counts, delete_left, memory      what is done to it
-//!  timed -> graph                                      by clients of our own, for a fixed time
+//!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
 //! ```
 //!
 //! The server is a separate process, so the kernel's counters of it are the engine's: processor
@@ -34,6 +34,7 @@ mod scenario;
 mod session;
 mod sysbench;
 mod timed;
+mod tpcc;
 mod turns;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use frondb_bench::report::{Figure, Measurement};
 
 use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
-use crate::memory;
+use crate::{memory, timed};
 
 /// A figure of FronDB as a ratio to another engine's.
 fn ratio(
@@ -37,6 +37,10 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         let control = find(Contender::Innodb);
         return control.map_or_else(Vec::new, |them| memory::held(args.memory(), ours, them));
     }
+    if matches!(args.workload, Workload::Graph | Workload::Tpcc) {
+        let control = find(Contender::Innodb);
+        return control.map_or_else(Vec::new, |them| of_clients(args, ours, them));
+    }
     let mut hold = |name: String, value: Option<f64>, at_most: bool, floor: f64, goal: f64| {
         let Some(value) = value else { return };
         let figure = Figure::plain(name, value, "x");
@@ -62,19 +66,6 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         }
         return all;
     }
-    if args.workload == Workload::Graph {
-        if let Some(theirs) = find(Contender::Innodb) {
-            let beyond = theirs.disk_bytes.is_some_and(|size| size > args.memory());
-            let (floor, goal) = match (beyond, args.disk) {
-                (false, _) => (1.1, 1.4),
-                (true, Disk::Cloud) => (2.0, 4.0),
-                (true, _) => (1.15, 1.6),
-            };
-            let rate = ratio(ours, theirs, |m| m.transactions_per_s);
-            hold("innodb: transactions/s".into(), rate, false, floor, goal);
-        }
-        return all;
-    }
     if let Some(theirs) = find(Contender::Innodb) {
         let (floor, goal) = if args.disk == Disk::Cloud { (15.0, 40.0) } else { (4.0, 9.0) };
         let rate = ratio(ours, theirs, |m| m.rows_per_s_last_fifth);
@@ -94,6 +85,37 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         hold("myrocks: size on disk a row".into(), size, true, 1.1, 0.9);
     }
     all
+}
+
+/// The ratios of a workload of several clients. The data is beyond memory if InnoDB's tables are.
+fn of_clients(args: &Args, ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
+    let tables = theirs.figures.iter().find(|figure| figure.name == timed::TABLES);
+    let beyond = tables.is_some_and(|mib| mib.value * 1_048_576.0 > args.memory() as f64);
+    let limits = match (args.workload, beyond, args.disk) {
+        (Workload::Graph, true, Disk::Cloud) => Some((2.0, 4.0)),
+        (Workload::Graph, true, _) => Some((1.15, 1.6)),
+        (Workload::Graph, false, _) => Some((1.1, 1.4)),
+        (_, true, _) => Some((1.6, 2.5)),
+        (_, false, _) => None,
+    };
+    let of = |name: &str, value| Some(Figure::plain(format!("innodb: {name}"), value?, "x"));
+    let rate = of("transactions/s", ratio(ours, theirs, |m| m.transactions_per_s));
+    let rate = rate.map(|rate| match limits {
+        Some((floor, goal)) => rate.at_least(floor, goal),
+        None => rate,
+    });
+    let slow = of("99.9th percentile", ratio(ours, theirs, |m| m.transaction_ms_p999));
+    let is_limited = beyond && args.workload == Workload::Tpcc;
+    let slow = slow.map(|slow| if is_limited { slow.at_most(1.0, Some(0.5)) } else { slow });
+    let cpu = of("server CPU", ratio(ours, theirs, |m| m.server_cpu_us_per_row));
+    let written = of("bytes written a transaction", ratio(ours, theirs, written_each));
+    let size = of("size on disk", ratio(ours, theirs, |m| m.disk_bytes.map(|size| size as f64)));
+    [rate, slow, cpu, written, size].into_iter().flatten().collect()
+}
+
+/// Bytes written in the measured time, divided by the rate, since all engines have the same time.
+fn written_each(m: &Measurement) -> Option<f64> {
+    Some(m.written_bytes? as f64 / m.transactions_per_s?)
 }
 
 #[cfg(test)]
@@ -129,5 +151,32 @@ mod tests {
         assert_eq!(value("innodb: bytes written a row"), 0.025);
         assert_eq!(value("innodb: size on disk a row"), 1.0);
         assert!(ratios(&args, &all[1..]).is_empty());
+    }
+    #[test]
+    fn limits_of_clients_depend_on_memory_and_disk() {
+        let m = |engine: &str, rate, worst| Measurement {
+            engine: engine.to_owned(),
+            transactions_per_s: Some(rate),
+            transaction_ms_p999: Some(worst),
+            figures: vec![Figure::plain(timed::TABLES, 1_024.0, "MiB")],
+            ..Measurement::default()
+        };
+        let all = [m("frondb", 180.0, 9.0), m("innodb", 100.0, 10.0)];
+        let limits = |line: &str| {
+            let args = Args::parse_from(line.split_whitespace());
+            let of = |figure: &Figure| (figure.floor, figure.goal, figure.met);
+            let figures = ratios(&args, &all);
+            (of(&figures[0]), of(&figures[1]))
+        };
+        let none = (None, None, None);
+        let met = |floor, goal, met| (Some(floor), Some(goal), Some(met));
+        let graph = "x --workload graph --memory";
+        assert_eq!(limits(&format!("{graph} 128MiB")), (met(1.15, 1.6, Met::Goal), none));
+        assert_eq!(limits(&format!("{graph} 2GiB")), (met(1.1, 1.4, Met::Goal), none));
+        let cloud = limits(&format!("{graph} 128MiB --disk cloud"));
+        assert_eq!(cloud, (met(2.0, 4.0, Met::Neither), none));
+        let tpcc = limits("x --workload tpcc --memory 128MiB");
+        assert_eq!(tpcc, (met(1.6, 2.5, Met::Floor), met(1.0, 0.5, Met::Floor)));
+        assert_eq!(limits("x --workload tpcc --memory 2GiB"), (none, none));
     }
 }

@@ -1,9 +1,10 @@
 //! What workloads of several clients have in common: tables, clients, and a check at the end.
 
 use frondb_bench::Result;
+use frondb_bench::report::Figure;
 use frondb_mariadb_harness::Client;
 
-use crate::clients::Worker;
+use crate::clients::{Outcome, Worker};
 use crate::contender::Contender;
 
 /// A workload of several clients.
@@ -15,7 +16,12 @@ pub(crate) trait Scenario {
     fn load(&self, client: &mut Client, contender: Contender) -> Result<()>;
 
     /// A client; each has a number.
-    fn worker(&self, client: Client, number: u64) -> Box<dyn Worker>;
+    fn worker(&self, client: Client, number: u64) -> Result<Box<dyn Worker>>;
+
+    /// Figures of its own.
+    fn figures(&self, _outcome: &Outcome) -> Vec<Figure> {
+        Vec::new()
+    }
 
     /// Checks the tables after the measurement.
     fn check(&self, client: &mut Client) -> Result<()>;

@@ -1,78 +1,117 @@
 //! A connection that runs transactions, and repeats those that a conflict with another connection
 //! has ended.
 
-use frondb_bench::{Error, Result};
-use frondb_mariadb_harness::{self as harness, Client, Reply};
+use std::fmt::Display;
 
-/// The errors of a transaction that lost against another: a deadlock, a lock that was not granted
-/// in time, a row that has changed since the snapshot.
+use frondb_bench::{Error, Result};
+use frondb_mariadb_harness::{self as harness, Client, Reply, Value};
+
+/// The errors of a transaction that lost against another.
 const CONFLICTS: [u16; 3] = [1213, 1205, 1020];
+/// What they mean.
+pub(crate) const CONFLICT_NAMES: [&str; 3] = ["deadlocks", "lock timeouts", "rows changed (1020)"];
+
+/// How many transactions each of these errors has ended. They were repeated.
+pub(crate) type Conflicts = [u64; 3];
 
 /// A connection with a count of repeated transactions. It belongs to one thread.
 pub(crate) struct Session {
     client: Client,
-    retries: u64,
+    conflicts: Conflicts,
 }
 
 impl Session {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client, retries: 0 }
+    pub(crate) fn new(mut client: Client) -> Result<Self> {
+        client.allow_several_statements().map_err(Error::engine)?;
+        Ok(Self { client, conflicts: [0; 3] })
     }
 
-    /// The number of transactions that conflicts have ended, each of which was repeated.
-    pub(crate) fn retries(&self) -> u64 {
-        self.retries
+    /// The conflicts so far.
+    pub(crate) fn conflicts(&self) -> Conflicts {
+        self.conflicts
     }
 
     /// Runs one statement as a transaction of its own.
     pub(crate) fn query(&mut self, sql: &str) -> Result<Reply> {
-        self.until_done(|client| client.query(sql))
+        self.transaction(|client| client.query(sql))
     }
 
-    /// Runs `body` between BEGIN and COMMIT; after a conflict again from the start.
+    /// Runs a transaction, again after a conflict. `body` itself begins the transaction and ends it.
     pub(crate) fn transaction<T>(
         &mut self,
         mut body: impl FnMut(&mut Client) -> harness::Result<T>,
     ) -> Result<T> {
-        self.until_done(|client| {
-            client.query("BEGIN")?;
-            let result = body(client)?;
-            client.query("COMMIT")?;
-            Ok(result)
-        })
-    }
-
-    fn until_done<T>(
-        &mut self,
-        mut attempt: impl FnMut(&mut Client) -> harness::Result<T>,
-    ) -> Result<T> {
         loop {
-            match attempt(&mut self.client) {
+            let error = match body(&mut self.client) {
                 Ok(result) => return Ok(result),
-                Err(error) if is_conflict(&error) => {
-                    self.retries += 1;
-                    self.client.query("ROLLBACK").map_err(Error::engine)?;
-                }
-                Err(error) => return Err(Error::engine(error)),
+                Err(error) => error,
+            };
+            match conflict(&error) {
+                Some(kind) => self.conflicts[kind] += 1,
+                None => return Err(Error::engine(error)),
             }
+            self.client.query("ROLLBACK").map_err(Error::engine)?;
         }
     }
 }
 
-fn is_conflict(error: &harness::Error) -> bool {
-    error.code().is_some_and(|code| CONFLICTS.contains(&code))
+fn conflict(error: &harness::Error) -> Option<usize> {
+    let code = error.code()?;
+    CONFLICTS.iter().position(|conflict| *conflict == code)
 }
 
-/// A value of a reply as a number; an error that names the statement's purpose otherwise.
-pub(crate) fn number<T: std::str::FromStr>(
-    row: &[Option<Vec<u8>>],
-    column: usize,
-) -> harness::Result<T> {
+/// Statements that the server gets in one message and runs one after the other, until one fails.
+/// This saves round trips, which would cost the client as much time as many a statement costs the
+/// server.
+pub(crate) struct Batch(String);
+
+impl Batch {
+    /// The first statements of a transaction.
+    pub(crate) fn begin() -> Self {
+        Self("BEGIN".to_owned())
+    }
+
+    /// The next statements of a transaction.
+    pub(crate) fn next() -> Self {
+        Self(String::new())
+    }
+
+    /// Adds a statement.
+    pub(crate) fn add(&mut self, statement: impl Display) -> &mut Self {
+        use std::fmt::Write;
+        let separator = if self.0.is_empty() { "" } else { ";" };
+        // Writing to a string cannot fail.
+        let _ = write!(self.0, "{separator}{statement}");
+        self
+    }
+
+    /// Runs the statements; returns the reply to each, to BEGIN too.
+    pub(crate) fn run(&self, client: &mut Client) -> harness::Result<Vec<Reply>> {
+        client.query_all(&self.0)
+    }
+}
+
+/// A value of a row as a number.
+pub(crate) fn number<T: std::str::FromStr>(row: &[Value], column: usize) -> harness::Result<T> {
     let value = row.get(column).and_then(Option::as_deref);
     let text = value.and_then(|bytes| std::str::from_utf8(bytes).ok());
     text.and_then(|text| text.parse().ok()).ok_or_else(|| {
         harness::Error::Harness(format!("column {column} of the answer is not a number: {text:?}"))
     })
+}
+
+/// A value of the only row of a reply as a number.
+pub(crate) fn only<T: std::str::FromStr>(reply: &Reply, column: usize) -> harness::Result<T> {
+    match reply.rows.as_slice() {
+        [row] => number(row, column),
+        rows => Err(harness::Error::Harness(format!("{} rows were found, not one", rows.len()))),
+    }
+}
+
+/// A value of the first row of a reply as text; empty if there is none.
+pub(crate) fn text(reply: &Reply, column: usize) -> String {
+    let value = reply.rows.first().and_then(|row| row.get(column)?.as_deref());
+    value.map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -83,16 +122,29 @@ mod tests {
     fn only_conflicts_are_repeated() {
         let server =
             |code| harness::Error::Server { code, state: String::new(), message: String::new() };
-        assert!([1213, 1205, 1020].into_iter().all(|code| is_conflict(&server(code))));
-        assert!(!is_conflict(&server(1062)));
-        assert!(!is_conflict(&harness::Error::Lost(String::new())));
+        let kinds = [1213, 1205, 1020, 1062].map(|code| conflict(&server(code)));
+        assert_eq!(kinds, [Some(0), Some(1), Some(2), None]);
+        assert_eq!(conflict(&harness::Error::Lost(String::new())), None);
     }
 
     #[test]
-    fn numbers_of_an_answer_are_read() {
-        let row = [Some(b"12".to_vec()), None, Some(b"3.50".to_vec())];
-        assert_eq!(number::<u64>(&row, 0), Ok(12));
-        assert_eq!(number::<f64>(&row, 2), Ok(3.5));
-        assert!(number::<u64>(&row, 1).is_err() && number::<u64>(&row, 3).is_err());
+    fn statements_of_a_batch_are_separated() {
+        let mut batch = Batch::begin();
+        batch.add("SELECT 1").add("COMMIT");
+        assert_eq!(batch.0, "BEGIN;SELECT 1;COMMIT");
+        let mut batch = Batch::next();
+        batch.add("SELECT 1");
+        assert_eq!(batch.0, "SELECT 1");
+    }
+
+    #[test]
+    fn values_of_an_answer_are_read() {
+        let row = vec![Some(b"12".to_vec()), None, Some(b"3.50".to_vec())];
+        let mut reply = Reply { rows: vec![row.clone()], ..Reply::default() };
+        assert_eq!((only::<u64>(&reply, 0), only::<f64>(&reply, 2)), (Ok(12), Ok(3.5)));
+        assert!(only::<u64>(&reply, 1).is_err() && number::<u64>(&row, 3).is_err());
+        assert_eq!((text(&reply, 2), text(&reply, 1)), ("3.50".to_owned(), String::new()));
+        reply.rows.push(row);
+        assert!(only::<u64>(&reply, 0).is_err());
     }
 }

@@ -15,20 +15,30 @@ use crate::contender::Contender;
 use crate::graph::Graph;
 use crate::host::Host;
 use crate::scenario::Scenario;
+use crate::session::CONFLICT_NAMES;
+use crate::tpcc::Tpcc;
 
 /// The workload that the command line names; none if it is of another form.
 fn scenario(args: &Args) -> Option<Box<dyn Scenario>> {
     match args.workload {
         Workload::Graph => Some(Box::new(Graph::new(args))),
+        Workload::Tpcc => Some(Box::new(Tpcc::new(args))),
         _ => None,
     }
 }
+
+/// The figure of an engine that says how large the tables are.
+pub(crate) const TABLES: &str = "tables after the load";
+const LOADED: &str = "SELECT SUM(data_length + index_length) FROM information_schema.tables \
+     WHERE table_schema = DATABASE()";
 
 /// A server with its tables and clients.
 pub(crate) struct Stage {
     pub(crate) host: Host,
     scenario: Box<dyn Scenario>,
     workers: Vec<Box<dyn Worker>>,
+    /// Bytes of the tables and their indexes after the load, as the server reports them.
+    loaded_bytes: u64,
 }
 
 impl Stage {
@@ -42,10 +52,11 @@ impl Stage {
         progress.say("loading");
         scenario.load(&mut host.connect()?, contender)?;
         host.settle()?;
+        let loaded_bytes = host.connect()?.number(LOADED).map_err(Error::engine)?;
         host.slow_disk_down(args)?;
-        let worker = |number| Ok(scenario.worker(host.connect()?, number));
+        let worker = |number| scenario.worker(host.connect()?, number);
         let workers = (0..args.threads()).map(worker).collect::<Result<_>>()?;
-        Ok(Self { host, scenario, workers })
+        Ok(Self { host, scenario, workers, loaded_bytes })
     }
 
     /// Lets the clients work for some seconds.
@@ -58,11 +69,13 @@ impl Stage {
 
     /// Ends the clients, checks the tables and stops the server; returns the figures.
     pub(crate) fn finish(self, args: &Args, spent: &Spent) -> Result<Measurement> {
-        let Self { host, scenario, workers } = self;
+        let Self { host, scenario, workers, loaded_bytes } = self;
         let peak = host.process()?.resident_peak_bytes()?;
         drop(workers);
         scenario.check(&mut host.connect()?)?;
         let mut m = spent.measurement(scenario.kinds());
+        m.figures.splice(0..0, scenario.figures(&spent.outcome));
+        m.figures.insert(0, Figure::plain(TABLES, loaded_bytes as f64 / 1_048_576.0, "MiB"));
         m.rows = Some(args.rows());
         m.rss_peak_bytes = Some(peak);
         m.disk_bytes = Some(host.stop()?);
@@ -127,7 +140,7 @@ impl Spent {
     }
 
     fn measurement(&self, kinds: &[&str]) -> Measurement {
-        let Outcome { all, retries, .. } = &self.outcome;
+        let Outcome { all, conflicts, .. } = &self.outcome;
         let mut m = Measurement {
             transactions_per_s: Some(self.outcome.per_s()),
             server_cpu_us_per_row: Some(self.server_cpu_us()),
@@ -136,8 +149,10 @@ impl Spent {
             ..Measurement::default()
         };
         m.set_transaction_latencies(all);
-        let repeated = *retries as f64 * 1e3 / (all.count() as f64).max(1.0);
-        m.figures.push(Figure::plain("repeated of 1,000, after conflicts", repeated, ""));
+        for (name, count) in CONFLICT_NAMES.iter().zip(conflicts) {
+            let of_thousand = *count as f64 * 1e3 / (all.count() as f64).max(1.0);
+            m.figures.push(Figure::plain(format!("{name} of 1,000"), of_thousand, ""));
+        }
         for (name, latencies) in kinds.iter().zip(&self.outcome.kinds) {
             let ms = latencies.quantile_ms(0.99);
             m.figures.extend(ms.map(|ms| Figure::plain(format!("{name}: 99 of 100"), ms, "ms")));

@@ -51,7 +51,9 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
         Workload::Sysbench => sysbench::measure(contender, args, &progress),
         Workload::SqlCounts => counts::measure(contender, args, &progress),
         Workload::SqlMemory => memory::measure(contender, args, &progress).map(|m| vec![m]),
-        Workload::Graph => timed::measure(contender, args, &progress).map(|m| vec![m]),
+        Workload::Graph | Workload::Tpcc => {
+            timed::measure(contender, args, &progress).map(|m| vec![m])
+        }
     };
     let mut all = measured.unwrap_or_else(|error| {
         note(&format!("{}: {error}", contender.name()));

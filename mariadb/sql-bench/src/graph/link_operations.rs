@@ -9,7 +9,7 @@ use frondb_mariadb_harness as harness;
 use super::payload::LINK;
 use super::requester::Requester;
 use super::schema::LINK_TYPES;
-use crate::session::number;
+use crate::session::{Batch, number};
 
 /// Links of a list at most.
 const LIST_MAX: usize = 10_000;
@@ -65,17 +65,20 @@ impl Requester {
             "UPDATE linktable SET data = {data}, time = {now}, version = version + 1 WHERE {}",
             key.is_key()
         );
+        let added = count(key, now, 1);
         self.session.transaction(|client| {
+            let replies = Batch::begin().add(&insert).run(client)?;
             // The server reports 1 for a new link, 2 for one that was hidden, and 0 for one that
             // was visible.
-            let affected = client.query(&insert)?.affected;
+            let affected = replies.last().map_or(0, |reply| reply.affected);
+            let mut rest = Batch::next();
             if affected != 1 {
-                client.query(&update)?;
+                rest.add(&update);
             }
             if affected != 0 {
-                client.query(count(key, now, 1))?;
+                rest.add(&added);
             }
-            Ok(())
+            rest.add("COMMIT").run(client).map(drop)
         })
     }
 
@@ -86,14 +89,16 @@ impl Requester {
         let is_key = key.is_key();
         let select = format!("SELECT visibility FROM linktable WHERE {is_key} FOR UPDATE");
         let hide = format!("UPDATE linktable SET visibility = 0 WHERE {is_key}");
+        let removed = count(key, now, -1);
         self.session.transaction(|client| {
-            let found = client.query(&select)?;
-            let visible = found.rows.first().map(|row| number::<u8>(row, 0)).transpose()?;
+            let replies = Batch::begin().add(&select).run(client)?;
+            let found = replies.last().and_then(|reply| reply.rows.first());
+            let visible = found.map(|row| number::<u8>(row, 0)).transpose()?;
+            let mut rest = Batch::next();
             if visible == Some(1) {
-                client.query(&hide)?;
-                client.query(count(key, now, -1))?;
+                rest.add(&hide).add(&removed);
             }
-            Ok(())
+            rest.add("COMMIT").run(client).map(drop)
         })
     }
 

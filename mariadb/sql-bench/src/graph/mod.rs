@@ -58,8 +58,8 @@ impl Scenario for Graph {
         load::fill(client, contender, self.links, self.seed)
     }
 
-    fn worker(&self, client: Client, number: u64) -> Box<dyn Worker> {
-        Box::new(Requester::new(client, self.links, self.seed, number))
+    fn worker(&self, client: Client, number: u64) -> Result<Box<dyn Worker>> {
+        Ok(Box::new(Requester::new(client, self.links, self.seed, number)?))
     }
 
     fn check(&self, client: &mut Client) -> Result<()> {

@@ -9,7 +9,7 @@ use super::links::Links;
 use super::schema::FIRST_MS;
 use crate::clients::Worker;
 use crate::mix::Mix;
-use crate::session::Session;
+use crate::session::{Conflicts, Session};
 
 /// The operations, in the order of their numbers.
 pub(super) const NAMES: [&str; 10] = [
@@ -45,10 +45,10 @@ pub(super) struct Requester {
 }
 
 impl Requester {
-    pub(super) fn new(client: Client, links: Links, seed: u64, number: u64) -> Self {
+    pub(super) fn new(client: Client, links: Links, seed: u64, number: u64) -> Result<Self> {
         let access = |kind| Access::new(links.nodes(), kind);
-        Self {
-            session: Session::new(client),
+        Ok(Self {
+            session: Session::new(client)?,
             prng: Prng::new(seed.rotate_left(16) ^ (number + 1)),
             mix: Mix::new(&WEIGHTS),
             links,
@@ -59,7 +59,7 @@ impl Requester {
             node_deletes: access(NODE_DELETES),
             now: FIRST_MS + 1_000_000_000,
             data: String::new(),
-        }
+        })
     }
 
     fn operation(&mut self, operation: usize) -> Result<()> {
@@ -85,8 +85,8 @@ impl Worker for Requester {
         self.operation(operation).map(|()| operation)
     }
 
-    fn retries(&self) -> u64 {
-        self.session.retries()
+    fn conflicts(&self) -> Conflicts {
+        self.session.conflicts()
     }
 }
 
