@@ -7,6 +7,7 @@ use std::path::Path;
 
 const VARIABLES: &[&str] = &[
     "WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK", "THREADS", "SECONDS",
+    "SLICES",
 ];
 
 /// Workloads that run on a MariaDB server.

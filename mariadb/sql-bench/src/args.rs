@@ -70,6 +70,13 @@ pub(crate) struct Args {
     /// Seconds that the clients of graph and tpcc work before that
     #[arg(long, default_value = "30", value_parser = size::positive)]
     pub(crate) warm_up_seconds: f64,
+    /// Let the clients of two engines work in turn for short times instead of in rounds: so many
+    /// pairs of them (graph and tpcc)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(10..=10_000))]
+    pub(crate) slices: Option<u64>,
+    /// Seconds of such a time
+    #[arg(long, default_value = "5", value_parser = size::positive)]
+    pub(crate) slice_seconds: f64,
     /// The plugin, ha_frondb.so
     #[arg(long, env = "FRONDB_PLUGIN")]
     pub(crate) plugin: Option<PathBuf>,

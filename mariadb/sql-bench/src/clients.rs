@@ -43,6 +43,12 @@ impl Outcome {
         self.all.count() as f64 / self.seconds.max(1e-9)
     }
 
+    /// Adds what the same clients did in another time.
+    pub(crate) fn then(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.beside(other);
+    }
+
     /// Adds what other clients did in the same time.
     fn beside(&mut self, other: &Self) {
         self.all.merge(&other.all);
@@ -134,11 +140,16 @@ mod tests {
     #[test]
     fn kinds_and_repetitions_are_counted() {
         let mut workers = fakes([0, 0]);
-        let outcome = run(&mut workers, 2, 0.001).unwrap();
+        let mut outcome = run(&mut workers, 2, 0.001).unwrap();
         let kinds: u64 = outcome.kinds.iter().map(Histogram::count).sum();
         assert_eq!(outcome.all.count(), kinds);
         let conflicts: u64 = workers.iter().map(|worker| worker.conflicts()[0]).sum();
         assert_eq!(outcome.conflicts, [conflicts, 0, 0]);
+        let (count, seconds) = (outcome.all.count(), outcome.seconds);
+        let more = run(&mut workers, 2, 0.001).unwrap();
+        outcome.then(&more);
+        assert_eq!(outcome.all.count(), count + more.all.count());
+        assert_eq!(outcome.seconds, seconds + more.seconds);
     }
 
     /// Without the stop the other client would work for an hour.

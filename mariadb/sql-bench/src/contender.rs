@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use frondb_bench::measure::disk::allocated_bytes;
+use frondb_bench::report::Measurement;
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{Engine, Options};
 
@@ -51,6 +52,12 @@ impl Contender {
             Self::Innodb => "innodb",
             Self::Myrocks => "myrocks",
         }
+    }
+
+    /// The measurement with the names of the engine and of the workload.
+    pub(crate) fn named(self, m: Measurement, workload: &str) -> Measurement {
+        let (engine, workload) = (self.name().to_owned(), workload.to_owned());
+        Measurement { engine, workload, settings: self.describe(), ..m }
     }
 
     /// The engine by the server's name.

@@ -72,6 +72,16 @@ impl Host {
         Ok(Process::of(id))
     }
 
+    /// Stops the server's process until [`Host::resume`].
+    pub(crate) fn pause(&self) -> Result<()> {
+        self.process()?.pause()
+    }
+
+    /// Lets the server's process go on.
+    pub(crate) fn resume(&self) -> Result<()> {
+        self.process()?.resume()
+    }
+
     /// The device under its data, if there is a single one.
     pub(crate) fn device(&self) -> Option<Device> {
         Device::under(&self.folder)

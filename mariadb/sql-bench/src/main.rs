@@ -10,6 +10,7 @@
 //!    |
 //!  iibench, sysbench, counts, delete_left, memory      what is done to it
 //!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
+//!  slices                                              the same of two servers, in short turns
 //! ```
 //!
 //! The server is a separate process, so the kernel's counters of it are the engine's: processor
@@ -32,6 +33,7 @@ mod reads;
 mod row;
 mod scenario;
 mod session;
+mod slices;
 mod sysbench;
 mod timed;
 mod tpcc;

@@ -46,7 +46,7 @@ impl Stage {
     /// clients.
     pub(crate) fn prepare(contender: Contender, args: &Args, progress: &Progress) -> Result<Self> {
         let scenario = scenario(args).ok_or_else(|| {
-            Error::Usage(format!("{} has no clients of its own", args.workload.name()))
+            Error::Usage(format!("{} has no slices; graph and tpcc have", args.workload.name()))
         })?;
         let mut host = Host::start_at_full_speed(contender, args)?;
         progress.say("loading");
@@ -57,6 +57,11 @@ impl Stage {
         let worker = |number| scenario.worker(host.connect()?, number);
         let workers = (0..args.threads()).map(worker).collect::<Result<_>>()?;
         Ok(Self { host, scenario, workers, loaded_bytes })
+    }
+
+    /// The number of kinds of transactions.
+    pub(crate) fn kinds(&self) -> usize {
+        self.scenario.kinds().len()
     }
 
     /// Lets the clients work for some seconds.
@@ -121,6 +126,20 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
+    /// Nothing.
+    pub(crate) fn nothing(kinds: usize) -> Self {
+        let (cpu, client_cpu) = (Duration::ZERO, Duration::ZERO);
+        Self { outcome: Outcome::empty(kinds), cpu, client_cpu, written_bytes: 0 }
+    }
+
+    /// Adds what the same clients did in another time.
+    pub(crate) fn then(&mut self, other: &Self) {
+        self.outcome.then(&other.outcome);
+        self.cpu += other.cpu;
+        self.client_cpu += other.client_cpu;
+        self.written_bytes += other.written_bytes;
+    }
+
     fn between(outcome: Outcome, before: Reading, after: Reading) -> Self {
         Self {
             outcome,

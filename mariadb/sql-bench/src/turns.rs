@@ -10,7 +10,7 @@ use frondb_bench::{Error, Result};
 use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
-use crate::{counts, delete_left, host, iibench, memory, sysbench, timed};
+use crate::{counts, delete_left, host, iibench, memory, slices, sysbench, timed};
 
 /// Measures all engines and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -19,6 +19,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     prepare_dir(&args.dir)?;
     host::clear(args)?;
+    if let Some(pairs) = args.slices {
+        let measured = slices::measure(args, pairs as usize);
+        host::clear(args)?;
+        return report_all(args, &[measured?]);
+    }
     let engines = args.engines();
     let mut rounds: Vec<Vec<Vec<Measurement>>> = engines.iter().map(|_| Vec::new()).collect();
     for round in 0..args.rounds {
@@ -55,7 +60,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
             timed::measure(contender, args, &progress).map(|m| vec![m])
         }
     };
-    let mut all = measured.unwrap_or_else(|error| {
+    let all = measured.unwrap_or_else(|error| {
         note(&format!("{}: {error}", contender.name()));
         let failed = Measurement { error: Some(error.to_string()), ..Measurement::default() };
         let variants = match args.workload {
@@ -66,12 +71,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
         let of = |variant: &&str| Measurement { variant: (*variant).to_owned(), ..failed.clone() };
         variants.iter().map(of).collect()
     });
-    for m in &mut all {
-        m.engine = contender.name().to_owned();
-        m.workload = args.workload.name().to_owned();
-        m.settings = contender.describe();
-    }
-    all
+    all.into_iter().map(|m| contender.named(m, args.workload.name())).collect()
 }
 
 /// The medians of all engines, for each variant.
@@ -108,9 +108,12 @@ fn report_all(args: &Args, variants: &[Vec<Measurement>]) -> Result<()> {
         text.push_str(&format!("\n{}", report::figures("frondb against", &figures)));
     }
     let disk = args.disk.describe();
+    let how = match args.slices {
+        Some(pairs) => format!("{pairs} pairs of slices of {} s", args.slice_seconds),
+        None => format!("medians of {} rounds", args.rounds),
+    };
     text.push_str(&format!(
-        "medians of {} rounds, seed {}, {} MiB of memory for data, the disk {disk}\n",
-        args.rounds,
+        "{how}, seed {}, {} MiB of memory for data, the disk {disk}\n",
         args.seed,
         args.memory() >> 20
     ));

@@ -20,6 +20,8 @@
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::error::{Error, Result};
 
 /// Counters of I/O since the process began.
@@ -40,19 +42,20 @@ pub struct IoCounters {
 pub struct Process {
     /// Its folder below /proc.
     folder: String,
+    id: u32,
 }
 
 impl Process {
     /// The calling process.
     #[must_use]
     pub fn current() -> Self {
-        Self { folder: "/proc/self".to_owned() }
+        Self { folder: "/proc/self".to_owned(), id: std::process::id() }
     }
 
     /// Another process: a server that is measured. Reading its figures fails once it has ended.
     #[must_use]
     pub fn of(id: u32) -> Self {
-        Self { folder: format!("/proc/{id}") }
+        Self { folder: format!("/proc/{id}"), id }
     }
 
     /// User and system time of all threads, with those that have ended. It moves in steps of 10 ms.
@@ -92,6 +95,23 @@ impl Process {
     pub fn io(&self) -> Result<IoCounters> {
         let path = format!("{}/io", self.folder);
         parse_io(&read(&path)?).ok_or_else(|| malformed(&path))
+    }
+
+    /// Stops all its threads until [`Process::resume`].
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets its threads go on.
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let id = i32::try_from(self.id).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| Error::Usage(format!("{} is no process", self.id)))?;
+        let doing = format!("stop or resume the process {}", self.id);
+        kill_process(id, signal).map_err(|error| Error::io(doing)(error.into()))
     }
 
     fn status_kilobytes(&self, name: &str) -> Result<u64> {
@@ -167,6 +187,7 @@ mod tests {
         let same = Process::of(std::process::id());
         assert!(same.resident_bytes().unwrap() > 0 && same.cpu_time().is_ok() && same.io().is_ok());
         assert!(Process::of(u32::MAX).io().is_err());
+        assert!(Process::of(0).pause().is_err() && Process::of(u32::MAX).resume().is_err());
         same.forget_peak().unwrap();
         assert!(same.resident_peak_bytes().unwrap() > 0);
     }

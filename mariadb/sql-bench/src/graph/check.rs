@@ -47,6 +47,11 @@ fn agree(client: &mut Client, ids: &str) -> Result<u64> {
              WHERE id1 IN ({ids}) AND visibility = 1 GROUP BY id1, link_type ORDER BY id1, link_type"
         ),
     )?;
+    compare(&counts, &links)
+}
+
+/// Compares counts with numbers of links, both as (node, type, number); returns the sum.
+fn compare(counts: &[[u64; 3]], links: &[[u64; 3]]) -> Result<u64> {
     if let Some(count) = counts.iter().find(|count| !links.contains(count)) {
         let [id, link_type, count] = count;
         let found = links.iter().find(|link| (link[0], link[1]) == (*id, *link_type));
@@ -66,4 +71,19 @@ fn rows(client: &mut Client, sql: &str) -> Result<Vec<[u64; 3]>> {
     let numbers =
         reply.rows.iter().map(|row| Ok([number(row, 0)?, number(row, 1)?, number(row, 2)?]));
     numbers.collect::<harness::Result<_>>().map_err(Error::engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_differs_from_the_links_is_an_error() {
+        let counts = [[1, 7, 3], [2, 7, 1]];
+        assert_eq!(compare(&counts, &counts).unwrap(), 4);
+        let error = compare(&counts, &[[1, 7, 3], [2, 7, 2]]).unwrap_err().to_string();
+        assert!(error.contains("node 2 has 2 visible links of type 7, but its count is 1"));
+        assert!(compare(&counts, &counts[..1]).is_err());
+        assert!(compare(&counts[..1], &counts).is_err());
+    }
 }

@@ -1,0 +1,126 @@
+//! Slices: two engines have a server each, and their clients work in turn for a few seconds, many
+//! times. The ratio of two neighbouring slices does not depend on changes of the machine's speed
+//! that take longer than a slice, so the ratios of many pairs settle what rounds cannot.
+//!
+//! ```text
+//!  pair 0          pair 1          pair 2
+//!  one    other    other  one      one    other    ...
+//! ```
+//!
+//! The kernel stops the process of the server whose turn it is not (SIGSTOP), so its background
+//! work takes place in its own slices only.
+
+use frondb_bench::driver::{Progress, note};
+use frondb_bench::report::{Figure, Measurement, median_of};
+use frondb_bench::{Error, Result};
+
+use crate::args::Args;
+use crate::contender::Contender;
+use crate::timed::{Spent, Stage};
+
+/// Seconds before each slice that are not measured: the caches of the processor and the timers of a
+/// server that was stopped.
+const LEAD_IN_SECONDS: f64 = 0.5;
+
+/// Measures two engines in turn; returns a measurement of each over all its slices. The first one
+/// has the ratios of the pairs.
+pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Measurement>> {
+    let engines = args.engines();
+    let [one, other] = engines.as_slice() else {
+        return Err(Error::Usage(
+            "slices compare two engines; name them, for example ENGINES=frondb,innodb".to_owned(),
+        ));
+    };
+    let mut stages = [(*one, prepare(*one, args)?), (*other, prepare(*other, args)?)];
+    let mut slices = Vec::new();
+    for pair in 0..pairs {
+        note(&format!("pair {} of {pairs}", pair + 1));
+        slices.push(slices_of(&mut stages, pair, args.slice_seconds)?);
+    }
+    let figures = ratios(&slices, other.name());
+    let mut all = Vec::new();
+    for (place, (contender, stage)) in stages.into_iter().enumerate() {
+        let mut sum = Spent::nothing(stage.kinds());
+        slices.iter().for_each(|pair| sum.then(&pair[place]));
+        stage.host.resume()?;
+        all.push(contender.named(stage.finish(args, &sum)?, args.workload.name()));
+    }
+    all[0].figures.splice(0..0, figures);
+    Ok(all)
+}
+
+/// A server that has its tables, is warm, and is stopped.
+fn prepare(contender: Contender, args: &Args) -> Result<Stage> {
+    let progress = Progress::visible(format!("{} {}", contender.name(), args.workload.name()));
+    let mut stage = Stage::prepare(contender, args, &progress)?;
+    progress.say("warm-up");
+    stage.run(args.warm_up_seconds)?;
+    stage.host.pause()?;
+    Ok(stage)
+}
+
+/// Runs a slice of each; returns them in the order of the stages.
+fn slices_of(
+    stages: &mut [(Contender, Stage); 2],
+    pair: usize,
+    seconds: f64,
+) -> Result<[Spent; 2]> {
+    let mut slice = |place: usize| {
+        let stage = &mut stages[place].1;
+        stage.host.resume()?;
+        stage.run(LEAD_IN_SECONDS)?;
+        let spent = stage.run(seconds)?;
+        stage.host.pause()?;
+        Ok(spent)
+    };
+    let order = order(pair);
+    let (early, late) = (slice(order[0])?, slice(order[1])?);
+    Ok(if order == [0, 1] { [early, late] } else { [late, early] })
+}
+
+/// The order of the two engines in a pair. It alternates, so that a steady change of the machine's
+/// speed favours neither.
+fn order(pair: usize) -> [usize; 2] {
+    if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] }
+}
+
+/// Medians and quartiles of the pairs' ratios.
+fn ratios(slices: &[[Spent; 2]], other: &str) -> Vec<Figure> {
+    let of = |what: &str, value: fn(&Spent) -> f64| {
+        let each = slices.iter().map(|[ours, theirs]| value(ours) / value(theirs));
+        let figure = |(part, ratio)| Figure::plain(format!("{other}: {what}: {part}"), ratio, "x");
+        let [lower, median, upper] = quartiles(each.collect());
+        [("lower quartile", lower), ("median of the pairs", median), ("upper quartile", upper)]
+            .map(figure)
+    };
+    let rates = of("transactions/s", |spent| spent.outcome.per_s());
+    let cpu = of("server CPU", Spent::server_cpu_us);
+    let slow = of("99th percentile", |spent| spent.outcome.all.quantile_ms(0.99).unwrap_or(0.0));
+    rates.into_iter().chain(cpu).chain(slow).collect()
+}
+
+/// The lower quartile, the median and the upper quartile: the medians of the lower half, of all and
+/// of the upper half.
+fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    let half = values.len().div_ceil(2);
+    let upper = values[values.len() - half..].to_vec();
+    [median_of(values[..half].to_vec()), median_of(values), median_of(upper)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_alternates() {
+        assert_eq!([0, 1, 2].map(order), [[0, 1], [1, 0], [0, 1]]);
+    }
+
+    #[test]
+    fn quartiles_are_medians_of_halves() {
+        assert_eq!(quartiles(vec![5.0, 1.0, 2.0, 4.0, 3.0]), [2.0, 3.0, 4.0]);
+        assert_eq!(quartiles(vec![4.0, 1.0, 2.0, 3.0]), [1.5, 2.5, 3.5]);
+        assert_eq!(quartiles(vec![1.0]), [1.0; 3]);
+    }
+}
