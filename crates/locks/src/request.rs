@@ -144,7 +144,7 @@ impl Locker {
         let table = Arc::clone(&held.table);
         let mut state = table.state.lock();
         let Some(parts) = held.parts(self.id, &state, &want) else { return Ok(Requested::held()) };
-        let blockers = state.blockers(self.id, &parts);
+        let blockers = state.blockers(self.id, &parts, &self.manager.graph);
         if !blockers.is_empty() {
             return self.begin_wait(at, state, want, parts, blockers, wait);
         }

@@ -7,7 +7,8 @@
 //!   waiters  in order of arrival                       examined only if there are any
 //! ```
 //!
-//! A request is granted if no row, no range and no earlier waiter of another locker conflicts.
+//! A request is granted if no row, no range and no earlier waiter of another locker conflicts, not
+//! counting waiters that wait for a lock of the requesting locker.
 //! Everything here runs under the one lock of the table, which is held for a few map operations; no
 //! thread waits or allocates for long under it. LOCK order: the table's lock, then the graph's.
 
@@ -272,7 +273,15 @@ impl TableState {
     }
 
     /// Ids of the lockers that a new request has to wait for, ascending.
-    pub(crate) fn blockers(&self, locker: u64, parts: &[RequestPart]) -> Vec<u64> {
+    ///
+    /// A waiter that itself waits for `locker` does not count: it gets nothing
+    /// before `locker` has released its locks, so waiting for it would be a deadlock.
+    pub(crate) fn blockers(
+        &self,
+        locker: u64,
+        parts: &[RequestPart],
+        graph: &Mutex<Graph>,
+    ) -> Vec<u64> {
         let mut blockers = Vec::new();
         for ask in parts {
             self.holders_against(locker, &ask.area, &mut |holder| {
@@ -283,20 +292,33 @@ impl TableState {
                 true
             });
         }
-        for waiter in &self.waiters {
-            if waiter.locker != locker && waiter.holds_back(parts) {
-                blockers.push(waiter.locker);
-            }
+        let earlier = |waiter: &&Waiter| waiter.locker != locker && waiter.holds_back(parts);
+        let mut earlier = self.waiters.iter().filter(earlier).peekable();
+        if earlier.peek().is_some() {
+            let graph = graph.lock();
+            let earlier = earlier.filter(|waiter| !graph.has_edge(waiter.locker, locker));
+            blockers.extend(earlier.map(|waiter| waiter.locker));
         }
         blockers.sort_unstable();
         blockers.dedup();
         blockers
     }
 
+    /// Whether `locker` holds a lock that `waiter` waits for. If so, a request of `locker` goes before
+    /// the waiter (see [`blockers`](Self::blockers)).
+    fn holds_against(&self, locker: u64, waiter: &Waiter) -> bool {
+        waiter.parts.iter().any(|ask| {
+            !self.holders_against(waiter.locker, &ask.area, &mut |holder| holder != locker)
+        })
+    }
+
     /// Puts a request into the queue. Waiters that it goes before now wait for it too.
     pub(crate) fn enqueue(&mut self, waiter: Waiter, graph: &mut Graph) {
         for other in &self.waiters {
-            if other.locker != waiter.locker && other.yields_to(&waiter.parts) {
+            if other.locker != waiter.locker
+                && other.yields_to(&waiter.parts)
+                && !self.holds_against(other.locker, &waiter)
+            {
                 graph.add_edge(other.locker, waiter.locker);
             }
         }
@@ -345,18 +367,18 @@ impl TableState {
     }
 
     fn still_blocks(&self, locker: u64, waiter: &Waiter) -> bool {
-        let holds = waiter.parts.iter().any(|ask| {
-            !self.holders_against(waiter.locker, &ask.area, &mut |holder| holder != locker)
-        });
-        holds
+        let goes_before = |other: &Waiter| {
+            let is_earlier = other.entry < waiter.entry;
+            match is_earlier {
+                true => other.holds_back(&waiter.parts),
+                false => waiter.yields_to(&other.parts),
+            }
+        };
+        self.holds_against(locker, waiter)
             || self.waiters.iter().any(|other| {
-                let before = other.entry < waiter.entry;
                 other.locker == locker
-                    && if before {
-                        other.holds_back(&waiter.parts)
-                    } else {
-                        waiter.yields_to(&other.parts)
-                    }
+                    && goes_before(other)
+                    && !self.holds_against(waiter.locker, other)
             })
     }
 

@@ -130,7 +130,7 @@ impl Model {
                     blockers.insert(other.id);
                 }
                 let Some((others, queued)) = &other.waits else { continue };
-                if queued.table != request.table || *first {
+                if queued.table != request.table || *first || self.holds_against(at, queued) {
                     continue;
                 }
                 for (b, b_first) in queued.parts.iter().zip(&queued.first) {
@@ -141,6 +141,15 @@ impl Model {
             }
         }
         blockers.into_iter().collect()
+    }
+
+    /// Whether the actor holds a lock that conflicts with a request.
+    fn holds_against(&self, at: usize, request: &ModelRequest) -> bool {
+        let held = self.actors[at].held.iter().filter(|(table, _)| *table == request.table);
+        held.clone().any(|(_, held)| {
+            let clash = |b: &Part| held.points & b.points != 0 && excludes(held.sort, b.sort);
+            request.parts.iter().any(clash)
+        })
     }
 
     pub(super) fn request(

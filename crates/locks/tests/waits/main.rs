@@ -5,7 +5,7 @@
 
 mod hook;
 
-use std::ops::Bound::Excluded;
+use std::ops::Bound::{Excluded, Included};
 use std::time::Duration;
 
 use frondb_core::budget::Budget;
@@ -144,6 +144,30 @@ fn an_upgrade_goes_before_waiters() {
     assert!(setup.is_waiting(3));
     drop(one);
     drop(granted(writer));
+    setup.nothing_is_left();
+}
+
+/// Several transactions take the first row of a queue. One waited for a row that was then deleted, so
+/// it scans once more from the beginning, while another waits for the deleted row behind it.
+#[test]
+fn a_scan_goes_before_waiters_that_wait_for_it() {
+    let setup = Setup::new();
+    let table = &setup.tables[0];
+    let mut scanner = setup.manager.locker(1);
+    let next = |scanner: &mut Locker, row: &[u8]| {
+        scanner.lock_next(table, Included(b"a"), Excluded(row), row, Exclusive, NoWait)
+    };
+    next(&mut scanner, b"c").unwrap();
+    let behind = setup.waits(setup.manager.locker(2), 0, b"c", Exclusive);
+    let acquired = next(&mut scanner, b"e").unwrap();
+    assert!(!acquired.waited && !acquired.was_held);
+    // The scanner still waits for lockers that do not wait for it.
+    let other = setup.holder(3, &[(0, b"k")], Exclusive);
+    let busy = next(&mut scanner, b"k").unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Busy);
+    drop(other);
+    drop(scanner);
+    drop(granted(behind));
     setup.nothing_is_left();
 }
 
