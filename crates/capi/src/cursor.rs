@@ -112,6 +112,12 @@ impl Direction {
     }
 }
 
+impl Drop for CursorObject {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.batch).recycle();
+    }
+}
+
 impl CursorObject {
     pub(crate) fn plain(cursor: Cursor) -> Self {
         Self::new(Inner::Plain(cursor))

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use frondb::{Error, Result};
 
-use super::rows::{frondb_entry, frondb_rows};
+use super::rows::{Batch, frondb_entry, frondb_rows};
 use super::{CursorObject, Direction, Inner, either, frondb_cursor};
 use crate::call::{call, call_or, create};
 use crate::error::frondb_error;
@@ -17,6 +17,9 @@ impl CursorObject {
     /// Fills the batch. An error after the first entry ends the batch, and the next call returns
     /// the error.
     fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<()> {
+        if self.batch.is_new() {
+            self.batch = Batch::reused();
+        }
         self.batch.clear();
         if let Some(error) = self.failed.take() {
             return Err(error);
