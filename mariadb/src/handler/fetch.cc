@@ -27,7 +27,7 @@ int ha_frondb::damaged() const { return encoder_.damaged(position_.tree()); }
 void ha_frondb::want_fields(uint tree) {
   // A statement that locks rows may write them, as in InnoDB. Computed fields may depend on any field.
   bool is_all = use_.reads_singly() || computes_fields(tree);
-  wanted_.find(tree, is_all, pushed_rowid_filter);
+  wanted_.find(tree, is_all, pushed_rowid_filter != nullptr);
 }
 
 int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi) {

@@ -6,28 +6,33 @@
 
 namespace fron {
 
-void WantedFields::find(uint tree, bool is_all, const void *filter) {
+void WantedFields::open(const RowEncoder *encoder) {
+  encoder_ = encoder;
+  tree_ = ~0u;
+}
+
+void WantedFields::find(uint tree, bool is_all, bool has_filter) {
   const TABLE *table = encoder_->table();
+  // CHECKSUM TABLE sums up all that is stored, and does not mark stored generated columns.
+  is_all = is_all || thd_sql_command(table->in_use) == SQLCOM_CHECKSUM;
   const MY_BITMAP *read = table->read_set, *written = table->write_set;
   uint words = no_words_in_map(read);
-  bool is_same = tree_ == tree && is_all_ == is_all && filter_ == filter && marked_.size() == words;
+  bool is_same = tree_ == tree && is_all_ == is_all && has_filter_ == has_filter && marked_.size() == words;
   for (uint i = 0; is_same && i < words; i++) is_same = marked_[i] == (read->bitmap[i] | written->bitmap[i]);
   if (is_same) return;
   tree_ = tree;
   is_all_ = is_all;
-  filter_ = filter;
+  has_filter_ = has_filter;
   marked_.resize(words);
   for (uint i = 0; i < words; i++) marked_[i] = read->bitmap[i] | written->bitmap[i];
-  plan(is_all, filter != nullptr);
+  plan();
 }
 
-void WantedFields::plan(bool is_all, bool has_filter) {
+void WantedFields::plan() {
   const TABLE *table = encoder_->table();
   wanted_ = {};
-  // CHECKSUM TABLE sums up all that is stored, and does not mark stored generated columns.
-  is_all = is_all || thd_sql_command(table->in_use) == SQLCOM_CHECKSUM;
   const KEY *primary = primary_key_of(table);
-  if (!is_all) {
+  if (!is_all_) {
     for (uint i = 0; i < table->s->fields; i++) {
       wanted_.fields.push_back(bitmap_is_set(table->read_set, i) || bitmap_is_set(table->write_set, i));
       Slot bytes{i, 0, 0};
@@ -35,7 +40,7 @@ void WantedFields::plan(bool is_all, bool has_filter) {
       wanted_.others.push_back(bytes);
     }
     // A row filter compares positions, which are made from the primary key.
-    if (primary && has_filter) want_key(primary);
+    if (primary && has_filter_) want_key(primary);
     if (table->part_info) {
       // The server merges partitions by these keys, even in backward reads, which do not mark the fields.
       if (primary) want_key(primary);

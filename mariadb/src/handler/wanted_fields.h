@@ -18,13 +18,12 @@ namespace fron {
 
 class WantedFields {
  public:
-  void open(const RowEncoder *encoder) { encoder_ = encoder; }
+  void open(const RowEncoder *encoder);
 
   /** Determines what the statement wants of a tree: all fields, or those that the server has marked, with those that a
-      filter of rows needs. Cheap if nothing has changed since the last call. */
-  void find(uint tree, bool is_all, const void *filter);
-  /** The next statement may want other fields. */
-  void forget() { tree_ = ~0u; }
+      filter of rows needs. Cheap if the arguments and the marked fields are those of the last call, even of an earlier
+      statement. Everything else that a plan depends on is fixed while the table is open. */
+  void find(uint tree, bool is_all, bool has_filter);
 
   /** Decodes the wanted fields of a row. Returns false if the row is damaged. */
   bool decode_row(std::string_view row, uchar *record) const;
@@ -34,7 +33,7 @@ class WantedFields {
                     uchar *record) const;
 
  private:
-  void plan(bool is_all, bool has_filter);
+  void plan();
   const KEY *key_of_tree() const;
   void want_key(const KEY *key);
 
@@ -46,7 +45,7 @@ class WantedFields {
   // The arguments of find() that the fields above belong to.
   uint tree_ = ~0u;
   bool is_all_ = false;
-  const void *filter_ = nullptr;
+  bool has_filter_ = false;
   std::vector<my_bitmap_map> marked_;
 };
 
