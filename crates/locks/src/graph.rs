@@ -7,7 +7,7 @@
 //!
 //! Invariants
 //! - A waiting locker has edges to exactly the lockers it waits for: holders of conflicting locks,
-//!   and lockers with earlier conflicting requests. Edges change under the lock of the table *and*
+//!   and lockers with earlier conflicting requests, unless those waited for it when it began. Edges change under the lock of the table *and*
 //!   the lock of the graph, before the locker that caused the change can begin to wait. An edge
 //!   that is out of date for a moment therefore points to a running locker, and no cycle goes
 //!   through it.
@@ -165,6 +165,24 @@ impl Graph {
     pub(crate) fn has_edge(&self, locker: u64, blocker: u64) -> bool {
         let Some(wait) = self.waits.get(&locker) else { return false };
         wait.state == WaitState::Waiting && wait.blockers.binary_search(&blocker).is_ok()
+    }
+
+    /// Whether the waiting locker `from` waits for `to`, directly or through other waiting lockers.
+    pub(crate) fn reaches(&self, from: u64, to: u64) -> bool {
+        if !self.is_awaited(to) {
+            return false;
+        }
+        let (mut seen, mut rest) = (HashSet::new(), vec![from]);
+        while let Some(locker) = rest.pop() {
+            let Some(wait) = self.waits.get(&locker).filter(|wait| wait.is_open()) else {
+                continue;
+            };
+            if wait.blockers.binary_search(&to).is_ok() {
+                return true;
+            }
+            rest.extend(wait.blockers.iter().filter(|blocker| seen.insert(**blocker)));
+        }
+        false
     }
 
     /// Whether any locker waits for `locker`.

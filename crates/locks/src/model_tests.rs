@@ -7,7 +7,7 @@
 
 mod model;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use frondb_core::budget::Budget;
@@ -179,7 +179,13 @@ impl World {
                 Answer::Busy
             }
         };
-        let request = ModelRequest { table, parts: parts.to_vec(), first: Vec::new(), held };
+        let request = ModelRequest {
+            table,
+            parts: parts.to_vec(),
+            first: Vec::new(),
+            passed: BTreeSet::new(),
+            held,
+        };
         let theirs = self.model.request(at, request, wait != LockWait::NoWait);
         assert_eq!(ours, theirs, "seed {}: {want:?}", self.seed);
     }

@@ -274,8 +274,9 @@ impl TableState {
 
     /// Ids of the lockers that a new request has to wait for, ascending.
     ///
-    /// A waiter that itself waits for `locker` does not count: it gets nothing
-    /// before `locker` has released its locks, so waiting for it would be a deadlock.
+    /// A waiter that itself waits for `locker`, directly or through others, does not count: waiting for
+    /// it would be a deadlock. If the waiter is granted first all the same, because a locker between
+    /// them gave up, it becomes a holder that `locker` waits for.
     pub(crate) fn blockers(
         &self,
         locker: u64,
@@ -296,7 +297,7 @@ impl TableState {
         let mut earlier = self.waiters.iter().filter(earlier).peekable();
         if earlier.peek().is_some() {
             let graph = graph.lock();
-            let earlier = earlier.filter(|waiter| !graph.has_edge(waiter.locker, locker));
+            let earlier = earlier.filter(|waiter| !graph.reaches(waiter.locker, locker));
             blockers.extend(earlier.map(|waiter| waiter.locker));
         }
         blockers.sort_unstable();

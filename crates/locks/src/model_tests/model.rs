@@ -61,6 +61,8 @@ pub(super) struct ModelRequest {
     pub(super) parts: Vec<Part>,
     /// For each part, whether it goes before all waiters.
     pub(super) first: Vec<bool>,
+    /// Earlier waiters that waited for the actor, directly or not, when it made the request.
+    pub(super) passed: BTreeSet<u64>,
     /// The lock that the actor holds once the request is granted.
     pub(super) held: Part,
 }
@@ -130,11 +132,16 @@ impl Model {
                     blockers.insert(other.id);
                 }
                 let Some((others, queued)) = &other.waits else { continue };
-                if queued.table != request.table || *first || self.holds_against(at, queued) {
+                if queued.table != request.table || *first {
                     continue;
                 }
+                let is_earlier = *others < place;
                 for (b, b_first) in queued.parts.iter().zip(&queued.first) {
-                    if clash(b) && (*b_first || *others < place) {
+                    let goes_before = match is_earlier {
+                        true => !request.passed.contains(&other.id),
+                        false => *b_first && !self.holds_against(at, queued),
+                    };
+                    if clash(b) && goes_before {
                         blockers.insert(other.id);
                     }
                 }
@@ -167,6 +174,12 @@ impl Model {
         request.first = first.collect();
         self.queued += 1;
         let place = self.queued;
+        let id = self.actors[at].id;
+        let waiting = self.actors.iter().enumerate().filter(|(_, other)| other.waits.is_some());
+        let waits_for =
+            |other: usize| self.search(other, id, &mut BTreeSet::new(), &mut Vec::new());
+        request.passed =
+            waiting.filter(|(n, _)| waits_for(*n)).map(|(_, other)| other.id).collect();
         if self.against(at, place, &request).is_empty() {
             self.grant(at, &request);
             return Answer::Granted;

@@ -171,6 +171,33 @@ fn a_scan_goes_before_waiters_that_wait_for_it() {
     setup.nothing_is_left();
 }
 
+/// The same with a transaction between them: it waits for the scanner, and another behind it.
+#[test]
+fn a_scan_goes_before_waiters_that_wait_for_it_through_others() {
+    let setup = Setup::new();
+    let table = &setup.tables[0];
+    let mut scanner = setup.holder(1, &[(0, b"c")], Exclusive);
+    let second = setup.waits(setup.manager.locker(2), 0, b"c", Exclusive);
+    // It scans past "c", which it does not see, so it waits for the second and not for the first.
+    let mut third = setup.manager.locker(3);
+    let third = std::thread::spawn({
+        let table = Arc::clone(table);
+        move || {
+            let next =
+                third.lock_next(&table, Included(b"a"), Excluded(b"e"), b"e", Exclusive, Forever);
+            (third, next)
+        }
+    });
+    while !setup.is_waiting(3) {
+        std::thread::yield_now();
+    }
+    scanner.lock_row(table, b"e", Exclusive, NoWait).unwrap();
+    drop(scanner);
+    drop(granted(second));
+    drop(granted(third));
+    setup.nothing_is_left();
+}
+
 #[test]
 fn two_upgrades_are_a_deadlock_at_once() {
     let setup = Setup::new();
