@@ -50,9 +50,9 @@ struct RocksDb {
     batch: Mutex<WriteBatch>,
 }
 
-// SAFETY: RocksDB's database, column family, write options and read options may be used by any number of threads
-// at the same time (rocksdb/db.h: "multithreaded access without external synchronization"); the
-// batch, which may not, is behind a lock.
+// SAFETY: RocksDB's database, column family, write options and read options may be used by any
+// number of threads at the same time (rocksdb/db.h: "multithreaded access without external
+// synchronization"); the batch, which may not, is behind a lock.
 unsafe impl Sync for RocksDb {}
 
 fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {

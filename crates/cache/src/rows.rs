@@ -6,9 +6,9 @@
 //! While the block cache has room, this cache stays empty and costs nothing.
 //!
 //! ```text
-//!   shard | bundles of rows: oldest ... newest |        bundle.rs, shard.rs
-//!   shard | ...                                 |
-//!   share   how much of the cache rows may take          share.rs
+//!   shard | bundles of rows: oldest ... newest |     bundle.rs, shard.rs
+//!   shard | ...                                |
+//!   share   how much of the cache rows may take      share.rs
 //! ```
 //!
 //! A row is named by its run and its key. Runs are immutable and their ids are never reused (rule
@@ -179,17 +179,6 @@ impl RowCache {
         self.release(refused);
         self.release(evicted);
         self.shrink();
-    }
-
-    /// Removes everything.
-    pub fn clear(&self) {
-        while self.evict_one() {}
-        for slot in &self.shards {
-            let mut shard = slot.shard.write();
-            if shard.len() == 0 {
-                *shard = RowShard::default();
-            }
-        }
     }
 
     /// The counters, read from the shards one after the other.

@@ -7,10 +7,10 @@
 //!
 //! Invariants
 //! - A waiting locker has edges to exactly the lockers it waits for: holders of conflicting locks,
-//!   and lockers with earlier conflicting requests, unless those waited for it when it began. Edges change under the lock of the table *and*
-//!   the lock of the graph, before the locker that caused the change can begin to wait. An edge
-//!   that is out of date for a moment therefore points to a running locker, and no cycle goes
-//!   through it.
+//!   and lockers with earlier conflicting requests, unless those waited for it when it began. Edges
+//!   change under the lock of the table *and* the lock of the graph, before the locker that caused
+//!   the change can begin to wait. An edge that is out of date for a moment therefore points to a
+//!   running locker, and no cycle goes through it.
 //! - The state of a wait is decided here, once: granted, victim, cancelled or timed out, whichever
 //!   comes first.
 //!

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A request is granted if no row, no range and no earlier waiter of another locker conflicts, not
-//! counting waiters that wait for a lock of the requesting locker.
+//! counting waiters that wait for the requesting locker themselves.
 //! Everything here runs under the one lock of the table, which is held for a few map operations; no
 //! thread waits or allocates for long under it. LOCK order: the table's lock, then the graph's.
 

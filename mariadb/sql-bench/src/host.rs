@@ -51,7 +51,7 @@ impl Host {
     pub(crate) fn slow_disk_down(&mut self, args: &Args) -> Result<()> {
         if let Some(limit) = args.disk_limit() {
             let throttle = Throttle::create(&self.folder, limit)?;
-            throttle.add(self.server.pid().unwrap_or_default())?;
+            throttle.add(self.pid()?)?;
             self.throttle = Some(throttle);
         }
         Ok(())
@@ -67,9 +67,11 @@ impl Host {
 
     /// The server's process.
     pub(crate) fn process(&self) -> Result<Process> {
-        let id =
-            self.server.pid().ok_or_else(|| Error::Engine("the server has ended".to_owned()))?;
-        Ok(Process::of(id))
+        self.pid().map(Process::of)
+    }
+
+    fn pid(&self) -> Result<u32> {
+        self.server.pid().ok_or_else(|| Error::Engine("the server has ended".to_owned()))
     }
 
     /// Stops the server's process until [`Host::resume`].
