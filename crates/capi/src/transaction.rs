@@ -88,6 +88,24 @@ fn with_tree(
     with(txn, |txn| body(&txn.txn, &*handle::shared::<Tree>(tree)?))
 }
 
+/// Begins the next transaction with the handle and the options of one that has ended, committed or
+/// rolled back. Settings that later calls have changed are back at their initial values. Costs about
+/// half of frondb_db_begin(), for programs with many short transactions. Cursors of the ended
+/// transaction stay ended; its savepoints are gone.
+///
+/// Threads: any; FRONDB_BUSY while another thread is in a call with the transaction.
+///
+/// Errors: FRONDB_INVALID if the transaction has not ended; FRONDB_POISONED, FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_begin_next(txn: *mut frondb_txn) -> *mut frondb_error {
+    call(|| {
+        let mut object = handle::exclusive::<TransactionObject>(txn)?;
+        object.txn.begin_next()?;
+        object.savepoints.get_mut().clear();
+        Ok(())
+    })
+}
+
 /// Frees a transaction, and rolls it back if it has not ended; NULL is ignored.
 ///
 /// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with the

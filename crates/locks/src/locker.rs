@@ -112,6 +112,23 @@ impl Locker {
         }
     }
 
+    /// As [`renew`](Self::renew), and turns `canceller`, a canceller of the old transaction, into one
+    /// of the new. Allocates nothing if there is no other canceller.
+    pub fn renew_with(&mut self, canceller: &mut Canceller, id: u64) {
+        let own = self.waker.get().filter(|own| Arc::ptr_eq(own, &canceller.waker));
+        // No other thread can clone either of the two references.
+        if own.is_some_and(|own| Arc::strong_count(own) == 2) {
+            self.release_all();
+            self.id = id;
+            self.work = AtomicU64::new(0);
+            canceller.locker = id;
+            canceller.waker.cancelled.store(false, Ordering::Relaxed);
+            return;
+        }
+        self.renew(id);
+        *canceller = self.canceller();
+    }
+
     /// Releases the lock of a row that a statement read but does not need. Only for rows whose
     /// [`Acquired::was_held`] was false; a row locked twice counts as one lock. Does nothing for a
     /// row that is locked as part of a range (a scan, escalation), nor for one that was upgraded

@@ -8,7 +8,7 @@ use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Result, TreeId};
 use frondb_locks::LockMode::{Exclusive, Shared};
-use frondb_locks::LockWait::{NoWait, Upto};
+use frondb_locks::LockWait::{Forever, NoWait, Upto};
 use frondb_locks::{
     Acquired, LockInfo, LockManager, LockMode, LockOptions, LockTable, Locked, Locker,
 };
@@ -359,6 +359,41 @@ fn messages_name_the_lock_and_its_holders() {
     assert!(error.message().contains("range [\"\", end) of tree 3"), "{error}");
     let error = two.lock_row(&table, &long, Shared, NoWait).unwrap_err();
     assert!(error.message().contains("\\xfe\"... (300 bytes)"), "{error}");
+}
+
+#[test]
+fn a_locker_renewed_with_its_canceller_has_no_pending_cancel() {
+    let manager = LockManager::new(LockOptions::default(), Budget::new(1 << 30));
+    let table = manager.table(TreeId(1));
+    let mut other = manager.locker(9);
+    other.lock_row(&table, b"a", Exclusive, NoWait).unwrap();
+    let (mut locker, mut stranger) = (manager.locker(1), manager.locker(2));
+    let refused =
+        |locker: &mut Locker, wait| locker.lock_row(&table, b"a", Shared, wait).unwrap_err().kind();
+    let at_once = Upto(std::time::Duration::ZERO);
+    let mut canceller = locker.canceller();
+    canceller.cancel();
+    locker.renew_with(&mut canceller, 3);
+    assert_eq!((locker.id(), refused(&mut locker, at_once)), (3, ErrorKind::LockTimeout));
+    canceller.cancel();
+    assert_eq!(
+        refused(&mut locker, Forever),
+        ErrorKind::Cancelled,
+        "it is a canceller of the new one"
+    );
+    // Another canceller of the old transaction exists.
+    let old = locker.canceller();
+    locker.renew_with(&mut canceller, 4);
+    old.cancel();
+    assert_eq!(refused(&mut locker, at_once), ErrorKind::LockTimeout);
+    canceller.cancel();
+    assert_eq!(refused(&mut locker, Forever), ErrorKind::Cancelled);
+    // The canceller is that of another locker.
+    stranger.renew_with(&mut canceller, 5);
+    locker.canceller().cancel();
+    assert_eq!((stranger.id(), refused(&mut stranger, at_once)), (5, ErrorKind::LockTimeout));
+    canceller.cancel();
+    assert_eq!(refused(&mut stranger, Forever), ErrorKind::Cancelled);
 }
 
 #[test]

@@ -85,6 +85,14 @@ enum Phase {
     Failed(Error),
 }
 
+impl Phase {
+    /// Whether nothing more can happen in the transaction. The rollback of a failed one is still to
+    /// be acknowledged.
+    fn is_ended(&self) -> bool {
+        matches!(self, Self::Committed | Self::RolledBack)
+    }
+}
+
 struct TransactionState {
     phase: Phase,
     writes: WriteSet,
@@ -195,6 +203,39 @@ impl Transactions {
 }
 
 impl Transaction {
+    /// Begins the next transaction in place of this one, which must have ended, with the same options.
+    /// As [`Transactions::begin`], but allocates nothing, so that a caller of many short transactions
+    /// saves half of the cost of each. A cursor of the ended transaction stays ended.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has not ended, or is prepared; `Closed`, `Poisoned`.
+    pub fn begin_next(&mut self) -> Result<()> {
+        if !self.core.state.lock().phase.is_ended() {
+            return Err(Error::invalid(
+                "the transaction has not ended: commit it, or roll it back",
+            ));
+        }
+        self.core.txns.reads.health.check()?;
+        let Some(core) = Arc::get_mut(&mut self.core) else {
+            // A cursor still has the ended transaction.
+            let Core { txns, options, _open, .. } = &*self.core;
+            *self = txns.begin(options.clone(), Arc::clone(_open))?;
+            return Ok(());
+        };
+        core.id = core.txns.ids.next_txn();
+        let state = core.state.get_mut();
+        state.locker.renew_with(&mut core.canceller, core.id);
+        state.entry.begin(core.id, core.txns.reads.now(), Some(core.options.isolation));
+        state.phase = Phase::Active;
+        state.last_read_lock = LastReadLock::default();
+        (state.lock_timeout, state.durability) =
+            (core.options.lock_timeout, core.options.durability);
+        *core.ended.get_mut() = false;
+        *core.was_prepared.get_mut() = false;
+        *core.rollbacks.get_mut() = 0;
+        Ok(())
+    }
+
     /// The transaction id. Ids ascend in the order in which transactions begin.
     #[must_use]
     pub fn id(&self) -> u64 {

@@ -84,6 +84,7 @@ Connection::Settings Connection::settings_of(MYSQL_THD thd) const {
 /** Makes the options of the next transaction; keeps them while the session's settings stay the same. */
 int Connection::renew_options(const Settings &settings, frondb_durability durability) {
   if (options_ && settings == settings_ && durability == durability_) return 0;
+  ended_.reset();
   if (Error error = frondb_txn_options_new(options_.out())) return ha_error(error);
   Error errors[] = {
       frondb_txn_options_set_isolation(options_.get(), settings.isolation),
@@ -103,7 +104,12 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   if (int error = renew_options(settings, durability)) return error;
   begun_at_ = dictionary().changes();
   Txn made;
-  if (Error error = frondb_db_begin(db(), options_.get(), made.out())) return ha_error(error);
+  if (ended_) {
+    if (Error error = frondb_txn_begin_next(ended_.get())) return ha_error(error);
+    made = std::move(ended_);
+  } else if (Error error = frondb_db_begin(db(), options_.get(), made.out())) {
+    return ha_error(error);
+  }
   session_.has(made.get());
   std::lock_guard<std::mutex> guard(handle_);
   txn_ = std::move(made);
@@ -142,6 +148,7 @@ int Connection::begin_statement(MYSQL_THD thd, bool locks, bool writes) {
   }
   if (!locks_ && (locks || settings_.isolation == FRONDB_SERIALIZABLE))
     if (int error = begin_locking(thd)) return error;
+  writes_ |= writes;
   // A statement that is a transaction of its own needs no savepoint.
   if (!writes || !is_part || statement_) return 0;
   return ha_error(frondb_txn_set_savepoint(txn_.get(), &statement_));
@@ -167,17 +174,21 @@ void Connection::cancel() {
 
 // --- Ending ---
 
-/** Frees the transaction; rolls it back if it was neither committed nor prepared. */
-void Connection::end() {
+/** Forgets the transaction. Keeps an ended one for the next; frees any other, which rolls it back if it was neither
+    committed nor prepared. */
+void Connection::end(bool has_ended) {
   session_.has(nullptr);
   std::lock_guard<std::mutex> guard(handle_);
-  txn_.reset();
+  if (has_ended)
+    ended_ = std::move(txn_);
+  else
+    txn_.reset();
   committing_.reset();
   order_error_ = Error();
-  prepared_ = XidName();
+  if (prepared_) prepared_ = XidName();
   is_ordered_ = false;
   statement_ = 0;
-  in_statement_ = locks_ = has_overlay = false;
+  in_statement_ = locks_ = writes_ = has_overlay = false;
   if (std::exchange(has_dropped_, false)) dictionary().retire({});
 }
 
@@ -247,11 +258,16 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
   if (!ends_transaction(thd, all)) return end_statement();
   begin_commit(thd, all);
+  if (!is_ordered_ && !prepared_ && !writes_) {
+    // Nothing to order, and no wait.
+    is_ordered_ = true;
+    order_error_ = Error(frondb_txn_commit(txn_.get()));
+  }
   commit_ordered(thd, true);
   int error = finish(thd);
   error ? counts_.roll_back() : counts_.commit();
   if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
-  end();
+  end(!error);
   run_retries();
   may_crash_at("commit: done");
   return error;
@@ -264,7 +280,7 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
     if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) retry_later(prepared_, false);
     counts_.roll_back();
     if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
-    end();
+    end(!error);
     return ha_error(error);
   }
   counts_.roll_back_statement();

@@ -40,7 +40,7 @@ class Connection {
   /** The state of a connection, or null. */
   static Connection *find(MYSQL_THD thd);
   ~Connection() {
-    end();
+    end(false);
     count(-1);
   }
 
@@ -114,7 +114,7 @@ class Connection {
   int end_statement();
   void begin_commit(MYSQL_THD thd, bool all);
   int finish(MYSQL_THD thd);
-  void end();
+  void end(bool has_ended);
 
   Settings settings_;
   TxnOptions options_;
@@ -122,6 +122,8 @@ class Connection {
   uint64_t lock_timeout_ = 0;
 
   Txn txn_;
+  /** An ended transaction with the options of `options_`, for the next one. */
+  Txn ended_;
   /** Guards the handle against a cancel() while it is made or freed. */
   std::mutex handle_;
   TransactionCounts counts_;
@@ -135,6 +137,8 @@ class Connection {
   bool has_dropped_ = false;
   /** The statement may lock rows. */
   bool locks_ = false;
+  /** The transaction may have written. */
+  bool writes_ = false;
 
   /** The name of the prepared transaction; empty if it is not prepared. */
   XidName prepared_;

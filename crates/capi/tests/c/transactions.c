@@ -461,6 +461,27 @@ static void commits_in_order(frondb_db *db, frondb_tree *tree) {
   CHECK(hook.calls == 2);
 }
 
+static void begins_next(frondb_db *db, frondb_tree *tree) {
+  frondb_txn *txn = begin(db, FRONDB_REPEATABLE_READ, 1000);
+  uint64_t first, second, savepoint;
+  OK(frondb_txn_id(txn, &first));
+  OK(frondb_txn_commit(txn));
+  OK(frondb_txn_begin_next(txn));
+  OK(frondb_txn_id(txn, &second));
+  CHECK(second > first);
+  OK(frondb_txn_set_savepoint(txn, &savepoint));
+  OK(txn_put(txn, tree, "n1", "x"));
+  FAILS(FRONDB_INVALID, frondb_txn_begin_next(txn));
+  OK(frondb_txn_commit(txn));
+  CHECK(has(tree, "n1", "x"));
+  OK(frondb_txn_begin_next(txn));
+  FAILS(FRONDB_NOT_FOUND, frondb_txn_roll_back_to(txn, savepoint));
+  OK(txn_put(txn, tree, "n1", "y"));
+  CHECK(frondb_txn_free(txn) == FRONDB_OK && has(tree, "n1", "x"));
+  FAILS(FRONDB_INVALID, frondb_txn_begin_next(txn));
+  FAILS(FRONDB_INVALID, frondb_txn_begin_next(NULL));
+}
+
 static frondb_db *two_phases(frondb_db *db, frondb_tree *tree, const char *path) {
   frondb_txn *one = begin(db, FRONDB_REPEATABLE_READ, 1);
   frondb_txn *two = begin(db, FRONDB_REPEATABLE_READ, 1);
@@ -515,6 +536,7 @@ int main(int argc, char **argv) {
   list(db, tree);
   savepoints(db, tree);
   commits_in_order(db, tree);
+  begins_next(db, tree);
   db = two_phases(db, tree, argv[1]);
   close_all(db);
   return done();

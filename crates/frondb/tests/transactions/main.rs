@@ -8,6 +8,7 @@ mod disjoint_keys;
 mod large;
 mod list;
 mod locking_reads;
+mod next;
 mod overlay;
 mod prepared;
 mod scripts;
