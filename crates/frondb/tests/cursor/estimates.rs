@@ -115,6 +115,38 @@ fn everywhere(what: &str, work: impl Fn(&Db, &Tree)) {
     }
 }
 
+/// All runs reach over all groups of keys, and each group is in one run only or in the memtable. Counts
+/// are exact beyond the limit of keys that are counted one by one.
+#[test]
+fn a_range_with_entries_of_one_source_is_counted_by_positions() {
+    const GROUP: u64 = 250;
+    let dir = TempDir::new("estimates");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db
+        .create_tree("t", TreeOptions::new().shape(|shape| shape.leaf_bytes_min = 256 << 10))
+        .unwrap();
+    for source in 0..4 {
+        for group in (0..32).filter(|group| group % 4 == source) {
+            write(&db, GROUP, put(&tree, group * GROUP));
+        }
+        if source < 3 {
+            db.flush().unwrap();
+        }
+    }
+    let count = |lo: u64, hi: u64| tree.count_first(&key(lo), Some(&key(hi)), 128).unwrap();
+    for group in 0..32 {
+        let (lo, hi) = (group * GROUP, (group + 1) * GROUP);
+        let whole = count(lo, hi);
+        assert!(whole.is_all && whole.count == GROUP, "{group}: {whole:?}");
+        let part = count(lo + 20, hi - 30);
+        assert!(part.is_all && part.count == GROUP - 50, "{group}: {part:?}");
+        // Keys of two sources are merged.
+        let both = count(hi - 40, (hi + 60).min(32 * GROUP));
+        let truth = if group == 31 { 40 } else { 100 };
+        assert!(both.is_all && both.count == truth, "{group}: {both:?}");
+    }
+}
+
 #[test]
 fn deletes_of_absent_keys_take_nothing_away() {
     everywhere("blind deletes", |db, tree| {
