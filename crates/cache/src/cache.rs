@@ -154,13 +154,15 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         self.uncount(removed)
     }
 
-    /// Removes the index, the first `blocks` blocks and the first `filters` parts of the filter of a
-    /// run that was dropped. Correctness does not depend on this, because run ids are never reused:
-    /// the call only frees immediately what would be evicted in time.
-    pub fn remove_run(&self, run: RunId, blocks: u32, filters: u32) {
+    /// Removes a run that was dropped: its first `blocks` blocks, the first `filters` parts of its
+    /// filter, and its index with the first `indexes` parts. Correctness does not depend on this,
+    /// because run ids are never reused: the call only frees immediately what would be evicted in
+    /// time.
+    pub fn remove_run(&self, run: RunId, blocks: u32, filters: u32, indexes: u32) {
         let blocks = (0..blocks).map(|block| CacheKey::block(run, block));
         let filters = (0..filters).map(|part| CacheKey::filter(run, part));
-        for key in blocks.chain(filters).chain([CacheKey::index(run)]) {
+        let indexes = (0..indexes).map(|part| CacheKey::index_part(run, part));
+        for key in blocks.chain(filters).chain(indexes).chain([CacheKey::index(run)]) {
             drop(self.remove(key));
         }
     }

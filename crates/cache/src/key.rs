@@ -13,12 +13,16 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    /// Block number that stands for the run's index.
+    /// Block number that stands for the run's index, or for the upper level of an index in parts.
     pub const INDEX: u32 = u32::MAX;
-    /// Largest number of data blocks of a run, and of parts of its filter.
+    /// Largest number of data blocks of a run.
     pub const BLOCKS_MAX: u32 = (1 << 31) - 1;
+    /// Largest number of parts of a run's filter, and of its index.
+    pub const PARTS_MAX: u32 = (1 << 30) - 1;
     /// Block number that stands for the first part of the run's filter; the other parts follow.
     const FILTER: u32 = 1 << 31;
+    /// Block number that stands for the first part of the run's index; the other parts follow.
+    const INDEX_PART: u32 = 3 << 30;
 
     /// The key of a block.
     #[inline]
@@ -27,13 +31,21 @@ impl CacheKey {
         Self { run, block }
     }
 
-    /// The key of the run's index.
+    /// The key of the run's index, or of the upper level of an index in parts.
+    #[inline]
     #[must_use]
     pub const fn index(run: RunId) -> Self {
         Self { run, block: Self::INDEX }
     }
 
-    /// The key of a part of the run's filter, below [`BLOCKS_MAX`](Self::BLOCKS_MAX).
+    /// The key of a part of the run's index, below [`PARTS_MAX`](Self::PARTS_MAX).
+    #[inline]
+    #[must_use]
+    pub const fn index_part(run: RunId, part: u32) -> Self {
+        Self { run, block: Self::INDEX_PART + part }
+    }
+
+    /// The key of a part of the run's filter, below [`PARTS_MAX`](Self::PARTS_MAX).
     #[inline]
     #[must_use]
     pub const fn filter(run: RunId, part: u32) -> Self {
@@ -64,7 +76,8 @@ mod tests {
             let mut counts = [0u32; 64];
             for run in 0..64 {
                 for block in (0..200)
-                    .chain((0..57).map(|part| CacheKey::FILTER + part))
+                    .chain((0..40).map(|part| CacheKey::FILTER + part))
+                    .chain((0..17).map(|part| CacheKey::INDEX_PART + part))
                     .chain([CacheKey::INDEX])
                 {
                     let hash = CacheKey::block(RunId(run), block).hash64();

@@ -79,8 +79,9 @@ fn dropping_a_run_makes_room_at_once() {
     cache.insert(CacheKey::index(RunId(1)), Arc::default(), 10, Priority::Meta);
     (0..3).for_each(|part| {
         cache.insert(CacheKey::filter(RunId(1), part), Arc::default(), 10, Priority::Meta);
+        cache.insert(CacheKey::index_part(RunId(1), part), Arc::default(), 10, Priority::Meta);
     });
-    cache.remove_run(RunId(1), 100, 3);
+    cache.remove_run(RunId(1), 100, 3, 3);
     assert_eq!(cache.stats().items, 100);
     assert!(cache.get(CacheKey::index(RunId(1))).is_none());
     assert!(cache.get(CacheKey::block(RunId(2), 99)).is_some());
@@ -120,7 +121,7 @@ fn concurrent_use_under_pressure_keeps_the_accounts() {
                     let (run, block) = (prng.below(4), prng.below(2000) as u32);
                     let key = CacheKey::block(RunId(run), block);
                     match prng.below(100) {
-                        0 => cache.remove_run(RunId(run), 20, 1),
+                        0 => cache.remove_run(RunId(run), 20, 1, 1),
                         1 => drop(cache.remove(key)),
                         _ => match cache.get(key) {
                             Some(value) => assert_eq!(value[0], (run as u8) ^ (block as u8)),

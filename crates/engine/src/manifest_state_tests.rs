@@ -20,6 +20,8 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
         index_bytes: 10,
         filter_bytes: 0,
         filter_parts: 0,
+        index_parts: 1,
+        top_index_bytes: 0,
         entries: 1,
         deletes: 0,
         updates: 0,

@@ -6,7 +6,7 @@
 //! ```text
 //!  offset size field
 //!       0    8 magic         "FronSUPR"; never changes
-//!       8    4 version       2; of the whole database
+//!       8    4 version       3; of the whole database
 //!      12    4 zero
 //!      16   16 database id
 //!      32    8 generation    of this superblock and of the manifest file it names
@@ -19,7 +19,7 @@
 //! # MANIFEST-NNNNNN
 //! ```text
 //!       0    8 magic         "FronMANF"; never changes
-//!       8    4 version       2
+//!       8    4 version       3
 //!      12    4 zero
 //!      16   16 database id
 //!      32    8 generation    the number in the file's name
@@ -46,8 +46,8 @@ use frondb_core::codec::Reader;
 
 /// Version of the database format that this build writes, and the newest it reads.
 ///
-/// 1: the first version. 2: filters of runs in several parts.
-pub const FORMAT_VERSION: u32 = 2;
+/// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts.
+pub const FORMAT_VERSION: u32 = 3;
 
 /// The file with the superblocks.
 pub const SUPER_FILE: &str = "SUPER";
@@ -222,7 +222,7 @@ mod tests {
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e535550520200000000000000100f0e0d0c0b0a090807060504030201\
+            "46726f6e535550520300000000000000100f0e0d0c0b0a090807060504030201\
              07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
@@ -235,7 +235,7 @@ mod tests {
         let hex: String = bytes[..40].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e4d414e460200000000000000100000000000000000000000000000000200000000000000"
+            "46726f6e4d414e460300000000000000100000000000000000000000000000000200000000000000"
         );
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
     }

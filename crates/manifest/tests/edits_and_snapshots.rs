@@ -207,7 +207,7 @@ fn a_database_is_created_once_and_found_by_name() {
 }
 
 /// The format version of this build.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 fn superblock(device: &SharedDevice, slot: u64) -> Vec<u8> {
     let file = device.open("SUPER", OpenOptions::READ).unwrap();
@@ -230,14 +230,15 @@ fn set_version(device: &SharedDevice, slot: u64, version: u8) {
 #[test]
 fn opening_a_database_of_an_earlier_version_writes_this_version() {
     let versions = |device: &SharedDevice| [0, 1].map(|slot| superblock(device, slot)[8]);
-    for old in [vec![0, 1], vec![0], vec![1]] {
+    let slots = [vec![0, 1], vec![0], vec![1]];
+    for (version, old) in (1..VERSION).flat_map(|version| slots.clone().map(|old| (version, old))) {
         let device = memory();
         let manifest = create(&device).unwrap();
         log(&manifest, &edit(1)).unwrap();
         manifest.secure_all().unwrap();
         drop(manifest);
         assert_eq!(versions(&device), [VERSION; 2]);
-        old.iter().for_each(|slot| set_version(&device, *slot, 1));
+        old.iter().for_each(|slot| set_version(&device, *slot, version));
         let (_, recovered) = open(&device).unwrap();
         assert_eq!(recovered.edits, [edit(1)]);
         assert!(versions(&device).contains(&VERSION), "{old:?}");

@@ -20,7 +20,7 @@ use frondb_filter::FilterReader;
 
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
-use crate::index::BlockIndex;
+use crate::index::{BlockIndex, IndexFrames, TopIndex};
 
 /// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
 const READER_FACTOR: u64 = 2;
@@ -59,18 +59,36 @@ impl CacheWarmer {
     }
 
     /// Caches the block index of the run that `meta` describes; errors as [`block`](Self::block).
-    pub(crate) fn index(&self, frame: &[u8], meta: &RunMeta) -> Result<()> {
-        if !self.is_worth(frame) {
+    pub(crate) fn index(&self, frames: &IndexFrames, meta: &RunMeta) -> Result<()> {
+        let wrong = |_| Error::internal("a block index that was just written cannot be decoded");
+        let payload = |frame| decode_frame(frame, BlockKind::Index, &UNWRITTEN);
+        let Some(top) = &frames.top else {
+            let only = frames.parts.iter().filter(|frame| self.is_worth(frame));
+            return only.into_iter().try_for_each(|frame| {
+                let index = BlockIndex::decode(&payload(frame)?, meta).map_err(wrong)?;
+                self.insert_index(CacheKey::index(self.run), index);
+                Ok(())
+            });
+        };
+        if !self.is_worth(top) {
             return Ok(());
         }
-        let payload = decode_frame(frame, BlockKind::Index, &UNWRITTEN)?;
-        let index = BlockIndex::decode(&payload, meta).map_err(|_| {
-            Error::internal("a block index that was just written cannot be decoded")
-        })?;
-        let bytes = index.memory_bytes();
-        let key = CacheKey::index(self.run);
-        self.insert(key, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
+        let top = TopIndex::decode(&payload(top)?, meta).map_err(wrong)?;
+        for (part, frame) in (0..top.len()).zip(&frames.parts) {
+            if self.is_worth(frame) {
+                let place = top.place(part);
+                let index = BlockIndex::decode_part(&payload(frame)?, &place).map_err(wrong)?;
+                self.insert_index(CacheKey::index_part(self.run, part as u32), index);
+            }
+        }
+        let (key, bytes) = (CacheKey::index(self.run), top.memory_bytes());
+        self.insert(key, Cached::TopIndex(Arc::new(top)), bytes, Priority::Meta);
         Ok(())
+    }
+
+    fn insert_index(&self, key: CacheKey, index: BlockIndex) {
+        let bytes = index.memory_bytes();
+        self.insert(key, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
     }
 
     /// Caches a part of the filter; errors as [`block`](Self::block).

@@ -1,5 +1,5 @@
-//! [`Charge`]: memory of a reader's cursor, counted in the memory budget and in a sum over all
-//! cursors.
+//! [`Charge`]: memory of a reader's cursor or of a run, counted in the memory budget and in a sum over
+//! all cursors or runs.
 
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::sync::Arc;
@@ -7,8 +7,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::env::RunEnv;
 
-/// The memory of a reader's window or block, counted in the budget and in the sum of all windows or
-/// of all blocks until dropped.
+/// The memory of a reader's window or block, or of a run's top index, counted in the budget and in the
+/// sum of its kind until dropped.
 pub(crate) struct Charge {
     env: Arc<RunEnv>,
     sum: Sum,
@@ -21,13 +21,18 @@ pub(crate) type Sum = fn(&RunEnv) -> &AtomicU64;
 
 impl Charge {
     /// A charge, unless it would raise the sum above `most`.
-    pub(crate) fn within(env: &Arc<RunEnv>, sum: Sum, bytes: u64, most: u64) -> Option<Self> {
+    pub(crate) fn within(
+        env: &Arc<RunEnv>,
+        (part, sum): (Part, Sum),
+        bytes: u64,
+        most: u64,
+    ) -> Option<Self> {
         let before = sum(env).fetch_add(bytes, Ordering::Relaxed);
         if before.saturating_add(bytes) > most {
             sum(env).fetch_sub(bytes, Ordering::Relaxed);
             return None;
         }
-        let reserved = env.budget.reserve(Part::Work, bytes);
+        let reserved = env.budget.reserve(part, bytes);
         Some(Self { env: Arc::clone(env), sum, bytes, _reserved: reserved })
     }
 }

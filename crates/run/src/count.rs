@@ -2,15 +2,17 @@
 //!
 //! The caller will probably read the range next, as after an optimizer's estimate for a short
 //! query. So if the range has only a few blocks, those that are not in the cache are read with one
-//! request, including the blocks between the bounds.
+//! request, including the blocks between the bounds, if one part of the block index has them all.
 
 use std::ops::Range;
 
 use frondb_block::Block;
-use frondb_core::Result;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, Result};
 use smallvec::SmallVec;
 
 use crate::index::BlockIndex;
+use crate::read::ReadMode;
 use crate::reader::Run;
 
 /// Maximum number of blocks, and of bytes, that are read together: as much as a short scan of the
@@ -38,21 +40,29 @@ impl Run {
         if lo.is_none() && hi.is_none() {
             return Ok(meta.entries);
         }
-        let index = self.index()?;
-        let (first, last) = (lo.map(|lo| index.find(lo)), hi.map(|hi| index.find(hi)));
-        let held = match (first, last) {
-            (Some(first), Some(last)) if first < last => self.hold(&index, first..last + 1),
+        let place = |key: &[u8]| {
+            let index = self.index_for(key, ReadMode::Scan)?;
+            let number = index.find(key);
+            Ok::<_, Error>((index, number))
+        };
+        let (first, last) = (lo.map(place).transpose()?, hi.map(place).transpose()?);
+        let held = match (&first, &last) {
+            (Some((index, first)), Some((_, last)))
+                if first < last && index.blocks().contains(last) =>
+            {
+                self.hold(index, *first..last + 1)
+            }
             _ => Blocks::new(),
         };
-        let rank = |number: usize, key: &[u8]| {
+        let rank = |(index, number): (Arc<BlockIndex>, usize), key: &[u8]| {
             let block = match held.iter().find(|(n, _)| *n == number) {
                 Some((_, block)) => block.clone(),
                 None => self.block(&index, number)?,
             };
             Ok(index.rank(number) + block.lower_bound(key) as u64)
         };
-        let below_lo = first.zip(lo).map_or(Ok(0), |(number, lo)| rank(number, lo))?;
-        let below_hi = last.zip(hi).map_or(Ok(meta.entries), |(number, hi)| rank(number, hi))?;
+        let below_lo = first.zip(lo).map_or(Ok(0), |(place, lo)| rank(place, lo))?;
+        let below_hi = last.zip(hi).map_or(Ok(meta.entries), |(place, hi)| rank(place, hi))?;
         Ok(below_hi.saturating_sub(below_lo))
     }
 

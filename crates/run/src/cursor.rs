@@ -9,6 +9,8 @@
 //! has decoded no block in vain, and a damaged block fails only when it is reached. The window is
 //! freed with its last block.
 //!
+//! A cursor holds the part of the block index that it is in, so it takes each part once.
+//!
 //! With low memory, a reader's cursor charges its current block, because the cache may have evicted
 //! it. When the blocks of all cursors reach a fraction of the memory budget, further cursors hold
 //! none: they copy a small chunk out of their block and fetch the block again for the next chunk,
@@ -25,6 +27,7 @@ use frondb_core::{Chunk, Direction, Result, Source};
 use crate::charge::Charge;
 use crate::index::BlockIndex;
 use crate::low_memory::{CHUNK_ENTRIES_LOW_MEMORY, is_low_memory, merge_window_bytes};
+use crate::read::ReadMode;
 use crate::reader::Run;
 use window::Window;
 
@@ -36,22 +39,18 @@ const CHUNK_ENTRIES_AFTER_SKIP: usize = 8;
 /// Largest chunk, entries.
 const CHUNK_ENTRIES_MAX: usize = 1024;
 
-/// The purpose of a cursor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReadMode {
-    /// A user's scan: through the cache, small reads first.
-    Scan,
-    /// A merge: bypasses the cache, large windows.
-    Merge,
-}
-
 /// A cursor over part of a run. See the module documentation.
 pub struct RunCursor {
     run: Arc<Run>,
+    /// The part of the block index that has the current block and the one at which the cursor
+    /// continues, or the latter is the first block of the next part (forward) or the last block of
+    /// the previous part (backward).
     index: Arc<BlockIndex>,
     direction: Direction,
     mode: ReadMode,
-    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor.
+    /// Blocks not yet begun: `[next, end)`, taken from the end in a backward cursor. The bound at
+    /// which the cursor ends may lie too far away until the cursor reaches the part of the index in
+    /// which that bound lies: reading it earlier would be in vain if the cursor stops early.
     next: usize,
     end: usize,
     /// Key bounds, if they exclude part of the run: searched in the first or last block when the
@@ -86,7 +85,6 @@ impl RunCursor {
         hi: Option<&[u8]>,
         mode: ReadMode,
     ) -> Result<Self> {
-        let index = run.index()?;
         let meta = run.meta();
         let empty = lo.is_some_and(|lo| *lo > *meta.last_key)
             || hi.is_some_and(|hi| *hi <= *meta.first_key)
@@ -94,19 +92,19 @@ impl RunCursor {
         // Drop bounds that exclude no part of the run, so that no block is searched for them later.
         let lo = lo.filter(|lo| **lo > *meta.first_key);
         let hi = hi.filter(|hi| **hi <= *meta.last_key);
-        let next = lo.map_or(0, |lo| index.find(lo));
-        let end = hi.map_or(index.len(), |hi| {
-            let block = index.find(hi);
-            // A block whose separator equals the bound has no entry below it.
-            if index.separator(block) < *hi { block + 1 } else { block }
-        });
+        let end = if empty { 0 } else { run.blocks_before(hi)? };
+        let index = match (direction, lo) {
+            (Direction::Forward, Some(lo)) => run.index_for(lo, mode)?,
+            (Direction::Forward, None) => run.index_of(0, mode)?,
+            (Direction::Backward, _) => run.index_of(end.saturating_sub(1), mode)?,
+        };
         let memory = run.env().budget.total();
         let is_low_memory = is_low_memory(memory);
-        Ok(Self {
+        let mut cursor = Self {
             direction,
             mode,
-            next,
-            end: if empty { next } else { end },
+            next: 0,
+            end,
             lo: lo.map(Into::into),
             hi: hi.map(Into::into),
             block: None,
@@ -127,27 +125,64 @@ impl RunCursor {
             },
             index,
             run,
-        })
+        };
+        cursor.narrow();
+        Ok(cursor)
+    }
+
+    /// Makes `next` and `end` exact as far as the current part of the index says where the bounds
+    /// are.
+    fn narrow(&mut self) {
+        if let Some(lo) = self.lo.as_ref().filter(|lo| self.index.holds(lo)) {
+            self.next = self.next.max(self.index.find(lo));
+        }
+        if let Some(hi) = self.hi.as_ref().filter(|hi| self.index.holds(hi)) {
+            self.end = self.end.min(self.index.end_before(hi));
+        }
+        if self.index.is_last() {
+            self.end = self.end.min(self.index.blocks().end);
+        }
+    }
+
+    /// Makes sure that the current part of the index has block `number`.
+    fn reach(&mut self, number: usize) -> Result<()> {
+        if !self.index.blocks().contains(&number) {
+            self.index = self.run.index_of(number, self.mode)?;
+            self.narrow();
+        }
+        Ok(())
+    }
+
+    /// The part of the index in which a search for `key` ends, and the block that the search finds.
+    fn search(&self, key: &[u8]) -> Result<(Arc<BlockIndex>, usize)> {
+        let index = match self.index.holds(key) {
+            true => Arc::clone(&self.index),
+            false => self.run.index_for(key, self.mode)?,
+        };
+        let block = index.find(key);
+        Ok((index, block))
     }
 
     /// Forward [`Source::skip`].
     fn skip_below(&mut self, key: &[u8]) -> Result<()> {
         // The block after the current one begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > *key;
-        let target = if is_here { self.next } else { self.index.find(key) };
+        let target = if is_here { None } else { Some(self.search(key)?) };
         // The versions of a key that fills several blocks begin in the first of these blocks.
-        if is_here || target < self.next {
+        let Some((index, target)) = target.filter(|(_, target)| *target >= self.next) else {
             if let Some(at) = self.find_in_block(key)? {
                 self.skipped(at - self.left.start);
                 self.left.start = at;
             }
             return Ok(());
-        }
+        };
         self.leave_block(target != self.next);
         self.next = target;
         if self.lo.as_ref().is_none_or(|lo| **lo < *key) {
             self.lo = Some(key.into());
         }
+        self.index = index;
+        self.narrow();
         Ok(())
     }
 
@@ -155,19 +190,21 @@ impl RunCursor {
     fn skip_from(&mut self, key: &[u8]) -> Result<()> {
         // The current block begins below the key.
         let is_here = !self.left.is_empty() && self.index.separator(self.number) < *key;
-        let target = if is_here { self.end } else { self.index.find(key) };
-        if target >= self.end {
+        let target = if is_here { None } else { Some(self.search(key)?) };
+        let Some((index, target)) = target.filter(|(_, target)| *target < self.end) else {
             if let Some(at) = self.find_in_block(key)? {
                 self.skipped(self.left.end - at);
                 self.left.end = at;
             }
             return Ok(());
-        }
+        };
         self.leave_block(target + 1 != self.end);
         self.end = self.end.min(target + 1);
         if self.hi.as_ref().is_none_or(|hi| **hi > *key) {
             self.hi = Some(key.into());
         }
+        self.index = index;
+        self.narrow();
         Ok(())
     }
 
@@ -214,6 +251,11 @@ impl RunCursor {
                 Direction::Forward => self.next,
                 Direction::Backward => self.end - 1,
             };
+            self.reach(number)?;
+            if !(self.next..self.end).contains(&number) {
+                // The part of the index has shown that this block is out of bounds.
+                continue;
+            }
             let block = self.fetch(number)?;
             match self.direction {
                 Direction::Forward => self.next += 1,
@@ -223,11 +265,9 @@ impl RunCursor {
                 Some(lo) if self.index.separator(number) <= **lo => block.lower_bound(lo),
                 _ => 0,
             };
-            let is_last = number + 1 == self.index.len();
+            let is_below = |hi: &[u8]| self.index.separator_after(number).is_some_and(|s| s < *hi);
             let end = match &self.hi {
-                Some(hi) if is_last || self.index.separator(number + 1) >= **hi => {
-                    block.lower_bound(hi)
-                }
+                Some(hi) if !is_below(hi) => block.lower_bound(hi),
                 _ => block.len(),
             };
             if start < end {

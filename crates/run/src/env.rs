@@ -1,19 +1,19 @@
 //! The handles that all runs of an engine share: the space, the cache, the budget, the counters.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use frondb_block::Block;
-use frondb_cache::{Cache, RowCache};
-use frondb_core::RunId;
+use frondb_cache::{Cache, CacheKey, RowCache};
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
-use frondb_core::sync::atomic::AtomicU64;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_filter::FilterReader;
 use frondb_space::Space;
 
 use crate::block_reads::BlockReads;
 use crate::index::BlockIndex;
+use crate::index::TopIndex;
 use crate::loads::Loads;
 use crate::read_credit::ReadCredit;
 
@@ -22,10 +22,36 @@ use crate::read_credit::ReadCredit;
 pub enum Cached {
     /// A decoded data block.
     Block(Block),
-    /// A run's block index.
+    /// A part of a run's block index, or all of it if it has one part.
     Index(Arc<BlockIndex>),
+    /// The upper level of a run's block index.
+    TopIndex(Arc<TopIndex>),
     /// A part of a run's filter.
     Filter(Arc<FilterReader>),
+}
+
+/// Block indexes, and parts of them, that a salvage has rebuilt, by their keys in the cache. An index
+/// that was rebuilt as a whole has one part.
+#[derive(Default)]
+pub(crate) struct Rebuilt {
+    /// Whether there are any, so that other reads need no lock.
+    any: AtomicBool,
+    indexes: Mutex<HashMap<CacheKey, Arc<BlockIndex>>>,
+}
+
+impl Rebuilt {
+    pub(crate) fn insert(&self, key: CacheKey, index: Arc<BlockIndex>) {
+        self.indexes.lock().insert(key, index);
+        self.any.store(true, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, key: CacheKey) -> Option<Arc<BlockIndex>> {
+        if !self.any.load(Ordering::Acquire) {
+            return None;
+        }
+        self.indexes.lock().get(&key).cloned()
+    }
 }
 
 /// Counters of reads since the engine was opened.
@@ -65,8 +91,10 @@ pub struct RunEnv {
     pub(crate) window_bytes: AtomicU64,
     /// With low memory: bytes of the blocks that readers' cursors hold.
     pub(crate) held_bytes: AtomicU64,
-    /// Block indexes rebuilt by a salvage, by run.
-    pub(crate) rebuilt: Mutex<BTreeMap<RunId, Arc<BlockIndex>>>,
+    /// Bytes of the top indexes that runs keep.
+    pub(crate) top_index_bytes: AtomicU64,
+    /// Block indexes rebuilt by a salvage.
+    pub(crate) rebuilt: Rebuilt,
     /// Counters.
     pub stats: RunStats,
 }
@@ -85,7 +113,8 @@ impl RunEnv {
             block_reads: BlockReads::default(),
             window_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
-            rebuilt: Mutex::default(),
+            top_index_bytes: AtomicU64::new(0),
+            rebuilt: Rebuilt::default(),
             stats: RunStats::default(),
         })
     }

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A lookup reads the one part that covers the block in which its key would be, so the cost of a
-//! lookup does not grow with the run. The frames of the parts follow the block index, so they are
-//! kept in memory until the last block is written: about eleven bits a key.
+//! lookup does not grow with the run. A part also ends where a part of the block index has to end,
+//! so that it lies within one. The frames of the parts follow the block index, so they are kept in
+//! memory until the last block is written: about eleven bits a key.
 
 use frondb_block::{BlockKind, FRAME_HEADER_BYTES, seal_frame};
 use frondb_core::Result;
@@ -79,18 +80,28 @@ impl FilterWriter {
         self.builder.push(hash);
     }
 
-    /// Ends a block, and the part if it has enough keys. Returns `false` if the filter has become too
-    /// large, and is to be dropped.
+    /// Ends a block, and the part if it has enough keys or, with `ends_part`, in any case. Returns
+    /// `false` if the filter has become too large, and is to be dropped.
     ///
     /// # Errors
     /// As [`seal_frame`].
-    pub(crate) fn end_block(&mut self) -> Result<bool> {
+    pub(crate) fn end_block(&mut self, ends_part: bool) -> Result<bool> {
         self.blocks += 1;
-        if self.builder.len() >= self.part_keys {
+        if ends_part || self.builder.len() >= self.part_keys {
             self.end_part()?;
         }
         let most = self.budget.as_ref().map_or(u64::MAX, |budget| budget.total() / BUDGET_DIVISOR);
         Ok(self.bytes <= most.min(FILTER_BYTES_MAX))
+    }
+
+    /// Whether a part has just ended.
+    pub(crate) fn is_between_parts(&self) -> bool {
+        self.blocks == 0
+    }
+
+    /// Number of blocks and bytes of each finished part.
+    pub(crate) fn parts(&self) -> &[(u32, u32)] {
+        &self.filters.parts
     }
 
     fn end_part(&mut self) -> Result<()> {

@@ -4,16 +4,19 @@
 //!
 //! ```text
 //! id, tree, flags (u8), writes (u8)
-//!   flags: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys, bit 3 several filter parts
+//!   flags: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys, bit 3 several filter parts,
+//!          bit 4 several index parts
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
 //! first_key, last_key        length and bytes
 //! seq_shift                  if shifted: what is added to every SeqNo stored with a message
 //! filter_parts               if the filter has several parts: their number
+//! index_parts, top_index_bytes   if the index has several parts: their number, and the bytes of
+//!                            the top index's frame, which are included in index_bytes
 //! ```
 //!
-//! Block index, the payload of one `Index` frame:
+//! Block index of one part, the payload of an `Index` frame:
 //!
 //! ```text
 //! count, then for each block:
@@ -25,6 +28,27 @@
 //! if the filter has several parts, for each part:
 //!   blocks      how many blocks it covers, after those of the part before
 //!   bytes       length of its frame
+//! ```
+//!
+//! Each of several parts of a block index is the payload of an `Index` frame:
+//!
+//! ```text
+//! count, then for each block: as above; the first shares nothing
+//! filters       number of the filter's parts that cover its blocks, then for each of them:
+//!   blocks, bytes     as above
+//! ```
+//!
+//! Top index, the payload of the `Index` frame that follows those of the parts:
+//!
+//! ```text
+//! count, then for each part:
+//!   shared, suffix    the separator of its first block, as above
+//!   blocks      how many blocks it covers
+//!   bytes << 1 | continues     encoded length of these blocks; 1 if the first one continues a key
+//!   entries     messages in these blocks
+//!   frame       length of its frame
+//!   filters, filter_bytes      if the run has a filter: how many of its parts cover these blocks,
+//!                              and the length of their frames
 //! ```
 //!
 //! A separator is the shortest string above the last key of the previous block and not above the
@@ -45,8 +69,12 @@ const FLAG_SHIFTED: u8 = 2;
 const FLAG_UNIQUE_KEYS: u8 = 4;
 /// Metadata flag: the filter has several parts; their number follows.
 const FLAG_FILTER_PARTS: u8 = 8;
+/// Metadata flag: the block index has several parts; their number and the bytes of the top index
+/// follow.
+const FLAG_INDEX_PARTS: u8 = 16;
 /// All metadata flags.
-const FLAGS: u8 = FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_UNIQUE_KEYS | FLAG_FILTER_PARTS;
+const FLAGS: u8 =
+    FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_UNIQUE_KEYS | FLAG_FILTER_PARTS | FLAG_INDEX_PARTS;
 
 /// The manifest's description of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,12 +85,16 @@ pub struct RunMeta {
     pub tree: TreeId,
     /// The extents of the run's bytes, in order.
     pub extents: Vec<Extent>,
-    /// Bytes of its data blocks; the index frame follows.
+    /// Bytes of its data blocks; the frames of the index follow.
     pub blocks_bytes: u64,
     /// Number of data blocks.
     pub blocks: u32,
-    /// Bytes of the index frame.
+    /// Bytes of the index's frames.
     pub index_bytes: u32,
+    /// Number of the index's parts; each covers some consecutive blocks.
+    pub index_parts: u32,
+    /// Bytes of the last of the index's frames, which is the top index; 0 if the index has one part.
+    pub top_index_bytes: u32,
     /// Bytes of the filter's frames; 0 if the run has no filter.
     pub filter_bytes: u32,
     /// Number of the filter's frames; each covers some consecutive blocks.
@@ -129,7 +161,8 @@ impl RunMeta {
             flag(self.per_entry_seqs, FLAG_PER_ENTRY_SEQS)
                 | flag(shifted, FLAG_SHIFTED)
                 | flag(self.per_entry_seqs && self.unique_keys, FLAG_UNIQUE_KEYS)
-                | flag(self.filter_parts > 1, FLAG_FILTER_PARTS),
+                | flag(self.filter_parts > 1, FLAG_FILTER_PARTS)
+                | flag(self.index_parts > 1, FLAG_INDEX_PARTS),
         );
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
@@ -158,6 +191,10 @@ impl RunMeta {
         }
         if self.filter_parts > 1 {
             put_varint(out, u64::from(self.filter_parts));
+        }
+        if self.index_parts > 1 {
+            put_varint(out, u64::from(self.index_parts));
+            put_varint(out, u64::from(self.top_index_bytes));
         }
     }
 
@@ -190,6 +227,8 @@ impl RunMeta {
             index_bytes: input.varint_u32()?,
             filter_bytes: input.varint_u32()?,
             filter_parts: 0,
+            index_parts: 1,
+            top_index_bytes: 0,
             entries: input.varint()?,
             deletes: input.varint()?,
             updates: input.varint()?,
@@ -208,10 +247,14 @@ impl RunMeta {
             0 => u32::from(meta.filter_bytes > 0),
             _ => input.varint_u32()?,
         };
+        if flags & FLAG_INDEX_PARTS != 0 {
+            (meta.index_parts, meta.top_index_bytes) = (input.varint_u32()?, input.varint_u32()?);
+        }
         // Flags are written only where they apply.
         let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs
             || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0
-            || flags & FLAG_FILTER_PARTS != 0 && meta.filter_parts < 2;
+            || flags & FLAG_FILTER_PARTS != 0 && meta.filter_parts < 2
+            || flags & FLAG_INDEX_PARTS != 0 && meta.index_parts < 2;
         if needless {
             return Err(Truncated);
         }
@@ -225,9 +268,15 @@ impl RunMeta {
             .checked_add(u64::from(self.index_bytes) + u64::from(self.filter_bytes))
             .is_some_and(|bytes| bytes <= extent_bytes(&self.extents));
         let kinds = self.deletes.checked_add(self.updates).and_then(|n| n.checked_add(self.refs));
+        // The top index is empty if, and only if, the index has one part.
+        let parts_bytes = self.index_bytes.saturating_sub(self.top_index_bytes);
+        let index_fits =
+            self.index_parts <= parts_bytes && (self.index_parts > 1) == (self.top_index_bytes > 0);
         fits && self.blocks > 0
             && self.blocks <= CacheKey::BLOCKS_MAX
-            && self.index_bytes > 0
+            && index_fits
+            && (1..=self.blocks.min(CacheKey::PARTS_MAX)).contains(&self.index_parts)
+            && self.filter_parts <= CacheKey::PARTS_MAX
             && self.filter_parts <= self.blocks
             && self.filter_parts <= self.filter_bytes
             && self.entries >= u64::from(self.blocks)
@@ -329,6 +378,8 @@ mod tests {
             index_bytes: 80,
             filter_bytes: 64,
             filter_parts: 1,
+            index_parts: 1,
+            top_index_bytes: 0,
             entries: 100,
             deletes: 7,
             updates: 1,
@@ -419,6 +470,19 @@ mod tests {
     }
 
     #[test]
+    fn several_index_parts_are_two_fields_more() {
+        let parted = RunMeta { filter_parts: 2, index_parts: 3, top_index_bytes: 30, ..meta() };
+        let (mut plain, mut out) = (Vec::new(), Vec::new());
+        meta().encode(&mut plain);
+        parted.encode(&mut out);
+        assert_eq!((out[3], &out[plain.len()..]), (25, &b"\x02\x03\x1e"[..]));
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(parted));
+        for cut in plain.len()..out.len() {
+            assert_eq!(RunMeta::decode(&mut Reader::new(&out[..cut])), Err(Truncated));
+        }
+    }
+
+    #[test]
     fn metadata_that_contradicts_itself_is_refused() {
         let refused = |change: fn(&mut RunMeta)| {
             let (mut meta, mut out) = (meta(), Vec::new());
@@ -431,6 +495,9 @@ mod tests {
         refused(|meta| meta.blocks = 0);
         refused(|meta| meta.blocks = 101);
         refused(|meta| meta.index_bytes = 0);
+        refused(|meta| (meta.index_parts, meta.top_index_bytes) = (4, 30));
+        refused(|meta| (meta.index_parts, meta.top_index_bytes) = (2, 79));
+        refused(|meta| (meta.index_parts, meta.top_index_bytes) = (2, 0));
         refused(|meta| meta.filter_parts = 4);
         refused(|meta| (meta.filter_parts, meta.filter_bytes) = (3, 2));
         refused(|meta| meta.deletes = 98);
@@ -440,7 +507,7 @@ mod tests {
         refused(|meta| (meta.seq_shift, meta.per_entry_seqs) = (1, false));
         refused(|meta| meta.first_key = Box::from(*b"zz"));
         refused(|meta| meta.last_key = vec![b'z'; KEY_BYTES_MAX + 1].into());
-        for (flags, what) in [(16, "an unknown flag"), (4, "one that says nothing")] {
+        for (flags, what) in [(32, "an unknown flag"), (4, "one that says nothing")] {
             let mut out = Vec::new();
             meta().encode(&mut out);
             out[3] = flags;

@@ -5,7 +5,8 @@ use frondb_core::mem::Bytes;
 use frondb_core::{Chunk, RunId, SeqNo, TreeId};
 use frondb_space::Extent;
 
-use crate::{BlockIndex, RunMeta};
+use crate::index::{FilterPart, FilterSpan, PartPlace};
+use crate::{BlockIndex, RunMeta, TopIndex};
 
 /// Decodes run metadata. Metadata that decodes must survive a round trip.
 pub fn run_meta(bytes: &[u8]) {
@@ -49,6 +50,99 @@ pub fn block_index(bytes: &[u8]) {
     }
 }
 
+/// Decodes a top index. The first eight bytes stand for the metadata: 2 bytes blocks, 2 bytes
+/// blocks_bytes, 1 byte index_parts, 1 byte entries above blocks, 1 byte filter_parts, 1 byte
+/// filter_bytes; the frames of the parts have 64 KiB. Searches in a top index that decodes must stay
+/// inside it, and its parts must follow each other.
+pub fn top_index(bytes: &[u8]) {
+    let Some((head, payload)) = bytes.split_first_chunk::<8>() else { return };
+    let blocks = u32::from(u16::from_le_bytes([head[0], head[1]]));
+    let meta = RunMeta {
+        blocks,
+        blocks_bytes: u64::from(u16::from_le_bytes([head[2], head[3]])),
+        index_parts: u32::from(head[4]),
+        top_index_bytes: 100,
+        index_bytes: 100 + (64 << 10),
+        entries: u64::from(blocks) + u64::from(head[5]),
+        filter_parts: u32::from(head[6]),
+        filter_bytes: u32::from(head[7]),
+        ..meta()
+    };
+    let Ok(top) = TopIndex::decode(payload, &meta) else { return };
+    let (mut block, mut offset, mut rank, mut frame, mut filters) = (0, 0, 0, 0, 0);
+    for part in 0..top.len() {
+        let place = top.place(part);
+        assert_eq!((place.first, place.offset, place.rank), (block, offset, rank));
+        assert_eq!((place.frame, top.find(place.separator) <= part), (frame, true));
+        assert_eq!(top.part_of(block), part);
+        let filter = place.filters.unwrap_or_default();
+        assert!(place.filters.is_none() || filter.first == filters && filter.parts > 0);
+        block += place.blocks as usize;
+        offset += place.bytes;
+        rank += place.entries;
+        frame += place.frame_bytes;
+        filters += filter.parts;
+        assert_eq!(top.part_behind(rank), part);
+    }
+    assert_eq!((block as u32, offset, rank), (meta.blocks, meta.blocks_bytes, meta.entries));
+    assert_eq!((frame, filters), (64 << 10, meta.filter_parts));
+    assert!(top.find(payload) < top.len() && top.part_of(usize::MAX) + 1 == top.len());
+    assert!(top.end_before(payload) <= block);
+}
+
+/// Decodes a part of a block index. The first bytes stand for its place in the top index: 2 bytes
+/// blocks, 2 bytes bytes, 2 bytes entries, 1 byte filter parts (0: the run has no filter); then the
+/// first separator and that of the next part, each with its length in a byte, of which bit 7 is set
+/// if the block continues a key (255: there is no next part).
+pub fn index_part(bytes: &[u8]) {
+    let mut input = Reader::new(bytes);
+    let Some(place) = part_place(&mut input) else { return };
+    let Ok(index) = BlockIndex::decode_part(input.rest(), &place) else { return };
+    assert_eq!(index.blocks(), place.first..place.first + place.blocks as usize);
+    let (mut offset, mut entries) = (place.offset, place.rank);
+    for block in index.blocks() {
+        assert_eq!((index.extent(block).0, index.rank(block)), (offset, entries));
+        offset += index.extent(block).1 as u64;
+        entries = index.rank(block + 1);
+        let part = index.filter_part(block);
+        assert_eq!(part.is_some(), place.filters.is_some());
+        let within = |part: FilterPart| part.offset >= 9 && part.offset + part.bytes <= 9 + 5000;
+        assert!(part.is_none_or(within));
+    }
+    assert_eq!((offset, entries), (place.offset + place.bytes, place.rank + place.entries));
+    assert_eq!(index.is_last(), place.next.is_none());
+    if index.holds(bytes) {
+        assert!(index.blocks().contains(&index.find(bytes)));
+        assert!(index.end_before(bytes) <= index.blocks().end);
+    }
+}
+
+fn part_place<'a>(input: &mut Reader<'a>) -> Option<PartPlace<'a>> {
+    let mut number = || input.u16().ok();
+    let (blocks, bytes, entries) = (number()?, number()?, number()?);
+    let parts = u32::from(input.u8().ok()?);
+    let filters = FilterSpan { first: 3, offset: 9, parts, bytes: 5000 };
+    let mut separator = || {
+        let length = input.u8().ok()?;
+        Some((length, input.take(usize::from(length & 127) % 127).ok()?))
+    };
+    let ((first, separator_0), (next, separator_1)) = (separator()?, separator()?);
+    Some(PartPlace {
+        frame: 7,
+        frame_bytes: 100,
+        first: 1000,
+        offset: 1 << 40,
+        rank: 1 << 41,
+        blocks: u32::from(blocks),
+        bytes: u64::from(bytes),
+        entries: u64::from(entries),
+        separator: separator_0,
+        continues: first & 128 != 0,
+        next: (next != 255).then_some((separator_1, next & 128 != 0)),
+        filters: (parts > 0).then_some(filters),
+    })
+}
+
 /// Metadata of a run with one message.
 pub(crate) fn meta() -> RunMeta {
     RunMeta {
@@ -60,6 +154,8 @@ pub(crate) fn meta() -> RunMeta {
         index_bytes: 10,
         filter_bytes: 0,
         filter_parts: 0,
+        index_parts: 1,
+        top_index_bytes: 0,
         entries: 1,
         deletes: 0,
         updates: 0,

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  extents of data files, one logical byte space:
-//!  | block | block | ... | block | index frame | filter frames | padding to 4 KiB |
-//!  0                             blocks_bytes                  end
+//!  | block | block | ... | block | index frames | filter frames | padding to 4 KiB |
+//!  0                             blocks_bytes                   end
 //! ```
 //!
 //! A [`Spool`] is simpler: the temporary data of an external sort, read once and never in the
@@ -19,9 +19,11 @@ mod charge;
 mod count;
 mod cursor;
 mod env;
+mod estimate;
 mod filter_writer;
 pub mod format;
 mod index;
+mod index_reads;
 mod loads;
 mod lookup;
 mod low_memory;
@@ -35,15 +37,17 @@ mod spool;
 mod verify;
 mod writer;
 
-pub use cursor::{ReadMode, RunCursor};
+pub use cursor::RunCursor;
 pub use env::{Cached, RunEnv, RunStats};
+pub use estimate::KeyAfter;
 pub use filter_writer::FILTER_PART_KEYS;
 pub use format::RunMeta;
-pub use index::BlockIndex;
+pub use index::{BlockIndex, INDEX_PART_BLOCKS, TopIndex};
 pub use lookup::Visit;
 pub use low_memory::{merge_input_bytes, merge_inputs_max, run_block_bytes_max};
 pub use output::Output;
-pub use reader::{KeyAfter, Run};
+pub use read::ReadMode;
+pub use reader::Run;
 pub use spool::{Spool, SpoolSource, SpoolWriter};
 pub use verify::DamagedPart;
 pub use writer::{RunOptions, RunWriter};

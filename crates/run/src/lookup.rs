@@ -19,6 +19,7 @@ use frondb_filter::FilterReader;
 
 use crate::env::{Cached, filter_hash};
 use crate::index::{BlockIndex, FilterPart};
+use crate::read::ReadMode;
 use crate::reader::Run;
 
 /// Largest part of a filter that is read: the memory budget divided by this. Parts are larger in runs
@@ -30,8 +31,9 @@ pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
 /// A key that no part of the filter in the cache has excluded.
 struct Candidate {
+    /// The part of the block index in which the search for the key ends.
     index: Arc<BlockIndex>,
-    /// The part that would have the key, unless it need not be asked.
+    /// The part of the filter that would have the key, unless it need not be asked.
     unasked: Option<FilterPart>,
 }
 
@@ -58,26 +60,25 @@ impl Run {
         if !is_likely && let Some(answer) = self.visit_row(key, snapshot, visit) {
             return answer;
         }
-        self.get_from_blocks(&candidate, key, snapshot, visit)
+        self.get_from_blocks(candidate, key, snapshot, visit)
     }
 
     /// [`get`](Self::get) from the blocks.
     fn get_from_blocks(
         &self,
-        candidate: &Candidate,
+        mut candidate: Candidate,
         key: &[u8],
         snapshot: SeqNo,
         visit: &mut Visit<'_>,
     ) -> Result<bool> {
-        let (meta, index) = (self.meta(), &candidate.index);
-        let mut number = index.find(key);
-        let Some((mut block, keeps_row)) = self.first_block(candidate, number, key)? else {
+        let (meta, mut number) = (self.meta(), candidate.index.find(key));
+        let Some((mut block, keeps_row)) = self.first_block(&candidate, number, key)? else {
             self.presence.note(false);
             return Ok(true);
         };
         let mut versions = block.find(key);
         self.presence.note(!versions.is_empty());
-        let mut continues = versions.end == block.len() && index.continues(number + 1);
+        let mut continues = versions.end == block.len() && candidate.index.continues(number + 1);
         if keeps_row && versions.len() == 1 && !continues {
             self.keep_row(key, &block, versions.start);
         }
@@ -90,12 +91,15 @@ impl Run {
             }
             number += 1;
             // Older versions may continue in blocks that begin with the key.
-            if !continues || index.separator(number) != *key {
+            if !continues || candidate.index.separator(number) != *key {
                 return Ok(true);
             }
-            block = self.block(index, number)?;
+            if number == candidate.index.blocks().end {
+                candidate.index = self.index_of(number, ReadMode::Scan)?;
+            }
+            block = self.block(&candidate.index, number)?;
             versions = block.find(key);
-            continues = versions.end == block.len() && index.continues(number + 1);
+            continues = versions.end == block.len() && candidate.index.continues(number + 1);
         }
     }
 
@@ -146,7 +150,7 @@ impl Run {
         if answer == Some(false) {
             return Ok(None);
         }
-        let index = self.index()?;
+        let index = self.index_for(key, ReadMode::Scan)?;
         let part = if asks { self.filter_part_for(&index, key) } else { None };
         if let Some(part) = part.filter(|_| whole.is_none()) {
             answer = self.ask_cached(part.part, key)?;

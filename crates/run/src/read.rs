@@ -5,6 +5,15 @@ use frondb_core::mem::Buf;
 use frondb_core::{Error, Result};
 use frondb_space::{Extent, Space};
 
+/// The purpose of a cursor, or of the read of a part of the block index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadMode {
+    /// A user's scan: through the cache, small reads first.
+    Scan,
+    /// A merge: bypasses the cache, large windows.
+    Merge,
+}
+
 /// Bytes read from a run: whole pages, and the offset of the requested span in them.
 pub(crate) struct Span {
     buf: Buf,

@@ -5,10 +5,9 @@ use std::ops::Range;
 use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::budget::Part;
-use frondb_core::chunk::key_prefix;
 use frondb_core::mem::Bytes;
-use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
+use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
@@ -16,24 +15,13 @@ use crate::block_reads::BlockRead;
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart};
+use crate::index_reads::KeptTopIndex;
 use crate::presence::Presence;
 use crate::read::{Span, locate, read_span};
-
-/// Approximate memory for reading a block index, as a multiple of its size on disk.
-const INDEX_FACTOR: u64 = 6;
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
 /// decoded once more with its real file and offset, so that the error names them.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
-
-/// The result of [`Run::key_after`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KeyAfter {
-    /// The key; `None` if the range ends before it.
-    pub key: Option<Box<[u8]>>,
-    /// Estimate of the entries below the key, or of all entries of the range.
-    pub entries: u64,
-}
 
 /// An immutable run. Thread-safe; freed with its last reference.
 ///
@@ -49,6 +37,9 @@ pub struct Run {
     env: Arc<RunEnv>,
     dead: AtomicBool,
     pub(crate) presence: Presence,
+    /// The upper level of the block index, once it was read, if the block index has several parts and
+    /// there was memory for it.
+    pub(crate) top_index: OnceLock<KeptTopIndex>,
     /// The handle with local numbers, which owns the extents.
     private: Option<Arc<Run>>,
 }
@@ -58,7 +49,8 @@ impl Run {
     #[must_use]
     pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
         let (dead, presence) = (AtomicBool::new(false), Presence::default());
-        Arc::new(Self { meta, filter_prefix, env, dead, presence, private: None })
+        let top_index = OnceLock::new();
+        Arc::new(Self { meta, filter_prefix, env, dead, presence, top_index, private: None })
     }
 
     /// The run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same bytes,
@@ -72,6 +64,7 @@ impl Run {
             env: Arc::clone(&self.env),
             dead: AtomicBool::new(false),
             presence: Presence::default(),
+            top_index: OnceLock::new(),
             private: Some(self),
         })
     }
@@ -92,25 +85,6 @@ impl Run {
     /// reference to it.
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Release);
-    }
-
-    /// The block index, from the cache or the device.
-    pub fn index(&self) -> Result<Arc<BlockIndex>> {
-        let key = CacheKey::index(self.meta.id);
-        let cached = match self.env.cache.get(key) {
-            Some(cached) => cached,
-            None => {
-                // An index is compressed, and its arrays coexist with the bytes that they are
-                // decoded from.
-                let takes = (Part::Index, u64::from(self.meta.index_bytes) * INDEX_FACTOR);
-                self.env.rows.note_index_read();
-                self.load(key, takes, &|| self.read_index())?
-            }
-        };
-        match cached {
-            Cached::Index(index) => Ok(index),
-            _ => Err(Error::internal("the cache entry of a block index is not an index")),
-        }
     }
 
     /// Reads an index or a part of a filter and inserts it into the cache; see
@@ -134,34 +108,6 @@ impl Run {
                 Ok(value)
             },
         )
-    }
-
-    /// The block index, rebuilt from the blocks if it cannot be read; later calls of
-    /// [`index`](Self::index) return the rebuilt index.
-    pub(crate) fn index_or_rebuilt(&self) -> Result<Arc<BlockIndex>> {
-        let error = match self.index() {
-            Ok(index) => return Ok(index),
-            Err(error) => error,
-        };
-        let index = self.rebuild_index().ok_or(error)?;
-        // The rebuilt index may number the blocks differently.
-        self.env.cache.remove_run(self.meta.id, self.meta.blocks, self.meta.filter_parts);
-        self.env.rebuilt.lock().insert(self.meta.id, Arc::clone(&index));
-        Ok(index)
-    }
-
-    fn read_index(&self) -> Result<(Cached, u64)> {
-        if let Some(index) = self.env.rebuilt.lock().get(&self.meta.id) {
-            return Ok((Cached::Index(Arc::clone(index)), index.memory_bytes() as u64));
-        }
-        let offset = self.meta.blocks_bytes;
-        let span = self.read(offset, self.meta.index_bytes as usize)?;
-        let payload = self.frame(&span, offset, BlockKind::Index)?;
-        let index = BlockIndex::decode(&payload, &self.meta).map_err(|_| {
-            self.corrupt(offset, BlockKind::Index.name(), "the block index is malformed")
-        })?;
-        let bytes = index.memory_bytes() as u64;
-        Ok((Cached::Index(Arc::new(index)), bytes))
     }
 
     /// Reads a part of the filter, bypassing the cache.
@@ -249,7 +195,13 @@ impl Run {
             .or_else(|_| self.decode_at(offset, |place| Block::decode(frame, place)))
     }
 
-    fn frame(&self, span: &Span, offset: u64, kind: BlockKind) -> Result<Bytes> {
+    /// Removes the blocks, the filter and the index from the cache.
+    pub(crate) fn uncache(&self) {
+        let RunMeta { id, blocks, filter_parts, index_parts, .. } = self.meta;
+        self.env.cache.remove_run(id, blocks, filter_parts, index_parts);
+    }
+
+    pub(crate) fn frame(&self, span: &Span, offset: u64, kind: BlockKind) -> Result<Bytes> {
         let frame = span.bytes();
         decode_frame(frame, kind, &NO_PLACE)
             .or_else(|_| self.decode_at(offset, |place| decode_frame(frame, kind, place)))
@@ -292,51 +244,6 @@ impl Run {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
     }
-
-    /// The first key from `lo` on with at least `n` entries of `[lo, hi)` below it, according to
-    /// the block index alone.
-    pub fn key_after(&self, lo: &[u8], hi: Option<&[u8]>, n: u64) -> Result<KeyAfter> {
-        let index = self.index()?;
-        let from = index.find(lo);
-        let below_from = index.rank(from);
-        let mut block = first_not(from..index.len(), |block| index.rank(block) - below_from < n);
-        // A block that continues a key does not begin a new one.
-        while index.continues(block) {
-            block += 1;
-        }
-        let is_beyond = |block| hi.is_some_and(|hi| index.separator(block) >= *hi || lo >= hi);
-        if block < index.len() && !is_beyond(block) {
-            let entries = index.rank(block) - below_from;
-            let key = index.separator(block).to_vec().into_boxed_slice().max(lo.into());
-            return Ok(KeyAfter { key: Some(key), entries });
-        }
-        let end = first_not(from + 1..block, |block| !is_beyond(block));
-        Ok(KeyAfter { key: None, entries: index.rank(end) - below_from })
-    }
-
-    /// Estimate of the number of entries with a key below `key`, from the block index alone. Within
-    /// a block, which may hold thousands of small entries, keys are taken to be evenly distributed.
-    pub fn rank(&self, key: &[u8]) -> Result<u64> {
-        if *key <= *self.meta.first_key {
-            return Ok(0);
-        }
-        if *key > *self.meta.last_key {
-            return Ok(self.meta.entries);
-        }
-        let index = self.index()?;
-        let block = index.find(key);
-        let begin = match block {
-            0 => self.meta.first_key.to_vec(),
-            _ => index.separator(block).to_vec(),
-        };
-        let last = block + 1 == index.len();
-        let end = match last {
-            true => self.meta.last_key.to_vec(),
-            false => index.separator(block + 1).to_vec(),
-        };
-        let entries = index.rank(block + 1) - index.rank(block);
-        Ok(index.rank(block) + part_below(key, &begin, &end, entries))
-    }
 }
 
 impl Drop for Run {
@@ -347,7 +254,7 @@ impl Drop for Run {
         if let Some(private) = &self.private {
             private.kill();
         } else {
-            self.env.cache.remove_run(self.meta.id, self.meta.blocks, self.meta.filter_parts);
+            self.uncache();
             for extent in &self.meta.extents {
                 self.env.space.release(*extent);
             }
@@ -359,29 +266,4 @@ impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Run({})", self.meta.id)
     }
-}
-
-/// The first block of a range for which `is_before` is false, or the end of the range. `is_before` is
-/// true for the blocks before that one.
-fn first_not(blocks: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
-    let (mut lo, mut hi) = (blocks.start, blocks.end.max(blocks.start));
-    while lo < hi {
-        let mid = (lo + hi) / 2;
-        if is_before(mid) { lo = mid + 1 } else { hi = mid }
-    }
-    lo
-}
-
-/// Estimates how many of `entries` are below `key`. Assumes that their keys lie evenly between
-/// `begin` and `end`, and compares the eight bytes after the common prefix of both ends.
-fn part_below(key: &[u8], begin: &[u8], end: &[u8], entries: u64) -> u64 {
-    if key <= begin || key >= end {
-        return if key <= begin { 0 } else { entries };
-    }
-    let common = begin.iter().zip(end).take_while(|(a, b)| a == b).count();
-    let number = |key: &[u8]| u128::from(key_prefix(&key[common..]));
-    let (from, to) = (number(begin), number(end));
-    let at = number(key) - from;
-    // If the ends do not differ within those bytes, half of the entries is the best estimate.
-    if from == to { entries / 2 } else { (u128::from(entries) * at / (to - from)) as u64 }
 }

@@ -1,10 +1,10 @@
 //! Rebuilds the block index of a run from its blocks, for a salvage: if a file ends in the middle
-//! of a run or the index is damaged, the blocks are still there.
+//! of a run or the index is damaged, the blocks are still there. The rebuilt index has one part.
 //!
 //! Blocks follow each other without padding, and each frame states its length, so a pass from the
 //! first block finds all of them. No frame names its run, and a salvage must not guess: space is
 //! reused, so there may be sound blocks of an earlier run, and a value may look like a block. An
-//! index is rebuilt in two cases:
+//! index is rebuilt as a whole in two cases:
 //!
 //! 1. *The index alone is damaged.* All blocks can be read, and have exactly the messages that the
 //!    manifest counts, of each kind and in bytes, from its first key to its last.
@@ -19,6 +19,10 @@
 //!  separator     ""         "f"    "m"        "p"
 //! ```
 //!
+//! If one of several parts of an index is damaged and the top index is not, the part alone is rebuilt:
+//! the top index says where its blocks are and how many they and their messages are. If some of
+//! these cannot be read, only the keys of this part are lost.
+//!
 //! A gap may hold any key from the last one before it to the first one after it, both included,
 //! because versions of one key may lie in two blocks. The blocks before and after a gap count as
 //! part of it, because the neighbour that would show whether such a block is in the right place is
@@ -29,11 +33,13 @@
 //! pages nor to the end of the blocks.
 
 use frondb_block::{Block, FRAME_HEADER_BYTES, frame_len, frame_raw_len, may_be_data_frame};
-use frondb_core::Chunk;
+use frondb_cache::CacheKey;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
+use frondb_core::{Chunk, Result};
 
-use crate::index::{BlockIndex, IndexPacker};
+use crate::index::{BlockIndex, IndexPacker, PartPlace, TopIndex};
+use crate::read::ReadMode;
 use crate::reader::Run;
 use crate::verify::Tally;
 
@@ -70,6 +76,64 @@ struct IndexedBlock {
 }
 
 impl Run {
+    /// The top index, or `None` if the block index has one part. A top index or an only part that
+    /// cannot be read is rebuilt as an index with one part, which all later reads find.
+    pub(crate) fn top_index_or_rebuilt(&self) -> Result<Option<TopIndex>> {
+        let read = match self.in_parts() {
+            true => self.read_top_index().map(Some),
+            false => self.only_index().map(|_| None),
+        };
+        let Err(error) = read else { return read };
+        let index = self.rebuild_index().ok_or(error)?;
+        // The rebuilt index may number the blocks differently.
+        self.uncache();
+        self.env().rebuilt.insert(CacheKey::index(self.meta().id), index);
+        Ok(None)
+    }
+
+    /// A part of the index that [`top_index_or_rebuilt`](Self::top_index_or_rebuilt) has returned. A
+    /// part that cannot be read is rebuilt if all of its blocks can be read.
+    pub(crate) fn index_part_or_rebuilt(
+        &self,
+        top: Option<&TopIndex>,
+        part: usize,
+    ) -> Result<Arc<BlockIndex>> {
+        let Some(top) = top else { return self.only_index() };
+        self.read_index_part(top, part, ReadMode::Merge).or_else(|error| {
+            let index = Arc::new(self.rebuild_part(&top.place(part)).ok_or(error)?);
+            let key = CacheKey::index_part(self.meta().id, part as u32);
+            self.env().rebuilt.insert(key, Arc::clone(&index));
+            Ok(index)
+        })
+    }
+
+    /// The part of the index at `place`, from its blocks, without the filter; `None` unless they are
+    /// exactly the blocks that the top index counts there.
+    fn rebuild_part(&self, place: &PartPlace<'_>) -> Option<BlockIndex> {
+        let (mut at, end) = (place.offset, place.offset + place.bytes);
+        let mut packer = IndexPacker::with_capacity(place.blocks as usize);
+        let (mut found, mut chunk) = (Tally::default(), Chunk::new());
+        while at < end {
+            let (bytes, block) = self.block_at(at)?;
+            self.fill(&block, 0..block.len(), &mut chunk);
+            if chunk.is_empty() {
+                return None;
+            }
+            let first_key = chunk.key(0).to_vec();
+            let continues = match &found.last {
+                None => place.continues,
+                Some((last, _)) => *last == first_key,
+            };
+            let separator = if packer.is_empty() { place.separator } else { &*first_key };
+            if separator > &*first_key || !found.add(&chunk) {
+                return None;
+            }
+            packer.push(separator, bytes, continues, chunk.len() as u64).ok()?;
+            at += bytes;
+        }
+        packer.finish().ok()?.placed(place).ok()
+    }
+
     /// The index of the readable blocks; `None` if it is not certain that the blocks belong to this
     /// run.
     pub(crate) fn rebuild_index(&self) -> Option<Arc<BlockIndex>> {
@@ -112,7 +176,8 @@ impl Run {
         }
         rebuilding.add_pending()?;
         let has_entries = rebuilding.index.entries() > 0;
-        has_entries.then(|| Arc::new(rebuilding.index.finish()))
+        let index = rebuilding.index.finish().ok().filter(|_| has_entries)?;
+        Some(Arc::new(index))
     }
 
     /// Largest raw size of a block of this run. All blocks but the last are about as large as the

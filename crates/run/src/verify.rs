@@ -7,7 +7,7 @@ use frondb_filter::FilterReader;
 
 use crate::env::filter_hash;
 use crate::format::RunMeta;
-use crate::index::{BlockIndex, FilterPart};
+use crate::index::{BlockIndex, FilterPart, Separator, TopIndex};
 use crate::reader::Run;
 
 /// Counts of a pass over blocks, to be compared with the metadata.
@@ -96,8 +96,8 @@ pub struct DamagedPart {
 impl Run {
     /// Reads every block, bypassing the cache, and returns the damaged parts. Passes every
     /// reference to a large value in the other parts to `visit`, with its key. Filters are not
-    /// checked. A block index that cannot be read is rebuilt, and serves all later reads of the
-    /// run.
+    /// checked. A block index that cannot be read, or a part of it, is rebuilt, and serves all later
+    /// reads of the run.
     pub fn damaged_parts(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Vec<DamagedPart> {
         let meta = self.meta();
         let whole = |error| {
@@ -107,31 +107,37 @@ impl Run {
                 error,
             }]
         };
-        let index = match self.index_or_rebuilt() {
-            Ok(index) => index,
+        let top = match self.top_index_or_rebuilt() {
+            Ok(top) => top,
             Err(error) => return whole(error),
         };
         let (mut parts, mut found, mut chunk) = (Vec::new(), Tally::default(), Chunk::new());
-        for number in 0..index.len() {
-            let (offset, _) = index.extent(number);
-            let next = (number + 1 < index.len()).then(|| index.separator(number + 1).to_vec());
-            let hi = next.or_else(|| Some(meta.last_key.to_vec()));
-            let lo = index.separator(number).to_vec().max(meta.first_key.to_vec());
-            let part = |error| DamagedPart { lo, hi, error };
-            if let Err(error) = self.sound_block(&index, number, &mut chunk) {
-                parts.push(part(error));
-                continue;
-            }
-            if !found.add(&chunk) {
-                parts.push(part(self.corrupt(
-                    offset,
-                    BlockKind::Data.name(),
-                    "the messages are out of order",
-                )));
-                continue;
-            }
-            for i in (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef) {
-                visit(chunk.key(i), chunk.value(i));
+        for part in 0..top.as_ref().map_or(1, TopIndex::len) {
+            let index = match (self.index_part_or_rebuilt(top.as_ref(), part), &top) {
+                (Ok(index), _) => index,
+                (Err(error), None) => return whole(error),
+                (Err(error), Some(top)) => {
+                    let place = top.place(part);
+                    let lo = place.separator.to_vec().max(meta.first_key.to_vec());
+                    let hi = place.next.map_or(&*meta.last_key, |(separator, _)| separator);
+                    parts.push(DamagedPart { lo, hi: Some(hi.to_vec()), error });
+                    continue;
+                }
+            };
+            for number in index.blocks() {
+                let next = index.separator_after(number).map(Separator::to_vec);
+                let hi = next.or_else(|| Some(meta.last_key.to_vec()));
+                let lo = index.separator(number).to_vec().max(meta.first_key.to_vec());
+                let is_read = self.sound_block(&index, number, &mut chunk).and_then(|()| {
+                    let offset = index.extent(number).0;
+                    let wrong = || self.corrupt_block(offset, "the messages are out of order");
+                    if found.add(&chunk) { Ok(()) } else { Err(wrong()) }
+                });
+                if let Err(error) = is_read {
+                    parts.push(DamagedPart { lo, hi, error });
+                    continue;
+                }
+                visit_refs(&chunk, visit);
             }
         }
         if parts.is_empty() && found.entries != meta.entries {
@@ -150,7 +156,7 @@ impl Run {
         let (offset, len) = index.extent(number);
         let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
         self.fill(&block, 0..block.len(), chunk);
-        let above = |key: &[u8]| number + 1 == index.len() || index.separator(number + 1) >= *key;
+        let above = |key: &[u8]| index.separator_after(number).is_none_or(|after| after >= *key);
         let is_sound = index.rank(number + 1) - index.rank(number) == block.len() as u64
             && index.separator(number) <= *chunk.key(0)
             && above(chunk.key(chunk.len() - 1))
@@ -158,11 +164,7 @@ impl Run {
         if is_sound {
             return Ok(());
         }
-        Err(self.corrupt(
-            offset,
-            BlockKind::Data.name(),
-            "the block does not match the block index",
-        ))
+        Err(self.corrupt_block(offset, "the block does not match the block index"))
     }
 
     /// Reads every block, the index and the filter, bypassing the cache, and checks order, counts
@@ -181,47 +183,11 @@ impl Run {
     /// As [`verify`](Self::verify).
     pub fn verify_with(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let meta = self.meta();
-        let index = self.index()?;
-        let mut filter: Option<(FilterPart, FilterReader)> = None;
-        let (mut found, mut chunk) = (Tally::default(), Chunk::new());
-        for number in 0..index.len() {
-            let (offset, len) = index.extent(number);
-            let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
-            self.fill(&block, 0..block.len(), &mut chunk);
-            let fault = |message| Err(self.corrupt(offset, BlockKind::Data.name(), message));
-            let separator = index.separator(number);
-            let continues = found.last.as_ref().is_some_and(|(last, _)| **last == *chunk.key(0));
-            let below = found.last.as_ref().is_none_or(|(last, _)| separator > **last);
-            if separator > *chunk.key(0) || continues != index.continues(number) {
-                return fault("the block's first key does not match the block index");
-            }
-            if !below && !continues {
-                return fault("the block's separator is not above the previous block");
-            }
-            if index.rank(number + 1) - index.rank(number) != block.len() as u64 {
-                return fault("the block's message count does not match the block index");
-            }
-            if !found.add(&chunk) {
-                return fault("the messages are out of order");
-            }
-            let seqs_right = chunk.seqs.iter().all(|s| (meta.min_seq..=meta.max_seq).contains(s));
-            if !seqs_right {
-                return fault("a SeqNo is outside the range in the manifest");
-            }
-            let part = index.filter_part(number);
-            if part != filter.as_ref().map(|(part, _)| *part) {
-                let read = |part| Ok::<_, Error>((part, self.read_filter(part)?));
-                filter = part.map(read).transpose()?;
-            }
-            let passes = |i| {
-                let hash = filter_hash(chunk.key(i), self.filter_prefix);
-                filter.as_ref().is_none_or(|(_, filter)| filter.may_contain(hash))
-            };
-            if !(0..chunk.len()).all(passes) {
-                return fault("the filter excludes a key of the block");
-            }
-            for i in (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef) {
-                visit(chunk.key(i), chunk.value(i));
+        let (mut found, mut filter) = (Tally::default(), None);
+        for index in self.index_parts() {
+            let index = index?;
+            for number in index.blocks() {
+                self.verify_block(&index, number, &mut found, &mut filter, visit)?;
             }
         }
         if found.is_all_of(meta) {
@@ -229,5 +195,64 @@ impl Run {
         } else {
             Err(self.corrupt(0, "run", "the messages do not match the counts in the manifest"))
         }
+    }
+    /// Checks one block, after all blocks before it. `filter` is the part of the filter that covers
+    /// the previous block.
+    fn verify_block(
+        &self,
+        index: &BlockIndex,
+        number: usize,
+        found: &mut Tally,
+        filter: &mut Option<(FilterPart, FilterReader)>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<()> {
+        let (meta, mut chunk) = (self.meta(), Chunk::new());
+        let (offset, len) = index.extent(number);
+        let block = self.decode(self.read_for_merge(offset, len)?.bytes(), offset)?;
+        self.fill(&block, 0..block.len(), &mut chunk);
+        let fault = |message| Err(self.corrupt_block(offset, message));
+        let separator = index.separator(number);
+        let continues = found.last.as_ref().is_some_and(|(last, _)| **last == *chunk.key(0));
+        let below = found.last.as_ref().is_none_or(|(last, _)| separator > **last);
+        if separator > *chunk.key(0) || continues != index.continues(number) {
+            return fault("the block's first key does not match the block index");
+        }
+        if !below && !continues {
+            return fault("the block's separator is not above the previous block");
+        }
+        if index.rank(number + 1) - index.rank(number) != block.len() as u64 {
+            return fault("the block's message count does not match the block index");
+        }
+        if !found.add(&chunk) {
+            return fault("the messages are out of order");
+        }
+        if !chunk.seqs.iter().all(|s| (meta.min_seq..=meta.max_seq).contains(s)) {
+            return fault("a SeqNo is outside the range in the manifest");
+        }
+        let part = index.filter_part(number);
+        if part != filter.as_ref().map(|(part, _)| *part) {
+            let read = |part| Ok::<_, Error>((part, self.read_filter(part)?));
+            *filter = part.map(read).transpose()?;
+        }
+        let passes = |i| {
+            let hash = filter_hash(chunk.key(i), self.filter_prefix);
+            filter.as_ref().is_none_or(|(_, filter)| filter.may_contain(hash))
+        };
+        if !(0..chunk.len()).all(passes) {
+            return fault("the filter excludes a key of the block");
+        }
+        visit_refs(&chunk, visit);
+        Ok(())
+    }
+
+    fn corrupt_block(&self, offset: u64, message: &str) -> Error {
+        self.corrupt(offset, BlockKind::Data.name(), message)
+    }
+}
+
+/// Passes every reference to a large value to `visit`, with its key.
+fn visit_refs(chunk: &Chunk, visit: &mut dyn FnMut(&[u8], &[u8])) {
+    for i in (0..chunk.len()).filter(|&i| chunk.kinds[i] == MessageKind::PutRef) {
+        visit(chunk.key(i), chunk.value(i));
     }
 }

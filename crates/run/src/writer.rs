@@ -1,6 +1,6 @@
 //! Writes one run: blocks, block index, filter, metadata.
 
-use frondb_block::{BlockBuilder, BlockKind, BlockOptions, Codec, encode_frame};
+use frondb_block::{BlockBuilder, BlockOptions, Codec};
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::FilterKind;
@@ -25,6 +25,9 @@ pub struct RunOptions {
     pub filter_prefix: Option<u16>,
     /// Number of keys after which a part of the filter ends, with the current block.
     pub filter_part_keys: usize,
+    /// Number of blocks after which a part of the block index ends, with a part of the filter. The
+    /// index of a run with fewer blocks has one part.
+    pub index_part_blocks: u32,
     /// How often these messages were written, including this time.
     pub writes: u8,
 }
@@ -62,7 +65,7 @@ impl RunWriter {
                 per_entry_seqs,
                 ..BlockOptions::default()
             }),
-            index: IndexBuilder::default(),
+            index: IndexBuilder::new(options.index_part_blocks),
             filter,
             frame: Vec::new(),
             warmer: None,
@@ -75,6 +78,8 @@ impl RunWriter {
                 index_bytes: 0,
                 filter_bytes: 0,
                 filter_parts: 0,
+                index_parts: 1,
+                top_index_bytes: 0,
                 entries: 0,
                 deletes: 0,
                 updates: 0,
@@ -146,7 +151,7 @@ impl RunWriter {
             self.meta.unique_keys = false;
         }
         if self.builder.is_empty() {
-            self.begin_block(key);
+            self.begin_block(key)?;
         }
         self.builder.add(key, seq, kind, value);
         self.count(key, seq, kind, value);
@@ -174,11 +179,16 @@ impl RunWriter {
         }
     }
 
-    fn begin_block(&mut self, key: &[u8]) {
+    fn begin_block(&mut self, key: &[u8]) -> Result<()> {
         if self.meta.entries == 0 {
             self.meta.first_key = key.into();
         }
+        // A part ends only when another one follows, so that the index of a small run has no parts.
+        if self.index.is_full() && self.filter.as_ref().is_none_or(FilterWriter::is_between_parts) {
+            self.index.end_part(self.filter.as_ref().map_or(&[], FilterWriter::parts))?;
+        }
         self.index.begin_block(self.boundary.as_deref(), key);
+        Ok(())
     }
 
     fn end_block(&mut self, output: &mut Output) -> Result<()> {
@@ -193,7 +203,7 @@ impl RunWriter {
         }
         self.index.end_block(self.frame.len() as u64, entries);
         if let Some(filter) = &mut self.filter
-            && !filter.end_block()?
+            && !filter.end_block(self.index.is_overdue())?
         {
             self.filter = None;
         }
@@ -218,14 +228,13 @@ impl RunWriter {
         let filters = self.filter.take().map(FilterWriter::finish).transpose()?.unwrap_or_default();
         self.meta.filter_parts = filters.parts().len() as u32;
         self.meta.filter_bytes = filters.parts().iter().map(|(_, bytes)| bytes).sum();
-        self.frame.clear();
-        let index = self.index.finish(filters.parts());
-        encode_frame(BlockKind::Index, Codec::Zstd(1), &index, &mut self.frame)?;
-        self.meta.index_bytes = self.frame.len() as u32;
-        output.write(&self.frame)?;
-        filters.frames().try_for_each(|frame| output.write(frame))?;
+        let index = self.index.finish(filters.parts())?;
+        self.meta.index_parts = index.parts.len() as u32;
+        self.meta.top_index_bytes = index.top.as_ref().map_or(0, Vec::len) as u32;
+        self.meta.index_bytes = index.frames().map(<[u8]>::len).sum::<usize>() as u32;
+        index.frames().chain(filters.frames()).try_for_each(|frame| output.write(frame))?;
         if let Some(warmer) = &self.warmer {
-            warmer.index(&self.frame, &self.meta)?;
+            warmer.index(&index, &self.meta)?;
             for (part, frame) in (0..).zip(filters.frames()) {
                 warmer.filter(part, frame)?;
             }

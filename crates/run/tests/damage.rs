@@ -8,7 +8,7 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, ErrorKind};
 use frondb_device::{Device, OpenOptions, SharedFile};
-use frondb_run::{DamagedPart, FILTER_PART_KEYS, ReadMode, Run, RunOptions};
+use frondb_run::{DamagedPart, FILTER_PART_KEYS, INDEX_PART_BLOCKS, ReadMode, Run, RunOptions};
 use frondb_testkit::seed;
 use support::{Entry, Fixture, get, options, put, scan};
 
@@ -21,12 +21,17 @@ struct Damaged {
 
 impl Damaged {
     fn new() -> Self {
+        Self::with_index_parts(INDEX_PART_BLOCKS)
+    }
+
+    fn with_index_parts(index_part_blocks: u32) -> Self {
         let fixture = Fixture::new();
         // Another run first, so that offsets in the run and in the file differ.
         fixture.run(options(100), true, &[put(b"x", 1, b"y")]);
         let entry = |i: u32| put(&i.to_be_bytes(), 1 + u64::from(i), &[i as u8; 60]);
         let entries: Vec<Entry> = (0..400).map(entry).collect();
-        let run = fixture.run(options(500), true, &entries);
+        let options = RunOptions { index_part_blocks, ..options(500) };
+        let run = fixture.run(options, true, &entries);
         assert_eq!(run.meta().extents.len(), 1);
         let file = fixture.device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
         Self { fixture, run, entries, file }
@@ -121,16 +126,45 @@ fn damage_of_index_and_filter_names_them() {
 
 #[test]
 fn verify_finds_every_damaged_byte() {
-    let damaged = Damaged::new();
-    for offset in (0..damaged.run.meta().disk_bytes()).step_by(61) {
-        damaged.flip(offset);
-        let error = damaged.run.verify().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
-        let start = error.place().unwrap().offset - damaged.run.meta().extents[0].offset();
-        assert!(start <= offset && offset - start < 20_000, "{offset}: {error}");
-        damaged.flip(offset);
+    for damaged in [Damaged::new(), Damaged::with_index_parts(7)] {
+        let (run, meta) = (&damaged.run, damaged.run.meta());
+        let index = meta.blocks_bytes..meta.blocks_bytes + u64::from(meta.index_bytes);
+        for offset in (0..meta.disk_bytes()).step_by(61).chain(index.step_by(17)) {
+            damaged.flip(offset);
+            let error = run.verify().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+            let start = error.place().unwrap().offset - meta.extents[0].offset();
+            assert!(start <= offset && offset - start < 20_000, "{offset}: {error}");
+            damaged.flip(offset);
+        }
+        run.verify().unwrap();
     }
-    damaged.run.verify().unwrap();
+}
+
+/// Where a part of the index is damaged, the blocks of the other parts can be read.
+#[test]
+fn a_damaged_part_of_the_index_fails_alone() {
+    let damaged = Damaged::with_index_parts(7);
+    let Damaged { run, entries, .. } = &damaged;
+    assert!(run.meta().index_parts > 5, "{} parts", run.meta().index_parts);
+    let index = run.index().unwrap();
+    damaged.flip(run.meta().blocks_bytes + 9);
+    // A part waits up to a quarter of its blocks for the end of a part of the filter.
+    let end = index.rank(8) as usize;
+    for (i, entry) in entries.iter().enumerate() {
+        match get(run, &entry.key, 999) {
+            Ok(found) => assert!(i >= end && found == std::slice::from_ref(entry), "{i}"),
+            Err(error) => {
+                assert!(i < end, "{i}: {error}");
+                damaged.assert_place(&error, run.meta().blocks_bytes, "index block");
+            }
+        }
+    }
+    let top = run.meta().blocks_bytes + u64::from(run.meta().index_bytes)
+        - u64::from(run.meta().top_index_bytes);
+    damaged.flip(top + 9);
+    let new = damaged.fixture.open(run.meta().clone(), None);
+    damaged.assert_place(&get(&new, &entries[399].key, 999).unwrap_err(), top, "index block");
 }
 
 #[test]
@@ -185,7 +219,8 @@ impl Damaged {
         }
         let filter_part_keys = [1, 7, 64, FILTER_PART_KEYS][prng.index(4)];
         let options = options([256, 500, 4000, 30_000][prng.index(4)]);
-        let options = RunOptions { filter_part_keys, ..options };
+        let index_part_blocks = [1, 3, 20, INDEX_PART_BLOCKS][prng.index(4)];
+        let options = RunOptions { filter_part_keys, index_part_blocks, ..options };
         let run = fixture.run(options, has_versions, &entries);
         assert_eq!(run.meta().extents.len(), 1);
         let file = fixture.device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
@@ -236,14 +271,51 @@ impl Damaged {
 /// A run of which only the index is damaged can be read completely.
 #[test]
 fn a_damaged_index_is_rebuilt_from_sound_blocks() {
-    let damaged = Damaged::new();
-    let index = damaged.run.index().unwrap();
-    damaged.flip(damaged.run.meta().blocks_bytes + 9);
-    assert_eq!(damaged.run.index().unwrap_err().kind(), ErrorKind::Corruption);
-    assert_eq!(damaged.parts().len(), 0);
-    let rebuilt = damaged.run.index().unwrap();
-    assert_eq!(rebuilt.len(), index.len());
-    assert!((0..index.len()).all(|block| rebuilt.extent(block) == index.extent(block)));
+    let ends = |damaged: &Damaged| (9, u64::from(damaged.run.meta().index_bytes) - 9);
+    for (part_blocks, is_end) in [(INDEX_PART_BLOCKS, false), (7, false), (7, true), (1, true)] {
+        let damaged = Damaged::with_index_parts(part_blocks);
+        let index = damaged.run.index().unwrap();
+        // The only part, the first one, or the top index, which this handle has in memory.
+        get(&damaged.run, &damaged.entries[0].key, 999).unwrap();
+        let at = if is_end { ends(&damaged).1 } else { ends(&damaged).0 };
+        damaged.flip(damaged.run.meta().blocks_bytes + at);
+        assert_eq!(damaged.run.index().unwrap_err().kind(), ErrorKind::Corruption);
+        assert_eq!(damaged.parts().len(), 0);
+        let rebuilt = damaged.run.index().unwrap();
+        assert_eq!(rebuilt.len(), index.len());
+        assert!((0..index.len()).all(|block| rebuilt.extent(block) == index.extent(block)));
+        for entry in &damaged.entries {
+            assert_eq!(get(&damaged.run, &entry.key, 999).unwrap(), std::slice::from_ref(entry));
+        }
+    }
+}
+
+/// Where a part of the index and one of its blocks are damaged, only the keys of this part are lost.
+#[test]
+fn a_part_of_the_index_that_cannot_be_rebuilt_is_lost_alone() {
+    for of_part in [0, 2, 4] {
+        let damaged = Damaged::with_index_parts(7);
+        let Damaged { run, entries, .. } = &damaged;
+        let index = run.index().unwrap();
+        // Parts have eight blocks.
+        let (first, end) = (8 * of_part, (8 * of_part + 8).min(index.len()));
+        let parts = u64::from(run.meta().index_parts);
+        let part_bytes = u64::from(run.meta().index_bytes - run.meta().top_index_bytes) / parts;
+        damaged.flip(run.meta().blocks_bytes + part_bytes * of_part as u64 + part_bytes / 2);
+        damaged.flip(index.extent(first + 3).0 + 30);
+        // A block of another part is damaged, too.
+        let other = if of_part == 0 { 20 } else { 1 };
+        damaged.flip(index.extent(other).0 + 30);
+        let lost = damaged.parts();
+        assert_eq!(lost.len(), 2);
+        let of_part = (index.rank(end) - index.rank(first)) as usize;
+        let of_keys = |part: &DamagedPart| {
+            let hi = part.hi.as_deref().unwrap();
+            entries.iter().filter(|entry| *entry.key >= *part.lo && *entry.key <= *hi).count()
+        };
+        let most = lost.iter().map(of_keys).max();
+        assert!(most.is_some_and(|n| n.abs_diff(of_part) <= 1), "{most:?}");
+    }
 }
 
 /// When pages of the index are missing, the blocks before the first damaged one and those after
@@ -351,7 +423,7 @@ fn entries_outside_of_the_damaged_parts_are_read_unchanged() {
         let end = damaged.run.meta().blocks_bytes;
         match prng.below(4) {
             0 => {}
-            1 => damaged.flip(end + 9),
+            1 => damaged.flip(end + prng.below(u64::from(damaged.run.meta().index_bytes))),
             _ => damaged.lose_index(),
         }
         for _ in 0..prng.below(4) {

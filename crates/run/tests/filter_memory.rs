@@ -18,7 +18,8 @@ const KEYS: u32 = 200_000;
 /// A run whose keys are even numbers.
 fn run_of(fixture: &Fixture, kind: FilterKind) -> Arc<Run> {
     let mut output = fixture.output(0);
-    let options = RunOptions { filter: kind, ..options(1000) };
+    // All of the block index is in memory after the first lookup.
+    let options = RunOptions { filter: kind, index_part_blocks: u32::MAX, ..options(1000) };
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, false);
     let mut writer = writer.warming_cache(&fixture.env, 0);
     for i in 0..KEYS {
@@ -83,7 +84,8 @@ fn no_key_is_excluded_where_it_lies_in_two_parts() {
     for (kind, prefix) in KINDS.into_iter().flat_map(|kind| [(kind, None), (kind, Some(3))]) {
         let fixture = Fixture::new();
         let options = RunOptions { filter: kind, filter_prefix: prefix, ..options(200) };
-        let options = RunOptions { filter_part_keys: part_keys, ..options };
+        let index_part_blocks = if prefix.is_some() { 10 } else { 512 };
+        let options = RunOptions { filter_part_keys: part_keys, index_part_blocks, ..options };
         let versions = |i: u32| if i as usize % part_keys < 6 { 40 } else { 1 + u64::from(i % 3) };
         let key = |i: u32| [&(300 * i).to_be_bytes()[..], &b"xy"[..2 * (i % 2) as usize]].concat();
         let entries: Vec<_> = (0..1000)

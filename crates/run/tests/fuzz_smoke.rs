@@ -35,6 +35,42 @@ fn block_index() {
 }
 
 #[test]
+fn top_index() {
+    // The input: metadata in eight bytes, then the top index.
+    let frames = [b"\x80\x80\x01", &b"\xff\xff\x02"[..]];
+    let mut samples = Vec::new();
+    for has_filter in [false, true] {
+        let mut input =
+            vec![9, 0, 0, 4, 2, 21, u8::from(has_filter) * 3, u8::from(has_filter) * 60];
+        input.extend_from_slice(b"\x02\x00\x00\x05\x88\x08\x14");
+        input.extend_from_slice(frames[0]);
+        input.extend_from_slice(if has_filter { b"\x01\x1e" } else { b"" });
+        input.extend_from_slice(b"\x00\x02kx\x04\xf9\x07\x0a");
+        input.extend_from_slice(frames[1]);
+        input.extend_from_slice(if has_filter { b"\x02\x1e" } else { b"" });
+        samples.push(input);
+    }
+    frondb_testkit::fuzz::smoke(5, 20_000, &samples, fuzz::top_index);
+}
+
+#[test]
+fn index_part() {
+    // The input: the place of the part, then the part.
+    let blocks = b"\x03\x00\x02ab\x14\x02\x01\x01k\x15\x01\x02\x01x\x16\x04";
+    let (separator, next) = (b"\x02ab", b"\x83akx");
+    let mut samples = Vec::new();
+    for (parts, filters) in
+        [(0, &b"\x00"[..]), (0, b"\x01\x03\x05"), (2, b"\x02\x02\x88\x0e\x01\x80\x19")]
+    {
+        for next in [&next[..], b"\xff"] {
+            let place = [3, 0, 31, 0, 7, 0, parts];
+            samples.push([&place[..], separator, next, blocks, filters].concat());
+        }
+    }
+    frondb_testkit::fuzz::smoke(6, 20_000, &samples, fuzz::index_part);
+}
+
+#[test]
 fn references_to_values() {
     let mut samples = Vec::new();
     let mut prng = Prng::new(3);

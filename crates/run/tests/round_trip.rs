@@ -11,7 +11,9 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source};
 use frondb_filter::FilterKind;
-use frondb_run::{FILTER_PART_KEYS, KeyAfter, ReadMode, Run, RunCursor, RunMeta, RunOptions};
+use frondb_run::{
+    FILTER_PART_KEYS, INDEX_PART_BLOCKS, KeyAfter, ReadMode, Run, RunCursor, RunMeta, RunOptions,
+};
 use frondb_testkit::seed;
 use support::{Entry, Fixture, entry_of, get, options, put, scan};
 
@@ -66,6 +68,7 @@ fn random_options(prng: &mut Prng) -> RunOptions {
         filter: *prng.pick(&kinds).unwrap(),
         filter_prefix: *prng.pick(&[None, Some(0), Some(2), Some(8)]).unwrap(),
         filter_part_keys: *prng.pick(&[1, 7, 64, FILTER_PART_KEYS]).unwrap(),
+        index_part_blocks: *prng.pick(&[1, 2, 7, 40, INDEX_PART_BLOCKS]).unwrap(),
         writes: 2,
     }
 }

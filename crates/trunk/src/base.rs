@@ -104,7 +104,9 @@ mod tests {
     use frondb_core::{MessageKind, RunId, SeqNo, TreeId};
     use frondb_device::MemoryDevice;
     use frondb_filter::FilterKind;
-    use frondb_run::{FILTER_PART_KEYS, Output, Run, RunEnv, RunOptions, RunWriter};
+    use frondb_run::{
+        FILTER_PART_KEYS, INDEX_PART_BLOCKS, Output, Run, RunEnv, RunOptions, RunWriter,
+    };
     use frondb_space::{Class, Space, SpaceOptions};
 
     use super::*;
@@ -128,6 +130,7 @@ mod tests {
             filter: FilterKind::BlockedBloom,
             filter_prefix: None,
             filter_part_keys: FILTER_PART_KEYS,
+            index_part_blocks: INDEX_PART_BLOCKS,
             writes: 1,
         };
         let mut output = Output::new(Arc::clone(&env.space), Class::Merge, 0, false);

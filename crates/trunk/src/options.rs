@@ -2,7 +2,7 @@
 
 use frondb_block::Codec;
 use frondb_filter::FilterKind;
-use frondb_run::{FILTER_PART_KEYS, RunOptions};
+use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunOptions};
 
 /// Which runs of a tree get filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +83,7 @@ impl TrunkOptions {
             filter,
             filter_prefix,
             filter_part_keys: FILTER_PART_KEYS,
+            index_part_blocks: INDEX_PART_BLOCKS,
             writes,
         }
     }
@@ -100,6 +101,7 @@ impl TrunkOptions {
             filter,
             filter_prefix: None,
             filter_part_keys: FILTER_PART_KEYS,
+            index_part_blocks: INDEX_PART_BLOCKS,
             writes: u8::MAX,
         }
     }

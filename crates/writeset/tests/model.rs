@@ -17,7 +17,7 @@ use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
 use frondb_merge::{Lookup, OwnMessages, VisibleMerge, VisibleOptions, VisibleValue};
 use frondb_run::format::ValueRef;
-use frondb_run::{FILTER_PART_KEYS, RunEnv, RunOptions};
+use frondb_run::{FILTER_PART_KEYS, INDEX_PART_BLOCKS, RunEnv, RunOptions};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_testkit::functions::Append;
 use frondb_writeset::{OWN_SEQS, SavepointId, SpillEnv, TreeSpill, WriteSet};
@@ -75,6 +75,7 @@ fn spill_of(tree: TreeId) -> Result<TreeSpill> {
         filter: FilterKind::BlockedBloom,
         filter_prefix: None,
         filter_part_keys: FILTER_PART_KEYS,
+        index_part_blocks: INDEX_PART_BLOCKS,
         writes: 1,
     };
     Ok(TreeSpill { options, update: update_of(tree) })

@@ -4,14 +4,15 @@
 use std::ops::Range;
 
 use frondb_block::Block;
+use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Result};
 
-use super::{ReadMode, RunCursor};
+use super::RunCursor;
 use crate::block_reads::BlockRead;
 use crate::charge::{Charge, Sum};
-use crate::read::Span;
+use crate::read::{ReadMode, Span};
 
 /// Largest read-ahead of a reader, bytes.
 const READ_AHEAD_BYTES_MAX: usize = 1024 * 1024;
@@ -23,6 +24,10 @@ const WINDOWS_DIVISOR: u64 = 16;
 /// With low memory, the blocks that all readers' cursors hold between two chunks take at most
 /// the memory budget divided by this.
 const HELD_DIVISOR: u64 = 8;
+
+/// What a charge for a window, or for a held block, is counted in.
+const WINDOWS: (Part, Sum) = (Part::Work, |env| &env.window_bytes);
+const HELD: (Part, Sum) = (Part::Work, |env| &env.held_bytes);
 
 /// Consecutive encoded blocks.
 pub(super) struct Window {
@@ -55,7 +60,7 @@ impl RunCursor {
         }
         if self.held.is_none() && !self.is_small {
             let most = env.budget.total() / HELD_DIVISOR;
-            self.held = Charge::within(env, |env| &env.held_bytes, bytes, most);
+            self.held = Charge::within(env, HELD, bytes, most);
         }
     }
 
@@ -97,14 +102,17 @@ impl RunCursor {
         Ok(block)
     }
 
-    /// Reads the block and its neighbours in the cursor's direction with one request.
+    /// Reads the block and its neighbours in the cursor's direction with one request. A window ends
+    /// with the part of the index.
     fn read_window(&mut self, number: usize) -> Result<Window> {
         let mut blocks = number..number + 1;
+        let indexed = self.index.blocks();
+        let (start, end) = (self.next.max(indexed.start), self.end.min(indexed.end));
         let mut bytes = self.index.extent(number).1;
         while bytes < self.window_bytes {
             let neighbour = match self.direction {
-                Direction::Forward if blocks.end < self.end => blocks.end,
-                Direction::Backward if blocks.start > self.next => blocks.start - 1,
+                Direction::Forward if blocks.end < end => blocks.end,
+                Direction::Backward if blocks.start > start => blocks.start - 1,
                 _ => break,
             };
             bytes += self.index.extent(neighbour).1;
@@ -118,12 +126,11 @@ impl RunCursor {
         let len = (last_offset - offset) as usize + last_bytes;
         let is_cached = self.mode == ReadMode::Scan
             && (blocks.len() == 1 || self.window_bytes <= CACHED_WINDOW_BYTES_MAX);
-        let windows: Sum = |env| &env.window_bytes;
         let (span, charge) = match self.mode {
             ReadMode::Scan => {
                 // A single block needs no limit: each reading thread has at most one, and only
                 // briefly.
-                let charge = || Charge::within(self.run.env(), windows, len as u64, u64::MAX);
+                let charge = || Charge::within(self.run.env(), WINDOWS, len as u64, u64::MAX);
                 let charge = (blocks.len() > 1).then(charge).flatten();
                 (self.run.read(offset, len)?, charge)
             }

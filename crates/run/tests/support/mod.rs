@@ -11,7 +11,8 @@ use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::FilterKind;
 use frondb_run::{
-    FILTER_PART_KEYS, Output, ReadMode, Run, RunCursor, RunEnv, RunMeta, RunOptions, RunWriter,
+    FILTER_PART_KEYS, INDEX_PART_BLOCKS, Output, ReadMode, Run, RunCursor, RunEnv, RunMeta,
+    RunOptions, RunWriter,
 };
 use frondb_space::{Class, Space, SpaceOptions};
 
@@ -36,6 +37,7 @@ pub(crate) fn options(block_bytes: usize) -> RunOptions {
         filter: FilterKind::BlockedBloom,
         filter_prefix: None,
         filter_part_keys: FILTER_PART_KEYS,
+        index_part_blocks: INDEX_PART_BLOCKS,
         writes: 1,
     }
 }

@@ -1,0 +1,31 @@
+//! The block index of a run: maps a key to its block, in two levels.
+//!
+//! ```text
+//!  top index    | part 0 | part 1 | part 2 |      about 80 bytes a part
+//!                    |        |
+//!  parts        | blocks 0..768 | blocks 768..1570 | ...      about 4 KiB each on disk
+//! ```
+//!
+//! The cost of a lookup must not grow with the run: a lookup reads one part, and the parts compete
+//! for the cache one by one. The index of a run with few blocks has one part and no top index; so
+//! has any index of an earlier version, whatever its size.
+
+mod builder;
+mod decode;
+mod filter_parts;
+mod packed;
+mod packer;
+mod part;
+mod separator;
+#[cfg(test)]
+mod tests;
+mod top;
+
+pub use builder::INDEX_PART_BLOCKS;
+pub(crate) use builder::{IndexBuilder, IndexFrames};
+pub(crate) use filter_parts::{FilterPart, FilterSpan};
+pub(crate) use packer::IndexPacker;
+pub use part::BlockIndex;
+pub(crate) use separator::Separator;
+pub(crate) use top::PartPlace;
+pub use top::TopIndex;

@@ -1,0 +1,295 @@
+//! How readers get the parts of a run's block index.
+//!
+//! ```text
+//!   lookup -- one part? --> the index, from the cache or the device
+//!                | no
+//!                +-- top index, kept by the run --> one part, from the cache or the device
+//! ```
+//!
+//! A run keeps its top index once it was read, because otherwise each lookup would look for two
+//! objects in the cache, and the first of them would have to be there anyway. The top indexes of all
+//! runs take at most a fraction of the memory; the others are in the cache.
+//!
+//! Any thread may read. A merge reads the parts without inserting them into the cache: it reads each
+//! once, and then its run is dropped.
+
+use std::ops::Deref;
+
+use frondb_block::BlockKind;
+use frondb_cache::{CacheKey, Priority};
+use frondb_core::budget::Part;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, Result};
+
+use crate::charge::{Charge, Sum};
+use crate::env::Cached;
+use crate::index::{BlockIndex, TopIndex};
+use crate::read::ReadMode;
+use crate::reader::Run;
+
+/// Approximate memory for reading a part of a block index, as a multiple of its size on disk: it is
+/// compressed, and its arrays coexist with the bytes that they are decoded from.
+const INDEX_FACTOR: u64 = 6;
+
+/// The top indexes that runs keep take at most the memory budget divided by this.
+const TOP_INDEX_DIVISOR: u64 = 32;
+
+/// What a charge for a top index is counted in.
+const TOP_INDEXES: (Part, Sum) = (Part::Index, |env| &env.top_index_bytes);
+
+/// A top index that a run keeps, with its charge.
+pub(crate) type KeptTopIndex = (Arc<TopIndex>, Charge);
+
+/// A top index for a reader.
+enum HeldTopIndex<'a> {
+    Kept(&'a TopIndex),
+    Cached(Arc<TopIndex>),
+}
+
+impl Deref for HeldTopIndex<'_> {
+    type Target = TopIndex;
+
+    #[inline]
+    fn deref(&self) -> &TopIndex {
+        match self {
+            Self::Kept(top) => top,
+            Self::Cached(top) => top,
+        }
+    }
+}
+
+impl Run {
+    /// The part of the block index in which a search for `key` ends.
+    #[inline]
+    pub(crate) fn index_for(&self, key: &[u8], mode: ReadMode) -> Result<Arc<BlockIndex>> {
+        match self.top_index()? {
+            None => self.only_index(),
+            Some(top) => self.index_part(&top, top.find(key), mode),
+        }
+    }
+
+    /// The part of the block index that has `block`; the last part if there is no such block.
+    pub(crate) fn index_of(&self, block: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
+        match self.top_index()? {
+            None => self.only_index(),
+            Some(top) => self.index_part(&top, top.part_of(block), mode),
+        }
+    }
+
+    /// The part of the block index in which at least `entries` entries of the run have passed; the
+    /// last part if the run has fewer.
+    pub(crate) fn index_behind(&self, entries: u64) -> Result<Arc<BlockIndex>> {
+        match self.top_index()? {
+            None => self.only_index(),
+            Some(top) => self.index_part(&top, top.part_behind(entries), ReadMode::Scan),
+        }
+    }
+
+    /// A number of blocks within which all entries with a key below `key` lie, or all entries of the
+    /// run: exact except for the blocks of one part, or if the index has one part. Reads no part.
+    pub(crate) fn blocks_before(&self, key: Option<&[u8]>) -> Result<usize> {
+        Ok(match (self.top_index()?, key) {
+            // A rebuilt index may have more blocks.
+            (None, _) => usize::MAX,
+            (Some(top), Some(key)) => top.end_before(key),
+            (Some(_), None) => self.meta().blocks as usize,
+        })
+    }
+
+    /// The whole block index as one object, read from the device; for tests and tools.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of the index.
+    pub fn index(&self) -> Result<Arc<BlockIndex>> {
+        let mut parts = self.index_parts().collect::<Result<Vec<_>>>()?;
+        if parts.len() > 1 {
+            let joined = BlockIndex::join(&parts);
+            return joined
+                .map(Arc::new)
+                .map_err(|_| self.malformed_index(self.meta().blocks_bytes));
+        }
+        parts.pop().ok_or_else(|| Error::internal("a block index has no part"))
+    }
+
+    /// The parts of the block index in order, read from the device if there are several.
+    pub(crate) fn index_parts(&self) -> impl Iterator<Item = Result<Arc<BlockIndex>>> {
+        let top = match self.in_parts() {
+            true => self.read_top_index().map(Some),
+            false => Ok(None),
+        };
+        let parts = top.as_ref().map_or(1, |top| top.as_ref().map_or(1, TopIndex::len));
+        (0..parts).map(move |part| match &top {
+            Ok(None) => self.only_index(),
+            Ok(Some(top)) => self.read_index_part(top, part, ReadMode::Merge),
+            Err(error) => Err(error.clone()),
+        })
+    }
+
+    /// Whether the block index has several parts; a rebuilt one has not.
+    #[inline]
+    pub(crate) fn in_parts(&self) -> bool {
+        let key = CacheKey::index(self.meta().id);
+        self.meta().index_parts > 1 && self.env().rebuilt.get(key).is_none()
+    }
+
+    /// The top index; `None` if the index has one part.
+    #[inline]
+    fn top_index(&self) -> Result<Option<HeldTopIndex<'_>>> {
+        if !self.in_parts() {
+            return Ok(None);
+        }
+        Ok(Some(match self.top_index.get() {
+            Some((top, _)) => HeldTopIndex::Kept(top),
+            None => HeldTopIndex::Cached(self.load_top_index()?),
+        }))
+    }
+
+    #[cold]
+    fn load_top_index(&self) -> Result<Arc<TopIndex>> {
+        let (env, key) = (self.env(), CacheKey::index(self.meta().id));
+        let held = || match self.top_index.get() {
+            Some((top, _)) => Some(Cached::TopIndex(Arc::clone(top))),
+            None => env.cache.get(key),
+        };
+        let cached = match env.cache.get(key) {
+            Some(cached) => cached,
+            None => {
+                let takes = (Part::Index, u64::from(self.meta().top_index_bytes) * INDEX_FACTOR);
+                env.rows.note_index_read();
+                env.loads.load(key, takes, &env.budget, held, || {
+                    let top = Arc::new(self.read_top_index()?);
+                    if !self.keep_top_index(&top) {
+                        let bytes = top.memory_bytes() as u64;
+                        let value = Cached::TopIndex(Arc::clone(&top));
+                        env.cache.insert(key, value, bytes, Priority::Meta);
+                    }
+                    Ok(Cached::TopIndex(top))
+                })?
+            }
+        };
+        let Cached::TopIndex(top) = cached else {
+            return Err(Error::internal("the cache entry of a top index is not a top index"));
+        };
+        // A job may have cached it, or there may be room by now.
+        if self.top_index.get().is_none() && self.keep_top_index(&top) {
+            drop(env.cache.remove(key));
+        }
+        Ok(top)
+    }
+
+    /// Keeps the top index if there is memory for it; returns whether the run has it now.
+    fn keep_top_index(&self, top: &Arc<TopIndex>) -> bool {
+        let (env, bytes) = (self.env(), top.memory_bytes() as u64);
+        let most = env.budget.total() / TOP_INDEX_DIVISOR;
+        let charge = Charge::within(env, TOP_INDEXES, bytes, most);
+        charge.is_some_and(|charge| {
+            // If another thread was faster, its object and its charge stay.
+            let _ = self.top_index.set((Arc::clone(top), charge));
+            true
+        })
+    }
+
+    pub(crate) fn read_top_index(&self) -> Result<TopIndex> {
+        let meta = self.meta();
+        let end = meta.blocks_bytes + u64::from(meta.index_bytes);
+        let (offset, len) = (end - u64::from(meta.top_index_bytes), meta.top_index_bytes as usize);
+        let payload = self.frame(&self.read(offset, len)?, offset, BlockKind::Index)?;
+        TopIndex::decode(&payload, meta).map_err(|_| self.malformed_index(offset))
+    }
+
+    /// A part of the index, from the cache or the device.
+    #[inline]
+    fn index_part(&self, top: &TopIndex, part: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
+        let key = CacheKey::index_part(self.meta().id, part as u32);
+        match self.env().cache.get(key) {
+            Some(cached) => index_of(cached),
+            None => self.load_index_part(top, part, mode),
+        }
+    }
+
+    #[cold]
+    fn load_index_part(
+        &self,
+        top: &TopIndex,
+        part: usize,
+        mode: ReadMode,
+    ) -> Result<Arc<BlockIndex>> {
+        if mode == ReadMode::Merge {
+            return self.read_index_part(top, part, mode);
+        }
+        let key = CacheKey::index_part(self.meta().id, part as u32);
+        let takes = (Part::Index, u64::from(top.place(part).frame_bytes) * INDEX_FACTOR);
+        self.env().rows.note_index_read();
+        index_of(self.load(key, takes, &|| {
+            let index = self.read_index_part(top, part, mode)?;
+            let bytes = index.memory_bytes() as u64;
+            Ok((Cached::Index(index), bytes))
+        })?)
+    }
+
+    /// Reads a part of the index, bypassing the cache; if a salvage has rebuilt it, returns that.
+    pub(crate) fn read_index_part(
+        &self,
+        top: &TopIndex,
+        part: usize,
+        mode: ReadMode,
+    ) -> Result<Arc<BlockIndex>> {
+        let key = CacheKey::index_part(self.meta().id, part as u32);
+        if let Some(index) = self.env().rebuilt.get(key) {
+            return Ok(index);
+        }
+        let place = top.place(part);
+        let offset = self.meta().blocks_bytes + u64::from(place.frame);
+        let len = place.frame_bytes as usize;
+        let span = match mode {
+            ReadMode::Scan => self.read(offset, len)?,
+            ReadMode::Merge => self.read_for_merge(offset, len)?,
+        };
+        let payload = self.frame(&span, offset, BlockKind::Index)?;
+        let index = BlockIndex::decode_part(&payload, &place);
+        index.map(Arc::new).map_err(|_| self.malformed_index(offset))
+    }
+
+    /// The index of a run whose index has one part, from the cache or the device.
+    #[inline]
+    pub(crate) fn only_index(&self) -> Result<Arc<BlockIndex>> {
+        match self.env().cache.get(CacheKey::index(self.meta().id)) {
+            Some(cached) => index_of(cached),
+            None => self.load_only_index(),
+        }
+    }
+
+    #[cold]
+    fn load_only_index(&self) -> Result<Arc<BlockIndex>> {
+        let key = CacheKey::index(self.meta().id);
+        let takes = (Part::Index, u64::from(self.meta().index_bytes) * INDEX_FACTOR);
+        self.env().rows.note_index_read();
+        index_of(self.load(key, takes, &|| {
+            let index = match self.env().rebuilt.get(key) {
+                Some(index) => index,
+                None => self.read_only_index()?,
+            };
+            let bytes = index.memory_bytes() as u64;
+            Ok((Cached::Index(index), bytes))
+        })?)
+    }
+
+    fn read_only_index(&self) -> Result<Arc<BlockIndex>> {
+        let offset = self.meta().blocks_bytes;
+        let span = self.read(offset, self.meta().index_bytes as usize)?;
+        let payload = self.frame(&span, offset, BlockKind::Index)?;
+        let index = BlockIndex::decode(&payload, self.meta());
+        index.map(Arc::new).map_err(|_| self.malformed_index(offset))
+    }
+
+    fn malformed_index(&self, offset: u64) -> Error {
+        self.corrupt(offset, BlockKind::Index.name(), "the block index is malformed")
+    }
+}
+
+fn index_of(cached: Cached) -> Result<Arc<BlockIndex>> {
+    match cached {
+        Cached::Index(index) => Ok(index),
+        _ => Err(Error::internal("the cache entry of a block index is not an index")),
+    }
+}
