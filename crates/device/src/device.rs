@@ -174,6 +174,15 @@ pub trait File: Send + Sync + fmt::Debug {
         Err(Error::corruption(self.name(), offset, "file", message))
     }
 
+    /// Reads all of the buffer of each request, and sets the result of each request to what
+    /// [`read_exact_at`](Self::read_exact_at) would return. A device that can have several reads in
+    /// progress makes them at the same time; this default makes one after the other.
+    fn read_many(&self, requests: &mut [ReadRequest<'_>]) {
+        for request in requests {
+            request.result = self.read_exact_at(request.offset, request.buf);
+        }
+    }
+
     /// Writes all of `buf` at `offset`; the file grows as needed.
     ///
     /// # Errors
@@ -243,6 +252,24 @@ pub trait File: Send + Sync + fmt::Debug {
     /// # Errors
     /// `Io`.
     fn start_writeback(&self, offset: u64, len: u64) -> Result<()>;
+}
+
+/// One of the reads of [`File::read_many`].
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// Offset in the file.
+    pub offset: u64,
+    /// The buffer to fill.
+    pub buf: &'a mut [u8],
+    /// Set by the file; `Ok` before.
+    pub result: Result<()>,
+}
+
+impl<'a> ReadRequest<'a> {
+    /// A read of all of `buf` from `offset`.
+    pub fn new(offset: u64, buf: &'a mut [u8]) -> Self {
+        Self { offset, buf, result: Ok(()) }
+    }
 }
 
 /// A lock; dropping it releases it.

@@ -15,7 +15,7 @@ use std::fmt;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 
-use crate::device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+use crate::device::{Device, DeviceLock, File, OpenOptions, ReadRequest, SharedDevice, SharedFile};
 use crate::name;
 
 /// The operation of a call.
@@ -130,6 +130,10 @@ pub enum Verdict {
 pub trait Interceptor: Send + Sync + fmt::Debug + 'static {
     /// Decides about a call before it is made.
     fn before(&self, call: &Call<'_>) -> Verdict;
+
+    /// The next `count` reads of the file `name` are requested at once; `before` receives each of
+    /// them.
+    fn before_many(&self, _name: &str, _count: usize) {}
 
     /// May change the bytes that a read returned: `bytes` came from `offset` of the file `name`.
     fn after_read(&self, _name: &str, _offset: u64, _bytes: &mut [u8]) {}
@@ -258,6 +262,13 @@ impl<I: Interceptor> File for InterceptedFile<I> {
         let read = self.inner.read_at(offset, buf)?;
         self.interceptor.after_read(&self.path, offset, &mut buf[..read]);
         Ok(read)
+    }
+
+    fn read_many(&self, requests: &mut [ReadRequest<'_>]) {
+        self.interceptor.before_many(&self.path, requests.len());
+        for request in requests {
+            request.result = self.read_exact_at(request.offset, request.buf);
+        }
     }
 
     fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {

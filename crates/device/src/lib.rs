@@ -31,7 +31,7 @@ pub mod throttle;
 pub mod trace;
 
 pub use copy_on_write::CopyOnWriteDevice;
-pub use device::{Device, DeviceLock, File, OpenOptions, SharedDevice, SharedFile};
+pub use device::{Device, DeviceLock, File, OpenOptions, ReadRequest, SharedDevice, SharedFile};
 pub use faults::FaultDevice;
 pub use machine::memory_bytes;
 pub use memory::{CrashMode, MemoryDevice};

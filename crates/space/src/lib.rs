@@ -15,6 +15,7 @@
 //! | `file_space.rs` | one data file's pages: free, promised by the file system, punched |
 //! | `state.rs` | the free space of all files, and the search for a range |
 //! | `space.rs` | [`Space`]: open, acquire, shrink, release, read, write |
+//! | `reads.rs` | [`ExtentRead`]: several reads at once |
 //! | `growth.rs` | reserving disk space, extending and creating files |
 //! | `stats.rs` | [`Stats`] |
 //! | `files.rs` | the data files: names, opening, which were written since the last sync |
@@ -34,6 +35,7 @@ mod growth;
 mod hold;
 mod options;
 mod ranges;
+mod reads;
 mod reclaim;
 mod space;
 mod state;
@@ -43,6 +45,7 @@ pub use extent::{Class, Extent};
 pub use files::extend_files;
 pub use hold::Hold;
 pub use options::SpaceOptions;
+pub use reads::ExtentRead;
 pub use reclaim::{Reclaim, TailMove};
 pub use space::Space;
 pub use stats::Stats;

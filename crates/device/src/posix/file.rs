@@ -10,10 +10,13 @@ use rustix::fs::{self, Advice, FallocateFlags};
 use rustix::io::{Errno, pread, pwrite, pwritev, retry_on_intr};
 
 use frondb_core::limits::PAGE_BYTES;
+use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 
 use super::error::os_error;
-use crate::device::File;
+use super::ring::RING_READS;
+use super::rings::Rings;
+use crate::device::{File, ReadRequest};
 
 /// Maximum number of buffers that the kernel accepts in one vectored write (IOV_MAX).
 const VECTORS_MAX: usize = 1024;
@@ -25,6 +28,7 @@ pub(super) struct PosixFile {
     /// Full path, for messages.
     pub(super) path: String,
     pub(super) direct: bool,
+    pub(super) rings: Arc<Rings>,
 }
 
 impl PosixFile {
@@ -83,6 +87,21 @@ impl File for PosixFile {
             }
         }
         Ok(done)
+    }
+
+    fn read_many(&self, requests: &mut [ReadRequest<'_>]) {
+        requests.iter().for_each(|request| self.assert_aligned(request.offset, request.buf));
+        let mut ring = if requests.len() > 1 { self.rings.take() } else { None };
+        for requests in requests.chunks_mut(RING_READS) {
+            let ring = ring.as_mut().and_then(|ring| ring.ring());
+            let full = ring.map_or(0, |ring| ring.read(&self.fd, requests));
+            for (i, request) in requests.iter_mut().enumerate() {
+                request.result = match full >> i & 1 {
+                    1 => Ok(()),
+                    _ => self.read_exact_at(request.offset, request.buf),
+                };
+            }
+        }
     }
 
     fn write_at(&self, offset: u64, buf: &[u8]) -> Result<()> {
