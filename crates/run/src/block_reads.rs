@@ -11,8 +11,12 @@
 //!                      -- read, decode, insert into the cache -- release the charge
 //! ```
 //!
-//! Invariant: a thread that reads a block waits for the device only, so each read ends, and then
-//! the thread that has waited longest continues. Any thread may use it. No other lock is taken
+//! A thread that reads several blocks at once waits for the first one only. It reads as many of the
+//! others as fit into half of the room that is left, so that a thread which reads a single block
+//! seldom has to wait for all of them.
+//!
+//! Invariant: a thread that reads blocks waits for the device only, never for the admission of
+//! another block, so each read ends, and then the thread that has waited longest continues. Any thread may use it. No other lock is taken
 //! under its mutex.
 
 use frondb_core::budget::{Budget, Part, Reservation};
@@ -38,7 +42,7 @@ struct ReadState {
     waiting: usize,
 }
 
-/// A block that is being read. The read ends on drop.
+/// A block that is being read, or several. The read ends on drop.
 pub(crate) struct BlockRead<'a> {
     block_reads: &'a BlockReads,
     bytes: u64,
@@ -49,9 +53,20 @@ pub(crate) struct BlockRead<'a> {
 impl BlockReads {
     /// Begins to read a block that takes `bytes` until it is decoded.
     pub(crate) fn begin(&self, budget: &Arc<Budget>, bytes: u64) -> BlockRead<'_> {
+        self.begin_many(budget, bytes, std::iter::empty()).0
+    }
+
+    /// Begins to read a block that takes `first` bytes until it is decoded, and as many of the
+    /// blocks that take `others` as there is room for now. Returns how many of the others.
+    pub(crate) fn begin_many(
+        &self,
+        budget: &Arc<Budget>,
+        first: u64,
+        others: impl Iterator<Item = u64>,
+    ) -> (BlockRead<'_>, usize) {
         let most = budget.total() / MEMORY_DIVISOR;
         let mut state = self.state.lock();
-        let is_room = |state: &ReadState| state.bytes == 0 || state.bytes + bytes <= most;
+        let is_room = |state: &ReadState| state.bytes == 0 || state.bytes + first <= most;
         // Queue after the threads that wait: otherwise a large block could wait for ever.
         let has_waited = !is_room(&state) || state.waiting > 0 && state.bytes > 0;
         if has_waited {
@@ -64,6 +79,15 @@ impl BlockReads {
             }
             state.waiting -= 1;
         }
+        let room = most.saturating_sub(state.bytes + first) / 2;
+        let (mut bytes, mut more) = (first, 0);
+        for other in others {
+            if bytes - first + other > room {
+                break;
+            }
+            bytes += other;
+            more += 1;
+        }
         state.bytes += bytes;
         // There may be room for the next thread, too.
         let wakes = has_waited && state.waiting > 0 && state.bytes < most;
@@ -72,7 +96,7 @@ impl BlockReads {
             self.changed.notify_one();
         }
         let charged = Some(budget.reserve(Part::Work, bytes));
-        BlockRead { block_reads: self, bytes, has_waited, charged }
+        (BlockRead { block_reads: self, bytes, has_waited, charged }, more)
     }
 }
 
@@ -82,18 +106,30 @@ impl BlockRead<'_> {
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited
     }
-}
 
-impl Drop for BlockRead<'_> {
-    fn drop(&mut self) {
+    /// Ends the read of blocks that take `bytes` of the memory.
+    pub(crate) fn end_part(&mut self, bytes: u64) {
         // Released before the next thread charges its own block.
-        self.charged = None;
+        match &mut self.charged {
+            Some(charged) if bytes < self.bytes => charged.shrink(bytes),
+            charged => *charged = None,
+        }
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
         let mut state = self.block_reads.state.lock();
-        state.bytes -= self.bytes;
+        state.bytes -= bytes;
         let wakes = state.waiting > 0;
         drop(state);
         if wakes {
             self.block_reads.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for BlockRead<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.end_part(self.bytes);
         }
     }
 }
@@ -130,6 +166,30 @@ mod tests {
         let most = most.into_inner();
         assert!(most <= 1000, "{most} bytes");
         assert_eq!((block_reads.state.lock().bytes, budget.used()), (0, 0));
+    }
+
+    #[test]
+    fn several_blocks_take_half_of_the_room_that_is_left() {
+        let budget = Budget::new(16_000);
+        let block_reads = BlockReads::default();
+        let begin = |count| block_reads.begin_many(&budget, 100, std::iter::repeat_n(100, count));
+        let (few, more) = begin(2);
+        assert_eq!((more, budget.used_by(Part::Work)), (2, 300));
+        let (mut many, more) = begin(99);
+        assert_eq!((more, budget.used_by(Part::Work)), (3, 700));
+        let (one, more) = begin(99);
+        assert_eq!((more, budget.used_by(Part::Work)), (1, 900));
+        assert!(!few.has_waited() && !many.has_waited() && !one.has_waited());
+        many.end_part(300);
+        assert_eq!((block_reads.state.lock().bytes, budget.used_by(Part::Work)), (600, 600));
+        many.end_part(100);
+        drop((few, many, one));
+        assert_eq!((block_reads.state.lock().bytes, budget.used()), (0, 0));
+        // A block above the limit is alone, also as the first of many.
+        let (large, more) = block_reads.begin_many(&budget, 5000, std::iter::repeat_n(1, 9));
+        assert_eq!((more, budget.used()), (0, 5000));
+        drop(large);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
@@ -183,9 +243,39 @@ mod schedules {
         assert_eq!((state.bytes, state.waiting, budget.used()), (0, 0, 0));
     }
 
+    /// Threads that read several blocks at once and end them one by one, beside threads that read
+    /// one.
+    fn readers_of_many() {
+        let (budget, block_reads) = (Budget::new(1600), Arc::new(BlockReads::default()));
+        let threads: Vec<_> = [(30, 5), (50, 1), (150, 2), (20, 7)]
+            .into_iter()
+            .map(|(bytes, count)| {
+                let (budget, block_reads) = (Arc::clone(&budget), Arc::clone(&block_reads));
+                thread::spawn(move || {
+                    let mut rest = count;
+                    while rest > 0 {
+                        let others = std::iter::repeat_n(bytes, rest - 1);
+                        let (mut read, more) = block_reads.begin_many(&budget, bytes, others);
+                        let all = block_reads.state.lock().bytes;
+                        assert!(all <= 100 || all == bytes, "{all} bytes");
+                        (0..more).for_each(|_| read.end_part(bytes));
+                        rest -= 1 + more;
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let state = block_reads.state.lock();
+        assert_eq!((state.bytes, state.waiting, budget.used()), (0, 0, 0));
+    }
+
     #[test]
     fn every_schedule_ends_all_reads() {
-        shuttle::check_random(readers, 5_000);
-        shuttle::check_pct(readers, 5_000, 3);
+        for readers in [readers, readers_of_many] {
+            shuttle::check_random(readers, 5_000);
+            shuttle::check_pct(readers, 5_000, 3);
+        }
     }
 }

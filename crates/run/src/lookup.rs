@@ -30,11 +30,30 @@ const FILTER_DIVISOR: u64 = 32;
 pub type Visit<'a> = dyn FnMut(SeqNo, MessageKind, &[u8]) -> Result<bool> + 'a;
 
 /// A key that no part of the filter in the cache has excluded.
-struct Candidate {
+pub(crate) struct Candidate {
     /// The part of the block index in which the search for the key ends.
-    index: Arc<BlockIndex>,
+    pub(crate) index: Arc<BlockIndex>,
     /// The part of the filter that would have the key, unless it need not be asked.
     unasked: Option<FilterPart>,
+}
+
+/// How far a lookup comes before it needs a block.
+pub(crate) enum Begun {
+    /// The lookup has ended; the value is what [`Run::get`] returns.
+    Ended(bool),
+    /// The blocks of the run decide.
+    Candidate(Candidate),
+}
+
+/// The part that a block has in a lookup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AtBlock {
+    /// The first block that can hold the key.
+    First,
+    /// The first block, which was read while the cache had no room for it: its row is kept.
+    FirstWithoutRoom,
+    /// A later block, with older versions of the key.
+    Later,
 }
 
 impl Run {
@@ -45,22 +64,36 @@ impl Run {
     /// `Corruption` or a device error of the filter, the block index or a block that has to be
     /// read; an error of `visit`.
     pub fn get(&self, key: &[u8], snapshot: SeqNo, visit: &mut Visit<'_>) -> Result<bool> {
+        match self.begin_get(key, snapshot, visit)? {
+            Begun::Ended(wants_more) => Ok(wants_more),
+            Begun::Candidate(candidate) => self.get_from_blocks(candidate, key, snapshot, visit),
+        }
+    }
+
+    /// The beginning of [`get`](Self::get): key range, row cache and filter.
+    #[inline]
+    pub(crate) fn begin_get(
+        &self,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<Begun> {
         let meta = self.meta();
         if *key < *meta.first_key || *key > *meta.last_key || meta.min_seq > snapshot {
-            return Ok(true);
+            return Ok(Begun::Ended(true));
         }
         let is_likely = self.presence.is_likely();
         if is_likely && let Some(answer) = self.visit_row(key, snapshot, visit) {
-            return answer;
+            return answer.map(Begun::Ended);
         }
         let Some(candidate) = self.candidate(key)? else {
             self.presence.note(false);
-            return Ok(true);
+            return Ok(Begun::Ended(true));
         };
         if !is_likely && let Some(answer) = self.visit_row(key, snapshot, visit) {
-            return answer;
+            return answer.map(Begun::Ended);
         }
-        self.get_from_blocks(candidate, key, snapshot, visit)
+        Ok(Begun::Candidate(candidate))
     }
 
     /// [`get`](Self::get) from the blocks.
@@ -71,36 +104,62 @@ impl Run {
         snapshot: SeqNo,
         visit: &mut Visit<'_>,
     ) -> Result<bool> {
-        let (meta, mut number) = (self.meta(), candidate.index.find(key));
+        let mut number = candidate.index.find(key);
         let Some((mut block, keeps_row)) = self.first_block(&candidate, number, key)? else {
             self.presence.note(false);
             return Ok(true);
         };
-        let mut versions = block.find(key);
-        self.presence.note(!versions.is_empty());
-        let mut continues = versions.end == block.len() && candidate.index.continues(number + 1);
-        if keeps_row && versions.len() == 1 && !continues {
-            self.keep_row(key, &block, versions.start);
-        }
+        let mut at = if keeps_row { AtBlock::FirstWithoutRoom } else { AtBlock::First };
         loop {
-            for i in versions {
-                let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
-                if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
-                    return Ok(false);
-                }
+            let index = &candidate.index;
+            let continues = || index.continues(number + 1);
+            if let Some(wants_more) =
+                self.visit_block(&block, at, continues, key, snapshot, visit)?
+            {
+                return Ok(wants_more);
             }
             number += 1;
             // Older versions may continue in blocks that begin with the key.
-            if !continues || candidate.index.separator(number) != *key {
+            if index.separator(number) != *key {
                 return Ok(true);
             }
-            if number == candidate.index.blocks().end {
+            if number == index.blocks().end {
                 candidate.index = self.index_of(number, ReadMode::Scan)?;
             }
             block = self.block(&candidate.index, number)?;
-            versions = block.find(key);
-            continues = versions.end == block.len() && candidate.index.continues(number + 1);
+            at = AtBlock::Later;
         }
+    }
+
+    /// Calls `visit` with the versions of `key` in a block. Returns `None` if older versions may
+    /// follow in the next block, which `continues` tells for the last key of the block, and else what
+    /// [`get`](Self::get) returns.
+    #[inline]
+    pub(crate) fn visit_block(
+        &self,
+        block: &Block,
+        at: AtBlock,
+        continues: impl FnOnce() -> bool,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<Option<bool>> {
+        let meta = self.meta();
+        let versions = block.find(key);
+        if at != AtBlock::Later {
+            self.presence.note(!versions.is_empty());
+        }
+        let continues = versions.end == block.len() && continues();
+        if at == AtBlock::FirstWithoutRoom && versions.len() == 1 && !continues {
+            self.keep_row(key, block, versions.start);
+        }
+        for i in versions {
+            let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
+            if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
+                return Ok(Some(false));
+            }
+        }
+        Ok((!continues).then_some(true))
     }
 
     /// Calls `visit` with the version of `key` in the row cache if `snapshot` sees it, and returns
@@ -161,10 +220,6 @@ impl Run {
 
     /// The first block that can hold `key`, and whether a row that is found in it is to be kept;
     /// `None` if the filter excludes the key.
-    ///
-    /// A part of the filter that is not in the cache is read only if this probably saves the read of
-    /// a block: not if the block is in the cache, and not if most lookups of this run have found
-    /// their key.
     fn first_block(
         &self,
         candidate: &Candidate,
@@ -174,14 +229,23 @@ impl Run {
         if let Some(block) = self.cached_block(number) {
             return Ok(Some((block, false)));
         }
-        if let Some(part) = candidate.unasked
-            && !self.presence.is_likely()
-            && !self.passes(&*self.filter(part)?, key)
-        {
+        if !self.passes_unasked(candidate, key)? {
             return Ok(None);
         }
         let (block, has_room) = self.read_block(&candidate.index, number)?;
         Ok(Some((block, !has_room)))
+    }
+
+    /// The answer of the part of the filter that is not in the cache, for a key whose block is not in
+    /// the cache either; `true` without an answer.
+    ///
+    /// The part is read only if this probably saves the read of a block: not if most lookups of this
+    /// run have found their key.
+    pub(crate) fn passes_unasked(&self, candidate: &Candidate, key: &[u8]) -> Result<bool> {
+        match candidate.unasked {
+            Some(part) if !self.presence.is_likely() => Ok(self.passes(&*self.filter(part)?, key)),
+            _ => Ok(true),
+        }
     }
 
     /// The answer of a part of the filter; `None` if it is not in the cache.

@@ -3,7 +3,7 @@
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
 use frondb_core::{Error, Result};
-use frondb_space::{Extent, Space};
+use frondb_space::{Extent, ExtentRead, Space};
 
 /// The purpose of a cursor, or of the read of a part of the block index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,15 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// An unread span of `len` bytes at `offset`, and the offset of its first page.
+    fn around(offset: u64, len: usize) -> (Self, u64) {
+        let page = PAGE_BYTES as u64;
+        let first = offset / page * page;
+        let start = (offset - first) as usize;
+        let buf = Buf::paged((start + len).next_multiple_of(PAGE_BYTES));
+        (Self { buf, start, len }, first)
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buf[self.start..self.start + self.len]
     }
@@ -34,27 +43,74 @@ pub(crate) fn read_span(
     offset: u64,
     len: usize,
 ) -> Result<Span> {
-    let page = PAGE_BYTES as u64;
-    let first = offset / page * page;
-    let start = (offset - first) as usize;
-    let mut buf = Buf::paged((start + len).next_multiple_of(PAGE_BYTES));
-    let (mut skip, mut filled) = (first, 0);
-    for extent in extents {
-        if skip >= extent.bytes() {
-            skip -= extent.bytes();
-            continue;
-        }
-        let n = ((extent.bytes() - skip) as usize).min(buf.len() - filled);
-        space.read(*extent, skip, &mut buf[filled..filled + n])?;
+    let (mut span, first) = Span::around(offset, len);
+    let mut filled = 0;
+    for (extent, skip, n) in pieces(extents, first, span.buf.len()) {
+        space.read(extent, skip, &mut span.buf[filled..filled + n])?;
         filled += n;
-        skip = 0;
-        if filled == buf.len() {
-            return Ok(Span { buf, start, len });
+    }
+    if filled == span.buf.len() { Ok(span) } else { Err(beyond_the_end(offset, len)) }
+}
+
+/// A span of one of the runs of a space, for [`read_spans`].
+#[derive(Clone, Copy)]
+pub(crate) struct SpanPlace<'a> {
+    pub(crate) extents: &'a [Extent],
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+}
+
+/// Reads several spans, at the same time if the device can. The results are in the order of
+/// `places`.
+pub(crate) fn read_spans(space: &Space, places: &[SpanPlace<'_>]) -> Vec<Result<Span>> {
+    let mut spans: Vec<(Span, u64)> =
+        places.iter().map(|place| Span::around(place.offset, place.len)).collect();
+    let mut results: Vec<Result<()>> = Vec::with_capacity(places.len());
+    let (mut reads, mut span_of_read) = (Vec::with_capacity(places.len()), Vec::new());
+    for (i, (place, (span, first))) in places.iter().zip(&mut spans).enumerate() {
+        let mut rest = &mut span.buf[..];
+        for (extent, byte_offset, n) in pieces(place.extents, *first, rest.len()) {
+            let (buf, after) = rest.split_at_mut(n);
+            reads.push(ExtentRead { extent, byte_offset, buf });
+            span_of_read.push(i);
+            rest = after;
+        }
+        let is_whole = rest.is_empty();
+        let whole = if is_whole { Ok(()) } else { Err(beyond_the_end(place.offset, place.len)) };
+        results.push(whole);
+    }
+    for (i, result) in span_of_read.into_iter().zip(space.read_many(reads)) {
+        // The first error of a span counts.
+        if results[i].is_ok() {
+            results[i] = result;
         }
     }
-    Err(Error::internal(format!(
-        "a read of {len} bytes at {offset} reaches beyond the end of the run"
-    )))
+    let spans = spans.into_iter().zip(results);
+    spans.map(|((span, _), result)| result.map(|()| span)).collect()
+}
+
+/// The pieces of a range of whole pages from logical offset `first` on: an extent, the offset in
+/// it, and the length of the piece.
+fn pieces(
+    extents: &[Extent],
+    first: u64,
+    len: usize,
+) -> impl Iterator<Item = (Extent, u64, usize)> {
+    let (mut skip, mut rest) = (first, len);
+    extents.iter().filter_map(move |extent| {
+        if skip >= extent.bytes() {
+            skip -= extent.bytes();
+            return None;
+        }
+        let n = ((extent.bytes() - skip) as usize).min(rest);
+        let piece = (*extent, skip, n);
+        (skip, rest) = (0, rest - n);
+        (n > 0).then_some(piece)
+    })
+}
+
+fn beyond_the_end(offset: u64, len: usize) -> Error {
+    Error::internal(format!("a read of {len} bytes at {offset} reaches beyond the end of the run"))
 }
 
 /// File name and offset of logical `offset`, for the message of a corruption.

@@ -157,10 +157,14 @@ impl Run {
         index: &BlockIndex,
         number: usize,
     ) -> BlockRead<'a> {
+        env.block_reads.begin(&env.budget, self.read_memory(index.extent(number).1))
+    }
+
+    /// Memory for reading and decoding a block that has `len` bytes on disk.
+    pub(crate) fn read_memory(&self, len: usize) -> u64 {
         // The bytes on disk, decompressed, and laid out for searching.
         let raw = self.meta.raw_bytes / u64::from(self.meta.blocks.max(1));
-        let len = index.extent(number).1 as u64;
-        env.block_reads.begin(&env.budget, len + 2 * raw.max(len))
+        len as u64 + 2 * raw.max(len as u64)
     }
 
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
@@ -216,9 +220,14 @@ impl Run {
 
     /// Reads for a lookup or a scan.
     pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Span> {
+        self.note_read(len);
+        read_span(&self.env.space, &self.meta.extents, offset, len)
+    }
+
+    /// Counts a read for a lookup or a scan.
+    pub(crate) fn note_read(&self, len: usize) {
         self.env.stats.reads.fetch_add(1, Ordering::Relaxed);
         self.env.stats.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
-        read_span(&self.env.space, &self.meta.extents, offset, len)
     }
 
     /// Reads for a merge.

@@ -170,56 +170,15 @@ fn any_message(mut source: impl Source, is_wanted: &dyn Fn(SeqNo) -> bool) -> Re
     Ok(false)
 }
 
-/// The values of several keys at `snapshot`, or at one moment without a snapshot. The values are in
-/// the order in which the keys were given.
-///
-/// # Errors
-/// As [`get`]; the first error ends the call.
-pub fn multi_get(
-    context: &ReadContext,
-    tree: &TreeCore,
-    keys: &[&[u8]],
-    snapshot: Option<SeqNo>,
-) -> Result<Vec<Option<Vec<u8>>>> {
-    let version = version_of(tree)?;
-    let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
-    // In key order, the block of a key is often in the cache already, read for the key before it.
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    order.sort_unstable_by_key(|&i| keys[i]);
-    let mut values = vec![None; keys.len()];
-    for i in order {
-        values[i] = match find(context, tree, &version, keys[i], seq)? {
-            None => None,
-            Some(VisibleValue::Value(value)) => Some(value),
-            Some(VisibleValue::Reference(reference)) => {
-                Some(read_value(&context.runs.space, &reference)?)
-            }
-        };
-    }
-    let found = values.iter().flatten().count() as u64;
-    context.counters.add_gets(found, keys.len() as u64 - found);
-    Ok(values)
-}
-
 /// The newest version of a tree that was not dropped. The check comes after the version is taken:
 /// the version of a dropped tree is empty, and a read that races with the drop would find no entry.
-fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
+pub(crate) fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
     let version = tree.version();
     if tree.is_dropped() {
         let message = format!("tree {:?} was dropped", &*tree.name.read());
         return Err(Error::new(ErrorKind::NotFound, message));
     }
     Ok(version)
-}
-
-fn find(
-    context: &ReadContext,
-    tree: &TreeCore,
-    version: &Version,
-    key: &[u8],
-    seq: SeqNo,
-) -> Result<Option<VisibleValue>> {
-    find_under(context, tree, version, key, seq, Lookup::new())
 }
 
 fn find_under(

@@ -12,7 +12,8 @@
 //! | `tree.rs`, `tree/`, `handle.rs` | a tree with its version and install state; its handle |
 //! | `trees.rs` | all trees of a database by id |
 //! | `version.rs`, `source.rs` | the sources of a reader: memtables, attached runs, the trunk |
-//! | `get.rs`, `cursor/` | point lookups; ordered reading |
+//! | `get.rs`, `multi_get.rs`, `multi_get/` | point lookups, of one key and of several |
+//! | `cursor/` | ordered reading |
 //! | `pins.rs` | the versions that cursors pin, and how a flush unpins them |
 //! | `value.rs` | reading large values |
 //! | `estimate/` | how many entries and bytes a key range holds |
@@ -35,6 +36,7 @@ mod handle;
 mod health;
 mod large_values;
 mod memory;
+mod multi_get;
 mod pins;
 mod snapshot;
 mod source;
@@ -54,6 +56,7 @@ pub use handle::Tree;
 pub use health::Health;
 pub use large_values::LargeValues;
 pub use memory::{Memory, MemoryRules, MemoryShares};
+pub use multi_get::{multi_get, multi_get_under};
 pub use pins::Cursors;
 pub use snapshot::Snapshot;
 pub use source::{AttachedRuns, MemSource};

@@ -7,7 +7,7 @@ use frondb_tree::estimate::{
 };
 use frondb_tree::{
     Cursor, CursorOptions, DamagedRange, Snapshot, Tree, VerifyReport, damaged_ranges, get,
-    verify_tree,
+    multi_get, verify_tree,
 };
 
 use super::Engine;
@@ -43,7 +43,7 @@ impl Engine {
         at: Option<&Snapshot>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         let seq = self.check_read(tree, at)?;
-        self.health().while_open(|| get::multi_get(&self.txns.reads, tree.core(), keys, seq))
+        self.health().while_open(|| multi_get(&self.txns.reads, tree.core(), keys, seq))
     }
 
     /// A cursor over a tree, not yet positioned.

@@ -12,4 +12,5 @@ mod concurrent_checkpoints;
 mod dropped_trees;
 mod full_disk;
 mod memory_changes;
+mod multi_get;
 mod steps;

@@ -8,7 +8,7 @@ use frondb_core::budget::Budget;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
-use frondb_device::MemoryDevice;
+use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_filter::FilterKind;
 use frondb_run::{
     FILTER_PART_KEYS, INDEX_PART_BLOCKS, Output, ReadMode, Run, RunCursor, RunEnv, RunMeta,
@@ -54,9 +54,14 @@ impl Fixture {
     }
 
     pub(crate) fn with_memory(bytes: u64) -> Self {
+        Self::wrapping(bytes, |device| device)
+    }
+
+    /// A fixture whose runs are read through a wrapper of the device in memory.
+    pub(crate) fn wrapping(bytes: u64, wrap: impl FnOnce(SharedDevice) -> SharedDevice) -> Self {
         let device = MemoryDevice::new();
         let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
-        let space = Space::open(Arc::new(device.clone()), options, []).unwrap();
+        let space = Space::open(wrap(Arc::new(device.clone())), options, []).unwrap();
         let budget = Budget::new(bytes);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
         let env = RunEnv::new(space, cache, budget);

@@ -3,7 +3,7 @@
 use frondb_core::{Result, SeqNo};
 use frondb_locks::LockMode;
 use frondb_merge::Lookup;
-use frondb_tree::{Tree, get};
+use frondb_tree::{Tree, get, multi_get_under};
 
 use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
@@ -123,7 +123,7 @@ impl Transaction {
             moment = self.core.txns.snapshot()?;
             Some(moment.seq())
         };
-        keys.iter().map(|key| self.core.get(&mut state, tree, key, at)).collect()
+        self.core.multi_get(&mut state, tree, keys, at)
     }
 
     /// Whether `key` has a value; reads and locks as [`get`](Self::get).
@@ -155,6 +155,24 @@ impl Core {
             .reads
             .health
             .while_open(|| get::get_under(&self.txns.reads, tree.core(), key, at, lookup))
+    }
+
+    /// The values of several keys in own writes, or else at the snapshot `at`.
+    fn multi_get(
+        &self,
+        state: &mut TransactionState,
+        tree: &Tree,
+        keys: &[&[u8]],
+        at: Option<SeqNo>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let lookups: Result<Vec<Lookup>> =
+            keys.iter().map(|key| self.own_lookup(state, tree, key, at)).collect();
+        let mut lookups = lookups?;
+        let lookup_of = |i: usize| std::mem::take(&mut lookups[i]);
+        self.txns
+            .reads
+            .health
+            .while_open(|| multi_get_under(&self.txns.reads, tree.core(), keys, at, lookup_of))
     }
 
     /// Whether `key` has a value in own writes, or else at the snapshot `at`.

@@ -1,0 +1,152 @@
+//! Point lookups that read no block: a lookup ends in the cache, or says which block it needs.
+//!
+//! ```text
+//!   get_cached -- Ended
+//!        |------- Missing -- the caller reads the block, with those of other lookups
+//!                               |-- get_from_read -- Ended
+//!                                        |---------- Continues -- get_cached_from -- ...
+//! ```
+//!
+//! What a lookup finds, and what it notes for later ones, is the same as that of
+//! [`Run::get`]. Indexes and parts of filters that are not in the cache are read at once: they seldom
+//! are missing.
+
+use frondb_core::sync::Arc;
+use frondb_core::{Result, SeqNo};
+
+use crate::index::BlockIndex;
+use crate::lookup::{AtBlock, Begun, Visit};
+use crate::needed::ReadBlock;
+use crate::read::ReadMode;
+use crate::reader::Run;
+
+/// The answer of [`Run::get_cached`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CachedGet {
+    /// What [`Run::get`] returns.
+    Ended(bool),
+    /// The lookup needs this block.
+    Missing(MissingBlock),
+}
+
+/// A block that a lookup needs and that is not in the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MissingBlock {
+    pub(crate) number: usize,
+    /// Logical offset in the run.
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    /// Whether it is the first block that can hold the key.
+    is_first: bool,
+    /// Whether the next block may begin with the last key of this one.
+    continues: bool,
+}
+
+/// The answer of a block that was missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterBlock {
+    /// What [`Run::get`] returns.
+    Ended(bool),
+    /// Older versions may follow in the block with this number.
+    Continues(usize),
+}
+
+impl Run {
+    /// As [`get`](Self::get), but ends where it would read a block.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of the filter or the block index; an error of `visit`.
+    pub fn get_cached(
+        &self,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<CachedGet> {
+        let candidate = match self.begin_get(key, snapshot, visit)? {
+            Begun::Ended(wants_more) => return Ok(CachedGet::Ended(wants_more)),
+            Begun::Candidate(candidate) => candidate,
+        };
+        let number = candidate.index.find(key);
+        let index = Arc::clone(&candidate.index);
+        let found = self.visit_cached(index, number, true, key, snapshot, visit)?;
+        let is_first = matches!(found, CachedGet::Missing(MissingBlock { is_first: true, .. }));
+        if is_first && !self.passes_unasked(&candidate, key)? {
+            self.presence.note(false);
+            return Ok(CachedGet::Ended(true));
+        }
+        Ok(found)
+    }
+
+    /// Continues a lookup in the block after the one that answered [`AfterBlock::Continues`].
+    ///
+    /// # Errors
+    /// As [`get_cached`](Self::get_cached).
+    pub fn get_cached_from(
+        &self,
+        number: usize,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<CachedGet> {
+        let index = self.index_of(number, ReadMode::Scan)?;
+        if index.separator(number) != *key {
+            return Ok(CachedGet::Ended(true));
+        }
+        self.visit_cached(index, number, false, key, snapshot, visit)
+    }
+
+    /// Continues a lookup in a block that was missing and has been read.
+    ///
+    /// # Errors
+    /// An error of `visit`.
+    pub fn get_from_read(
+        &self,
+        missing: &MissingBlock,
+        read: &ReadBlock,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<AfterBlock> {
+        let at = match missing.is_first {
+            true if read.keeps_row => AtBlock::FirstWithoutRoom,
+            true => AtBlock::First,
+            false => AtBlock::Later,
+        };
+        let continues = || missing.continues;
+        let ended = self.visit_block(&read.block, at, continues, key, snapshot, visit)?;
+        Ok(ended.map_or(AfterBlock::Continues(missing.number + 1), AfterBlock::Ended))
+    }
+
+    /// Visits the versions of `key` in block `number` and the blocks after it, as far as they are in
+    /// the cache.
+    fn visit_cached(
+        &self,
+        mut index: Arc<BlockIndex>,
+        mut number: usize,
+        mut is_first: bool,
+        key: &[u8],
+        snapshot: SeqNo,
+        visit: &mut Visit<'_>,
+    ) -> Result<CachedGet> {
+        loop {
+            let continues = || index.continues(number + 1);
+            let Some(block) = self.cached_block(number) else {
+                let ((offset, len), continues) = (index.extent(number), continues());
+                let missing = MissingBlock { number, offset, len, is_first, continues };
+                return Ok(CachedGet::Missing(missing));
+            };
+            let at = if is_first { AtBlock::First } else { AtBlock::Later };
+            let ended = self.visit_block(&block, at, continues, key, snapshot, visit)?;
+            if let Some(wants_more) = ended {
+                return Ok(CachedGet::Ended(wants_more));
+            }
+            (number, is_first) = (number + 1, false);
+            if index.separator(number) != *key {
+                return Ok(CachedGet::Ended(true));
+            }
+            if number == index.blocks().end {
+                index = self.index_of(number, ReadMode::Scan)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Point lookups of several keys, which read the blocks that they need at the same time.
+//!
+//! ```text
+//!   all keys:        walk from the newest source to the oldest, without reading a block
+//!   settled keys:    done
+//!   the other keys:  read the missing blocks of all of them at once; again
+//! ```
+//!
+//! A round needs at most one block for each key, so the number of rounds is the number of blocks
+//! that the most expensive key needs. Only the read holds memory (`run/src/needed.rs`); a walk keeps
+//! a position and what it has found. Keys are looked up in groups, so that the positions of very many
+//! keys take little memory, which is charged.
+
+mod walk;
+
+use frondb_core::budget::Part;
+use frondb_core::{Error, Result, SeqNo};
+use frondb_merge::{Lookup, VisibleValue};
+use frondb_run::{NeededBlock, RunEnv, read_needed};
+
+use crate::context::ReadContext;
+use crate::get::version_of;
+use crate::tree::TreeCore;
+use crate::value::{Values, read_value};
+use walk::{Sources, Walk};
+
+/// Maximum number of keys that are looked up together.
+const GROUP_KEYS_MAX: u64 = 1024;
+
+/// Bytes of the memory budget for each key that is looked up together with others: with little
+/// memory the blocks of more keys would not be read at once anyway.
+const BUDGET_BYTES_OF_KEY: u64 = 512 << 10;
+
+/// Memory of a key that is looked up: its walk, and what the read of its block takes besides the
+/// block.
+const WALK_BYTES: u64 = 320;
+
+/// The values of several keys at `snapshot`, or at one moment without a snapshot. The values are in
+/// the order in which the keys were given.
+///
+/// # Errors
+/// As [`get`](crate::get::get); the error of the first key in key order that has one.
+pub fn multi_get(
+    context: &ReadContext,
+    tree: &TreeCore,
+    keys: &[&[u8]],
+    snapshot: Option<SeqNo>,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    multi_get_under(context, tree, keys, snapshot, |_| Lookup::new())
+}
+
+/// As [`multi_get`], for lookups that were fed newer messages already: `lookup_of` returns that of
+/// the key with a number and is called once for each key.
+///
+/// # Errors
+/// As [`multi_get`].
+pub fn multi_get_under(
+    context: &ReadContext,
+    tree: &TreeCore,
+    keys: &[&[u8]],
+    snapshot: Option<SeqNo>,
+    mut lookup_of: impl FnMut(usize) -> Lookup,
+) -> Result<Vec<Option<Vec<u8>>>> {
+    // The version is taken before the SeqNo, as for a single get.
+    let version = version_of(tree)?;
+    let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
+    let above = version.sources().map(|source| &**source).collect();
+    let sources = Sources { above, trunk: &version.trunk, seq };
+    // In key order, keys of one block are in the same group.
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_unstable_by_key(|&i| keys[i]);
+    let values_of_references = Values(context.runs.clone());
+    let mut values = vec![None; keys.len()];
+    let budget = &context.runs.budget;
+    let group_keys = (budget.total() / BUDGET_BYTES_OF_KEY).clamp(1, GROUP_KEYS_MAX);
+    for group in order.chunks(group_keys as usize) {
+        let _charged = budget.reserve(Part::Work, group.len() as u64 * WALK_BYTES);
+        let mut walks: Vec<Walk<'_, '_>> =
+            group.iter().map(|&i| Walk::new(keys[i], lookup_of(i))).collect();
+        let mut failed = settle(&context.runs, &sources, &mut walks);
+        for (at, (walk, &i)) in walks.into_iter().zip(group).enumerate() {
+            if let Some((_, error)) = failed.take_if(|(failed, _)| *failed == at) {
+                return Err(error);
+            }
+            let update = tree.update.as_deref();
+            values[i] = match walk.lookup.finish(walk.key, update, Some(&values_of_references))? {
+                None => None,
+                Some(VisibleValue::Value(value)) => Some(value),
+                Some(VisibleValue::Reference(reference)) => {
+                    Some(read_value(&context.runs.space, &reference)?)
+                }
+            };
+        }
+    }
+    let found = values.iter().flatten().count() as u64;
+    context.counters.add_gets(found, keys.len() as u64 - found);
+    Ok(values)
+}
+
+/// Lets every walk reach its end. Returns the first walk that failed, by number, with its error; the
+/// walks before that one have reached their ends.
+fn settle<'v>(
+    runs: &RunEnv,
+    sources: &Sources<'v>,
+    walks: &mut [Walk<'v, '_>],
+) -> Option<(usize, Error)> {
+    let mut failed: Option<(usize, Error)> = None;
+    let mut open: Vec<usize> = (0..walks.len()).collect();
+    loop {
+        let mut needed = Vec::new();
+        for &at in &open {
+            match walks[at].advance(sources) {
+                Ok(None) => {}
+                Ok(Some((run, block))) => needed.push(NeededBlock { run, block, lookup: at }),
+                Err(error) => {
+                    failed = Some((at, error));
+                    break;
+                }
+            }
+        }
+        if needed.is_empty() {
+            return failed;
+        }
+        read_needed(runs, &mut needed, &mut |needed, read| {
+            let at = needed.lookup;
+            let taken = read.and_then(|read| walks[at].take(&needed.block, &read, sources.seq));
+            if let Err(error) = taken
+                && failed.as_ref().is_none_or(|(first, _)| at < *first)
+            {
+                failed = Some((at, error));
+            }
+        });
+        open.clear();
+        open.extend(needed.iter().map(|needed| needed.lookup));
+        open.sort_unstable();
+        // The keys after a failed one do not matter any more.
+        if let Some((first, _)) = &failed {
+            open.retain(|at| at < first);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! [`Walk`]: the way of one key through the sources of a version, which pauses where a block has to
+//! be read.
+//!
+//! ```text
+//!   memtable -> its attached runs -> next memtable -> ... -> runs of the root -> ... -> base
+//!                        '- a block is missing: pause; with the block: continue in this run
+//! ```
+//!
+//! It visits the same sources in the same order as a single get ([`get`](crate::get)).
+
+use frondb_core::{Result, SeqNo};
+use frondb_merge::Lookup;
+use frondb_run::{AfterBlock, CachedGet, MissingBlock, ReadBlock, Run};
+use frondb_trunk::{LookupPath, Trunk};
+
+use crate::source::MemSource;
+
+/// The sources of a version and the snapshot, which all walks share.
+pub(super) struct Sources<'v> {
+    /// Memtables and attached runs, newest first.
+    pub(super) above: Vec<&'v MemSource>,
+    pub(super) trunk: &'v Trunk,
+    pub(super) seq: SeqNo,
+}
+
+/// The walk of a key.
+pub(super) struct Walk<'v, 'k> {
+    pub(super) key: &'k [u8],
+    pub(super) lookup: Lookup,
+    place: Place<'v>,
+    /// The run that the walk is in.
+    run: Option<&'v Run>,
+    /// The block of the run in which the walk continues; `None` before its first block.
+    block: Option<usize>,
+}
+
+/// Where a walk looks for its next run.
+enum Place<'v> {
+    /// In a source above the trunk, by number, after so many of its runs.
+    Above {
+        source: usize,
+        runs: usize,
+    },
+    Trunk(LookupPath<'v>),
+}
+
+impl<'v, 'k> Walk<'v, 'k> {
+    /// A walk before its first source. `lookup` was fed newer messages already, or none.
+    pub(super) fn new(key: &'k [u8], lookup: Lookup) -> Self {
+        let place = Place::Above { source: 0, runs: 0 };
+        Self { key, lookup, place, run: None, block: None }
+    }
+
+    /// Walks until the value of the key is decided (`None`) or a block is missing.
+    pub(super) fn advance(
+        &mut self,
+        sources: &Sources<'v>,
+    ) -> Result<Option<(&'v Run, MissingBlock)>> {
+        while self.lookup.wants_more() {
+            let Some(run) = self.run.or_else(|| self.next_run(sources)) else { return Ok(None) };
+            let (lookup, key, seq) = (&mut self.lookup, self.key, sources.seq);
+            let mut visit = |seq, kind, value: &[u8]| Ok(lookup.feed(seq, kind, value));
+            let found = match self.block {
+                None => run.get_cached(key, seq, &mut visit)?,
+                Some(block) => run.get_cached_from(block, key, seq, &mut visit)?,
+            };
+            match found {
+                CachedGet::Ended(_) => (self.run, self.block) = (None, None),
+                CachedGet::Missing(block) => {
+                    self.run = Some(run);
+                    return Ok(Some((run, block)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the versions of the key in the block that was missing. Reads nothing.
+    pub(super) fn take(
+        &mut self,
+        missing: &MissingBlock,
+        read: &ReadBlock,
+        seq: SeqNo,
+    ) -> Result<()> {
+        let Some(run) = self.run else { return Ok(()) };
+        let (lookup, key) = (&mut self.lookup, self.key);
+        let mut visit = |seq, kind, value: &[u8]| Ok(lookup.feed(seq, kind, value));
+        match run.get_from_read(missing, read, key, seq, &mut visit)? {
+            AfterBlock::Ended(_) => (self.run, self.block) = (None, None),
+            AfterBlock::Continues(number) => self.block = Some(number),
+        }
+        Ok(())
+    }
+
+    /// The next older run. Feeds the memtables and the range deletes on the way to the lookup;
+    /// `None` if they decide the value, or at the end.
+    fn next_run(&mut self, sources: &Sources<'v>) -> Option<&'v Run> {
+        let (lookup, key, seq) = (&mut self.lookup, self.key, sources.seq);
+        loop {
+            match &mut self.place {
+                Place::Trunk(path) => return path.next_run(key, seq, lookup).map(|run| &**run),
+                Place::Above { source, runs } => {
+                    let Some(above) = sources.above.get(*source) else {
+                        self.place = Place::Trunk(sources.trunk.lookup_path());
+                        continue;
+                    };
+                    if *runs == 0 && !above.is_empty() {
+                        let memtable = &above.memtable;
+                        lookup.hide_below(memtable.newest_range_delete(key, seq));
+                        memtable
+                            .get(key, seq, &mut |seq, kind, value| lookup.feed(seq, kind, value));
+                        if !lookup.wants_more() {
+                            return None;
+                        }
+                    }
+                    if let Some(run) = above.runs().get(*runs) {
+                        *runs += 1;
+                        return Some(run);
+                    }
+                    (*source, *runs) = (*source + 1, 0);
+                }
+            }
+        }
+    }
+}
