@@ -122,7 +122,8 @@ fn get(
     }
 }
 
-/// Reads several keys as of one moment, or at a snapshot. The buffer takes the values, and the
+/// Reads several keys as of one moment, or at a snapshot. The blocks that are not in memory are
+/// read at once, so one call takes less time than a call for each key. The buffer takes the values, and the
 /// array `values` of `count` slices points to them; `data` is NULL for a key without a value. The
 /// slices are valid until the buffer is filled again or freed.
 ///

@@ -66,7 +66,10 @@ impl Tree {
         self.engine.get(&self.inner, key, Some(at))
     }
 
-    /// The values of several keys as of one moment, in the order of `keys`.
+    /// The values of several keys as of one moment, in the order of `keys`. The blocks that are not
+    /// in memory are read at once, so this takes less time than a [`get`](Self::get) for each key.
+    ///
+    /// If several keys fail, the error is that of the first of them in key order.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -74,7 +77,8 @@ impl Tree {
         self.engine.multi_get(&self.inner, keys, None)
     }
 
-    /// The values of several keys at a snapshot, in the order of `keys`.
+    /// The values of several keys at a snapshot, in the order of `keys`; otherwise as
+    /// [`multi_get`](Self::multi_get).
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).

@@ -18,7 +18,8 @@ impl Transaction {
         self.inner.get(&tree.inner, key)
     }
 
-    /// The values of several keys as of one moment, in the order of `keys`.
+    /// The values of several keys as of one moment, in the order of `keys`, including the
+    /// transaction's own writes. The blocks that are not in memory are read at once.
     ///
     /// # Errors
     /// As [`get`](Self::get).
