@@ -141,11 +141,11 @@ impl RowCache {
         self.shrink();
     }
 
-    /// Counts a block index that was read from the device: if rows displace indexes, every lookup
-    /// becomes more expensive, so the rows get less memory.
-    pub fn note_index_read(&self) {
+    /// Counts a part of a block index that was read from the device and takes `bytes` of memory: if
+    /// rows displace indexes, every lookup becomes more expensive, so the rows get less memory.
+    pub fn note_index_read(&self, bytes: u64) {
         if !self.is_empty() {
-            self.share.step_back();
+            self.share.note_index_read(bytes, self.budget.total());
         }
     }
 

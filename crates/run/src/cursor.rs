@@ -92,7 +92,10 @@ impl RunCursor {
         // Drop bounds that exclude no part of the run, so that no block is searched for them later.
         let lo = lo.filter(|lo| **lo > *meta.first_key);
         let hi = hi.filter(|hi| **hi <= *meta.last_key);
-        let end = if empty { 0 } else { run.blocks_before(hi)? };
+        let (next, end) = match empty {
+            true => (0, 0),
+            false => (run.blocks_left_of(lo)?, run.blocks_before(hi)?),
+        };
         let index = match (direction, lo) {
             (Direction::Forward, Some(lo)) => run.index_for(lo, mode)?,
             (Direction::Forward, None) => run.index_of(0, mode)?,
@@ -103,7 +106,7 @@ impl RunCursor {
         let mut cursor = Self {
             direction,
             mode,
-            next: 0,
+            next,
             end,
             lo: lo.map(Into::into),
             hi: hi.map(Into::into),
@@ -165,6 +168,10 @@ impl RunCursor {
 
     /// Forward [`Source::skip`].
     fn skip_below(&mut self, key: &[u8]) -> Result<()> {
+        if self.hi.as_ref().is_some_and(|hi| **hi <= *key) {
+            self.finish();
+            return Ok(());
+        }
         // The block after the current one begins above the key.
         let is_here = self.next >= self.end || self.index.separator(self.next) > *key;
         let target = if is_here { None } else { Some(self.search(key)?) };
@@ -188,6 +195,10 @@ impl RunCursor {
 
     /// Backward [`Source::skip`].
     fn skip_from(&mut self, key: &[u8]) -> Result<()> {
+        if self.lo.as_ref().is_some_and(|lo| *key <= **lo) {
+            self.finish();
+            return Ok(());
+        }
         // The current block begins below the key.
         let is_here = !self.left.is_empty() && self.index.separator(self.number) < *key;
         let target = if is_here { None } else { Some(self.search(key)?) };
@@ -224,6 +235,13 @@ impl RunCursor {
             None => self.fetch(self.number)?,
         };
         Ok(&*self.block.insert(block))
+    }
+
+    /// Ends the cursor: a skip has left its bounds.
+    fn finish(&mut self) {
+        (self.block, self.held, self.window) = (None, None, None);
+        self.left = 0..0;
+        self.end = self.next;
     }
 
     /// Leaves the current block for a neighbour, or, with `is_far`, for a block further away.

@@ -96,6 +96,13 @@ impl Run {
         })
     }
 
+    /// A number of blocks in which no entry has a key at or above `key`; 0 without `key`, or if the
+    /// index has one part. Reads no part.
+    pub(crate) fn blocks_left_of(&self, key: Option<&[u8]>) -> Result<usize> {
+        let Some(key) = key else { return Ok(0) };
+        Ok(self.top_index()?.map_or(0, |top| top.begin_of(key)))
+    }
+
     /// The whole block index as one object, read from the device; for tests and tools.
     ///
     /// # Errors
@@ -155,11 +162,11 @@ impl Run {
             Some(cached) => cached,
             None => {
                 let takes = (Part::Index, u64::from(self.meta().top_index_bytes) * INDEX_FACTOR);
-                env.rows.note_index_read();
                 env.loads.load(key, takes, &env.budget, held, || {
                     let top = Arc::new(self.read_top_index()?);
+                    let bytes = top.memory_bytes() as u64;
+                    env.rows.note_index_read(bytes);
                     if !self.keep_top_index(&top) {
-                        let bytes = top.memory_bytes() as u64;
                         let value = Cached::TopIndex(Arc::clone(&top));
                         env.cache.insert(key, value, bytes, Priority::Meta);
                     }
@@ -219,10 +226,10 @@ impl Run {
         }
         let key = CacheKey::index_part(self.meta().id, part as u32);
         let takes = (Part::Index, u64::from(top.place(part).frame_bytes) * INDEX_FACTOR);
-        self.env().rows.note_index_read();
         index_of(self.load(key, takes, &|| {
             let index = self.read_index_part(top, part, mode)?;
             let bytes = index.memory_bytes() as u64;
+            self.env().rows.note_index_read(bytes);
             Ok((Cached::Index(index), bytes))
         })?)
     }
@@ -263,13 +270,13 @@ impl Run {
     fn load_only_index(&self) -> Result<Arc<BlockIndex>> {
         let key = CacheKey::index(self.meta().id);
         let takes = (Part::Index, u64::from(self.meta().index_bytes) * INDEX_FACTOR);
-        self.env().rows.note_index_read();
         index_of(self.load(key, takes, &|| {
             let index = match self.env().rebuilt.get(key) {
                 Some(index) => index,
                 None => self.read_only_index()?,
             };
             let bytes = index.memory_bytes() as u64;
+            self.env().rows.note_index_read(bytes);
             Ok((Cached::Index(index), bytes))
         })?)
     }

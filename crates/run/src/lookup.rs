@@ -34,7 +34,7 @@ pub(crate) struct Candidate {
     /// The part of the block index in which the search for the key ends.
     pub(crate) index: Arc<BlockIndex>,
     /// The part of the filter that would have the key, unless it need not be asked.
-    unasked: Option<FilterPart>,
+    pub(crate) unasked: Option<FilterPart>,
 }
 
 /// How far a lookup comes before it needs a block.
@@ -229,20 +229,20 @@ impl Run {
         if let Some(block) = self.cached_block(number) {
             return Ok(Some((block, false)));
         }
-        if !self.passes_unasked(candidate, key)? {
+        if !self.passes_unasked(candidate.unasked, key)? {
             return Ok(None);
         }
         let (block, has_room) = self.read_block(&candidate.index, number)?;
         Ok(Some((block, !has_room)))
     }
 
-    /// The answer of the part of the filter that is not in the cache, for a key whose block is not in
+    /// The answer of `part` of the filter, which is not in the cache, for a key whose block is not in
     /// the cache either; `true` without an answer.
     ///
     /// The part is read only if this probably saves the read of a block: not if most lookups of this
     /// run have found their key.
-    pub(crate) fn passes_unasked(&self, candidate: &Candidate, key: &[u8]) -> Result<bool> {
-        match candidate.unasked {
+    pub(crate) fn passes_unasked(&self, part: Option<FilterPart>, key: &[u8]) -> Result<bool> {
+        match part {
             Some(part) if !self.presence.is_likely() => Ok(self.passes(&*self.filter(part)?, key)),
             _ => Ok(true),
         }

@@ -15,7 +15,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo};
 
 use crate::index::BlockIndex;
-use crate::lookup::{AtBlock, Begun, Visit};
+use crate::lookup::{AtBlock, Begun, Candidate, Visit};
 use crate::needed::ReadBlock;
 use crate::read::ReadMode;
 use crate::reader::Run;
@@ -62,15 +62,14 @@ impl Run {
         snapshot: SeqNo,
         visit: &mut Visit<'_>,
     ) -> Result<CachedGet> {
-        let candidate = match self.begin_get(key, snapshot, visit)? {
+        let Candidate { index, unasked } = match self.begin_get(key, snapshot, visit)? {
             Begun::Ended(wants_more) => return Ok(CachedGet::Ended(wants_more)),
             Begun::Candidate(candidate) => candidate,
         };
-        let number = candidate.index.find(key);
-        let index = Arc::clone(&candidate.index);
+        let number = index.find(key);
         let found = self.visit_cached(index, number, true, key, snapshot, visit)?;
         let is_first = matches!(found, CachedGet::Missing(MissingBlock { is_first: true, .. }));
-        if is_first && !self.passes_unasked(&candidate, key)? {
+        if is_first && !self.passes_unasked(unasked, key)? {
             self.presence.note(false);
             return Ok(CachedGet::Ended(true));
         }

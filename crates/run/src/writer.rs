@@ -2,7 +2,7 @@
 
 use frondb_block::{BlockBuilder, BlockOptions, Codec};
 use frondb_core::sync::Arc;
-use frondb_core::{MessageKind, Result, RunId, SeqNo, TreeId};
+use frondb_core::{Error, MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::FilterKind;
 
 use crate::cache_warmer::CacheWarmer;
@@ -230,8 +230,8 @@ impl RunWriter {
         self.meta.filter_bytes = filters.parts().iter().map(|(_, bytes)| bytes).sum();
         let index = self.index.finish(filters.parts())?;
         self.meta.index_parts = index.parts.len() as u32;
-        self.meta.top_index_bytes = index.top.as_ref().map_or(0, Vec::len) as u32;
-        self.meta.index_bytes = index.frames().map(<[u8]>::len).sum::<usize>() as u32;
+        self.meta.top_index_bytes = index_bytes(index.top.iter().map(Vec::len))?;
+        self.meta.index_bytes = index_bytes(index.frames().map(<[u8]>::len))?;
         index.frames().chain(filters.frames()).try_for_each(|frame| output.write(frame))?;
         if let Some(warmer) = &self.warmer {
             warmer.index(&index, &self.meta)?;
@@ -242,4 +242,10 @@ impl RunWriter {
         self.meta.extents = output.end_run();
         Ok(Some(self.meta))
     }
+}
+
+/// The sum of the lengths of frames of the block index.
+fn index_bytes(frames: impl Iterator<Item = usize>) -> Result<u32> {
+    let too_long = |_| Error::invalid("the block index of a run is longer than 4 GiB");
+    u32::try_from(frames.sum::<usize>()).map_err(too_long)
 }

@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering;
 use frondb_cache::CacheKey;
 use frondb_core::budget::Part;
 use frondb_core::prng::Prng;
-use frondb_core::{Direction, MessageKind, SeqNo, TreeId};
-use frondb_run::{INDEX_PART_BLOCKS, ReadMode, Run, RunOptions, RunWriter};
+use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source, TreeId};
+use frondb_run::{INDEX_PART_BLOCKS, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 use support::{Fixture, get, options, put, scan};
 
 const KEYS: u32 = 60_000;
@@ -222,4 +222,47 @@ fn a_job_caches_the_parts_that_it_writes() {
     assert_eq!(reads_of(&fixture, lookups), (0, 0));
     assert!(fixture.env.budget.used_by(Part::Index) > 0, "the run has taken the top index");
     drop(run);
+}
+
+/// The blocks between the target of a skip and the bound of the cursor have no entries for it.
+#[test]
+fn a_skip_beyond_the_bounds_of_a_cursor_reads_nothing() {
+    for parts in [u32::MAX, 128] {
+        for (direction, lo, hi, target) in [
+            (Direction::Backward, Some(key(50_000)), None, key(40_000)),
+            (Direction::Forward, None, Some(key(10_000)), key(30_000)),
+        ] {
+            let fixture = Fixture::new();
+            let run = run_of(&fixture, parts, 0);
+            let (lo, hi) =
+                (lo.as_ref().map(<[u8; 4]>::as_slice), hi.as_ref().map(<[u8; 4]>::as_slice));
+            let mut cursor =
+                RunCursor::new(Arc::clone(&run), direction, lo, hi, ReadMode::Scan).unwrap();
+            let mut chunk = Chunk::new();
+            assert!(cursor.next_chunk(&mut chunk).unwrap());
+            let (reads, _) = reads_of(&fixture, || {
+                cursor.skip(&target).unwrap();
+                assert!(!cursor.next_chunk(&mut chunk).unwrap());
+            });
+            assert_eq!(reads, 0, "{direction:?}, parts of {parts} blocks");
+        }
+    }
+}
+
+/// A backward cursor that ends before the part of the index that it began in knows its lower bound.
+#[test]
+fn a_backward_cursor_ends_at_a_bound_in_another_part() {
+    let fixture = Fixture::new();
+    let run = run_of(&fixture, 128, 0);
+    let (lo, target) = (key(50_000), key(50_010));
+    let mut cursor =
+        RunCursor::new(Arc::clone(&run), Direction::Backward, Some(&lo), None, ReadMode::Scan)
+            .unwrap();
+    let mut chunk = Chunk::new();
+    assert!(cursor.next_chunk(&mut chunk).unwrap());
+    let (reads, _) = reads_of(&fixture, || {
+        cursor.skip(&target).unwrap();
+        while cursor.next_chunk(&mut chunk).unwrap() {}
+    });
+    assert!(reads <= 3, "{reads} reads: a part of the index and the block of the bound");
 }

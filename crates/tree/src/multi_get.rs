@@ -33,7 +33,7 @@ const BUDGET_BYTES_OF_KEY: u64 = 512 << 10;
 
 /// Memory of a key that is looked up: its walk, and what the read of its block takes besides the
 /// block.
-const WALK_BYTES: u64 = 320;
+const WALK_BYTES: u64 = 480;
 
 /// The values of several keys at `snapshot`, or at one moment without a snapshot. The values are in
 /// the order in which the keys were given.
@@ -46,20 +46,20 @@ pub fn multi_get(
     keys: &[&[u8]],
     snapshot: Option<SeqNo>,
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    multi_get_under(context, tree, keys, snapshot, |_| Lookup::new())
+    multi_get_under(context, tree, keys, snapshot, |_| Ok(Lookup::new()))
 }
 
 /// As [`multi_get`], for lookups that were fed newer messages already: `lookup_of` returns that of
 /// the key with a number and is called once for each key.
 ///
 /// # Errors
-/// As [`multi_get`].
+/// As [`multi_get`]; those of `lookup_of`.
 pub fn multi_get_under(
     context: &ReadContext,
     tree: &TreeCore,
     keys: &[&[u8]],
     snapshot: Option<SeqNo>,
-    mut lookup_of: impl FnMut(usize) -> Lookup,
+    mut lookup_of: impl FnMut(usize) -> Result<Lookup>,
 ) -> Result<Vec<Option<Vec<u8>>>> {
     // The version is taken before the SeqNo, as for a single get.
     let version = version_of(tree)?;
@@ -75,8 +75,8 @@ pub fn multi_get_under(
     let group_keys = (budget.total() / BUDGET_BYTES_OF_KEY).clamp(1, GROUP_KEYS_MAX);
     for group in order.chunks(group_keys as usize) {
         let _charged = budget.reserve(Part::Work, group.len() as u64 * WALK_BYTES);
-        let mut walks: Vec<Walk<'_, '_>> =
-            group.iter().map(|&i| Walk::new(keys[i], lookup_of(i))).collect();
+        let walk = |&i: &usize| Ok(Walk::new(keys[i], lookup_of(i)?));
+        let mut walks = group.iter().map(walk).collect::<Result<Vec<Walk<'_, '_>>>>()?;
         let mut failed = settle(&context.runs, &sources, &mut walks);
         for (at, (walk, &i)) in walks.into_iter().zip(group).enumerate() {
             if let Some((_, error)) = failed.take_if(|(failed, _)| *failed == at) {

@@ -104,12 +104,10 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   if (int error = renew_options(settings, durability)) return error;
   begun_at_ = dictionary().changes();
   Txn made;
-  if (ended_) {
-    if (Error error = frondb_txn_begin_next(ended_.get())) return ha_error(error);
+  if (ended_ && !Error(frondb_txn_begin_next(ended_.get())))
     made = std::move(ended_);
-  } else if (Error error = frondb_db_begin(db(), options_.get(), made.out())) {
+  else if (Error error = frondb_db_begin(db(), options_.get(), made.out()))
     return ha_error(error);
-  }
   session_.has(made.get());
   std::lock_guard<std::mutex> guard(handle_);
   txn_ = std::move(made);
@@ -179,6 +177,7 @@ void Connection::cancel() {
 void Connection::end(bool has_ended) {
   session_.has(nullptr);
   std::lock_guard<std::mutex> guard(handle_);
+  ended_.reset();
   if (has_ended)
     ended_ = std::move(txn_);
   else

@@ -28,6 +28,8 @@ const BLOCK_BYTES: u64 = 16 << 10;
 pub(crate) struct Share {
     parts: AtomicU64,
     reads: AtomicU64,
+    /// Bytes of block indexes that were read.
+    index_bytes: AtomicU64,
 }
 
 /// Hits since the last step, and the memory that made them.
@@ -39,7 +41,11 @@ pub(crate) struct Use {
 
 impl Default for Share {
     fn default() -> Self {
-        Self { parts: AtomicU64::new(PARTS_FIRST), reads: AtomicU64::new(0) }
+        Self {
+            parts: AtomicU64::new(PARTS_FIRST),
+            reads: AtomicU64::new(0),
+            index_bytes: AtomicU64::new(0),
+        }
     }
 }
 
@@ -73,8 +79,14 @@ impl Share {
         self.parts.store(next.clamp(PARTS_MIN, PARTS_MAX), Ordering::Relaxed);
     }
 
-    /// Moves one part to the blocks.
-    pub(crate) fn step_back(&self) {
+    /// Counts `bytes` of block indexes that were read from the device, and moves one part to the
+    /// blocks each time that as much was read as a part holds. `memory` is the budget's total.
+    pub(crate) fn note_index_read(&self, bytes: u64, memory: u64) {
+        let part = (memory / PARTS).max(1);
+        let before = self.index_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if (before + bytes) / part == before / part {
+            return;
+        }
         let parts = self.parts.load(Ordering::Relaxed);
         self.parts.store((parts - 1).max(PARTS_MIN), Ordering::Relaxed);
     }
@@ -115,8 +127,22 @@ mod tests {
         assert_eq!(settled(of(0, 100), of(5, 100)), PARTS_MIN);
         assert_eq!(settled(of(0, 100), of(0, 100)), PARTS_FIRST);
         let share = Share::default();
-        (0..100).for_each(|_| share.step_back());
+        (0..100).for_each(|_| share.note_index_read(10, 640));
         assert_eq!(share.of(PARTS), PARTS_MIN);
+    }
+
+    #[test]
+    fn indexes_take_a_part_back_when_a_part_of_them_was_read() {
+        let share = Share::default();
+        let memory = 1000 * PARTS;
+        (0..9).for_each(|_| share.note_index_read(100, memory));
+        assert_eq!(share.of(PARTS), PARTS_FIRST);
+        share.note_index_read(100, memory);
+        assert_eq!(share.of(PARTS), PARTS_FIRST - 1);
+        share.note_index_read(999, memory);
+        assert_eq!(share.of(PARTS), PARTS_FIRST - 1);
+        share.note_index_read(1, memory);
+        assert_eq!(share.of(PARTS), PARTS_FIRST - 2);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, Probe, opcode, types};
 
 use crate::device::ReadRequest;
 
@@ -35,6 +35,8 @@ pub(super) struct Ring {
     /// Whether the kernel has refused a submission: reads may be left in the queue of the ring,
     /// which must never be submitted.
     is_broken: bool,
+    /// Why the kernel has refused it.
+    refusal: Option<io::Error>,
 }
 
 impl Ring {
@@ -42,8 +44,16 @@ impl Ring {
     ///
     /// # Errors
     /// The kernel's reason to refuse it: among others `ENOSYS`, and `EPERM` in many containers.
+    /// `EINVAL` or `Unsupported` from a kernel older than 5.6, whose rings cannot read into a plain
+    /// buffer.
     pub(super) fn new() -> io::Result<Self> {
-        IoUring::new(RING_READS as u32).map(|ring| Self { ring, is_broken: false })
+        let ring = IoUring::new(RING_READS as u32)?;
+        let mut probe = Probe::new();
+        ring.submitter().register_probe(&mut probe)?;
+        if !probe.is_supported(opcode::Read::CODE) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(Self { ring, is_broken: false, refusal: None })
     }
 
     /// Whether the ring can read.
@@ -51,10 +61,15 @@ impl Ring {
         !self.is_broken
     }
 
+    /// Why the kernel has refused a submission.
+    pub(super) fn refusal(&self) -> Option<&io::Error> {
+        self.refusal.as_ref()
+    }
+
     /// Treats the ring as if the kernel had refused a submission.
     #[cfg(test)]
-    pub(super) fn break_off(&mut self) {
-        self.is_broken = true;
+    pub(super) fn break_off(&mut self, refusal: Option<io::Error>) {
+        (self.is_broken, self.refusal) = (true, refusal);
     }
 
     /// Reads up to [`RING_READS`] requests. Returns which of them were read completely: a bit for
@@ -80,9 +95,10 @@ impl Ring {
             }
         }
         let (full, refusal) = self.complete(pushed, requests);
-        if let Some(error) = refusal {
+        if let Some(error) = &refusal {
             tracing::debug!(%error, "io_uring refuses reads: using other calls");
         }
+        self.refusal = refusal;
         full
     }
 

@@ -74,7 +74,10 @@ impl Rings {
     fn note_refusal(&self, error: &io::Error) {
         let is_temporary = matches!(
             error.kind(),
-            io::ErrorKind::OutOfMemory | io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+            io::ErrorKind::OutOfMemory
+                | io::ErrorKind::Interrupted
+                | io::ErrorKind::WouldBlock
+                | io::ErrorKind::ResourceBusy
         ) || is_out_of_descriptors(error);
         if !is_temporary && !std::mem::replace(&mut self.state.lock().is_refused, true) {
             tracing::info!(%error, "the kernel refuses io_uring: blocks are read one by one");
@@ -97,6 +100,9 @@ impl RingInUse<'_> {
 
 impl Drop for RingInUse<'_> {
     fn drop(&mut self) {
+        if let Some(error) = self.ring.as_ref().and_then(Ring::refusal) {
+            self.rings.note_refusal(error);
+        }
         let kept = self.ring.take().filter(Ring::is_usable);
         let mut state = self.rings.state.lock();
         state.in_use -= 1;
@@ -184,7 +190,7 @@ mod tests {
         reads_correctly(&file);
         let Some(mut ring) = file.rings.take() else { return }; // The kernel refuses rings here.
         assert_eq!(file.rings.state.lock().idle.len(), 0, "it is the one that was kept");
-        ring.ring().unwrap_or_else(|| panic!("a ring")).break_off();
+        ring.ring().unwrap_or_else(|| panic!("a ring")).break_off(None);
         drop(ring);
         assert_eq!(file.rings.state.lock().idle.len(), 0);
         let all: Vec<_> = (0..RINGS_MAX).map_while(|_| file.rings.take()).collect();
@@ -196,10 +202,27 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_that_refuses_reads_on_rings_is_asked_once() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let file = file(Rings::new(|| {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            Ring::new().map(|mut ring| {
+                let errno = Errno::PERM.raw_os_error();
+                ring.break_off(Some(io::Error::from_raw_os_error(errno)));
+                ring
+            })
+        }));
+        for _ in 0..3 {
+            reads_correctly(&file);
+        }
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
     fn what_a_broken_ring_does_not_read_is_read_otherwise() {
         let file = file(Rings::new(|| {
             Ring::new().map(|mut ring| {
-                ring.break_off();
+                ring.break_off(None);
                 ring
             })
         }));

@@ -208,6 +208,13 @@ impl TopIndex {
         self.starts[end].block as usize
     }
 
+    /// The first block of the part in which a search for `key` ends: no entry with this key or a
+    /// larger one lies before it.
+    #[must_use]
+    pub fn begin_of(&self, key: &[u8]) -> usize {
+        self.starts[self.find(key)].block as usize
+    }
+
     /// The part's place and contents.
     pub(crate) fn place(&self, part: usize) -> PartPlace<'_> {
         let (start, end) = (&self.starts[part], &self.starts[part + 1]);

@@ -73,7 +73,7 @@ pub fn count_first(
     }
     let cursors = memtable_cursors(version, snapshot, lo, hi);
     let is_hot = messages_in(&cursors) > HOT_FACTOR.saturating_mul(max_keys);
-    if !is_hot && let Some(count) = count_single(version, &cursors, lo, hi)? {
+    if !is_hot && let Some(count) = count_single(version, snapshot, &cursors, lo, hi)? {
         return Ok(FirstEntries { count, is_all: true, is_estimate: false });
     }
     let range = InMemory { cursors, lo, hi };

@@ -10,7 +10,7 @@
 //! The result is exact, or `None` if a second source has messages in the range: these may add, hide
 //! or overwrite entries.
 
-use frondb_core::Result;
+use frondb_core::{Result, SeqNo};
 use frondb_memtable::MemCursor;
 use frondb_run::Run;
 use frondb_trunk::{Node, View};
@@ -18,9 +18,9 @@ use frondb_trunk::{Node, View};
 use crate::version::Version;
 
 /// The entries of a range, as long as they come from one source.
-#[derive(Default)]
 struct Tally {
     entries: u64,
+    snapshot: SeqNo,
 }
 
 impl Tally {
@@ -33,21 +33,28 @@ impl Tally {
     }
 
     /// Adds a run that has `messages` messages in the range. As [`add`](Self::add); also `false` if
-    /// these may be fewer entries.
+    /// these may be fewer entries at the snapshot.
     fn add_run(&mut self, run: &Run, messages: u64) -> bool {
-        (messages == 0 || has_one_value_a_key(run)) && self.add(messages)
+        (messages == 0 || self.sees_one_value_a_key(run)) && self.add(messages)
+    }
+
+    /// Whether each message of the run is a value that the snapshot sees, and no two are of one key.
+    fn sees_one_value_a_key(&self, run: &Run) -> bool {
+        let meta = run.meta();
+        meta.deletes == 0 && meta.unique_keys && meta.max_seq <= self.snapshot
     }
 }
 
-/// The number of entries of `[lo, hi)`. `in_memory` are cursors over the range, one for each
+/// The number of entries of `[lo, hi)` at the snapshot. `in_memory` are cursors over the range, one for each
 /// memtable, with at most a few hundred messages: counting their keys goes over them.
 pub(super) fn count_single(
     version: &Version,
+    snapshot: SeqNo,
     in_memory: &[MemCursor],
     lo: &[u8],
     hi: Option<&[u8]>,
 ) -> Result<Option<u64>> {
-    let mut tally = Tally::default();
+    let mut tally = Tally { entries: 0, snapshot };
     for (source, cursor) in version.sources().zip(in_memory) {
         let memtable = &source.memtable;
         if memtable.range_delete_count() > 0 {
@@ -69,11 +76,6 @@ pub(super) fn count_single(
         return Ok(None);
     };
     Ok(tally.add(in_bases).then_some(tally.entries))
-}
-
-/// Whether each message of the run is a value, and no two are of the same key.
-fn has_one_value_a_key(run: &Run) -> bool {
-    run.meta().deletes == 0 && run.meta().unique_keys
 }
 
 /// Adds the buffered runs of the nodes below `node`, and returns the number of entries in bases;
@@ -100,7 +102,7 @@ fn add_buffered(
     let mut entries = 0;
     for view in node.base() {
         let messages = count_view(view, lo, hi)?;
-        if messages > 0 && !has_one_value_a_key(&view.run) {
+        if messages > 0 && !tally.sees_one_value_a_key(&view.run) {
             return Ok(None);
         }
         entries += messages;

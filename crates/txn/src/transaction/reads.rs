@@ -165,10 +165,7 @@ impl Core {
         keys: &[&[u8]],
         at: Option<SeqNo>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        let lookups: Result<Vec<Lookup>> =
-            keys.iter().map(|key| self.own_lookup(state, tree, key, at)).collect();
-        let mut lookups = lookups?;
-        let lookup_of = |i: usize| std::mem::take(&mut lookups[i]);
+        let lookup_of = |i: usize| self.own_lookup(state, tree, keys[i], at);
         self.txns
             .reads
             .health
