@@ -16,8 +16,8 @@
 //! seldom has to wait for all of them.
 //!
 //! Invariant: a thread that reads blocks waits for the device only, never for the admission of
-//! another block, so each read ends, and then the thread that has waited longest continues. Any thread may use it. No other lock is taken
-//! under its mutex.
+//! another block, so each read ends, and then the thread that has waited longest continues. Any
+//! thread may use it. No other lock is taken under its mutex.
 
 use frondb_core::budget::{Budget, Part, Reservation};
 use frondb_core::sync::{Arc, Condvar, Mutex};

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! What a lookup finds, and what it notes for later ones, is the same as that of
-//! [`Run::get`]. Indexes and parts of filters that are not in the cache are read at once: they seldom
-//! are missing.
+//! [`Run::get`]. Parts of indexes and of filters that are not in the cache are read by the walk, one
+//! after the other: far fewer of them are missing than of blocks, except right after an open.
 
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo};

@@ -104,6 +104,7 @@ int Connection::begin(const Settings &settings, frondb_durability durability) {
   if (int error = renew_options(settings, durability)) return error;
   begun_at_ = dictionary().changes();
   Txn made;
+  // If the ended transaction cannot begin the next one, the call for a new one says why.
   if (ended_ && !Error(frondb_txn_begin_next(ended_.get())))
     made = std::move(ended_);
   else if (Error error = frondb_db_begin(db(), options_.get(), made.out()))

@@ -73,8 +73,8 @@ pub(super) fn unfold(base: u64, folded: u64) -> u64 {
     base.wrapping_add(folded >> 1 ^ (folded & 1).wrapping_neg())
 }
 
-/// The separators of a group: the head and the rest of each. [`IndexPacker`](super::IndexPacker) wrote the packed bytes,
-/// so only their end cannot be decoded.
+/// The separators of a group: the head and the rest of each. [`IndexPacker`](super::IndexPacker)
+/// wrote the packed bytes, so only their end cannot be decoded.
 pub(super) struct PackedSeparators<'a>(pub(super) &'a [u8]);
 
 impl<'a> Iterator for PackedSeparators<'a> {

@@ -16,9 +16,8 @@
 //! `offset` and `rank` of a group are those of its first block, counted from the part's first block;
 //! `bytes` and `entries` are those of its first block; those of each block are stored as differences.
 //! `head` holds the number of bytes that the separator shares with the first one of its group that is
-//! not empty, and the length of the rest, in four bits each
-//! ([`PackedHead`](super::packed::PackedHead)). A search reads only the
-//! separators, and other questions only the sizes.
+//! not empty, and the length of the rest, in four bits each ([`PackedHead`](super::packed::PackedHead)).
+//! A search reads only the separators, and other questions only the sizes.
 //!
 //! Blocks, offsets and ranks of the interface are those of the run. An index rebuilt by a salvage
 //! may have gaps: blocks that cannot be decoded, whose keys may lie anywhere from their separator to

@@ -45,8 +45,8 @@ impl Tally {
     }
 }
 
-/// The number of entries of `[lo, hi)` at the snapshot. `in_memory` are cursors over the range, one for each
-/// memtable, with at most a few hundred messages: counting their keys goes over them.
+/// The number of entries of `[lo, hi)` at the snapshot. `in_memory` are cursors over the range, one
+/// for each memtable, with at most a few hundred messages: counting their keys goes over them.
 pub(super) fn count_single(
     version: &Version,
     snapshot: SeqNo,
