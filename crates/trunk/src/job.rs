@@ -146,8 +146,8 @@ impl Job {
         Self::below(env, input, targets, writes, None)
     }
 
-    /// Like [`new`](Self::new), for the inputs of a node above which messages or range deletes from
-    /// `oldest_above` on are buffered.
+    /// Like [`new`](Self::new), for inputs above which messages or range deletes from `oldest_above`
+    /// on are buffered: in the nodes above, or for a part of a base in the runs of its leaf.
     pub(crate) fn below(
         env: JobEnv,
         input: JobInput,

@@ -35,39 +35,63 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     } else {
         plan_inner(node, context).or_else(for_values)?
     };
+    let wanted = plan;
     let plan = within_inputs(node, plan, context);
-    let runs = node.runs_raw_bytes();
-    let (work_bytes, priority) = match plan {
-        Plan::FlushNode if node.compact_tombstones => (runs, 0),
-        Plan::FlushNode if !is_flush_due(node, context) => (runs, PRIORITY_VALUES),
-        Plan::FlushNode => (runs, 1),
-        Plan::TruncatePrefix => (runs + node.hidden_raw_bytes(), 0),
-        Plan::MergeRuns(n) => (node.runs[..n].iter().map(|run| run.raw_bytes).sum(), 2),
-        Plan::Rewrite(Reason::Tombstones, _) => (runs + node.base.raw_bytes, 0),
-        Plan::Rewrite(Reason::Runs, _) => (runs + node.base.raw_bytes, 2),
-        Plan::Rewrite(Reason::ScanDebt, _) => (runs + node.base.raw_bytes, 4),
-        Plan::Rewrite(Reason::Values, _) => (runs + node.base.raw_bytes, PRIORITY_VALUES),
-        Plan::Rewrite(Reason::Idle, _) => (runs + node.base.raw_bytes, PRIORITY_IDLE),
-        Plan::Rewrite(..) => (runs + node.base.raw_bytes, 3),
-        Plan::Regroup | Plan::Join(_) => (0, 1),
-    };
+    let priority = priority_of(node, plan, context);
+    // Until a merge that only reduces the inputs has ended, the wanted plan remains due too.
+    let waits = if plan == wanted { 0 } else { work_bytes(node, wanted) };
+    let work_bytes = work_bytes(node, plan) + waits;
     let frees_space = frees_space(node, plan, context);
     Some(Planned { node: node.id, plan, work_bytes, priority, frees_space })
 }
 
+/// Key and value bytes that the plan reads.
+fn work_bytes(node: &Summary, plan: Plan) -> u64 {
+    let sum = |runs: &[RunSummary]| runs.iter().map(|run| run.raw_bytes).sum();
+    match plan {
+        Plan::FlushNode => node.runs_raw_bytes(),
+        Plan::TruncatePrefix => node.runs_raw_bytes() + node.hidden_raw_bytes(),
+        Plan::MergeRuns(n) => sum(&node.runs[..n]),
+        Plan::MergeBase { from, views } => sum(&node.base_views[from..from + views]),
+        Plan::Rewrite(..) => node.runs_raw_bytes() + node.base.raw_bytes,
+        Plan::Regroup | Plan::Join(_) => 0,
+    }
+}
+
+fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
+    match plan {
+        Plan::FlushNode if node.compact_tombstones => 0,
+        Plan::FlushNode if !is_flush_due(node, context) => PRIORITY_VALUES,
+        Plan::TruncatePrefix | Plan::Rewrite(Reason::Tombstones, _) => 0,
+        Plan::FlushNode | Plan::Regroup | Plan::Join(_) => 1,
+        Plan::MergeRuns(_) | Plan::MergeBase { .. } | Plan::Rewrite(Reason::Runs, _) => 2,
+        Plan::Rewrite(Reason::ScanDebt, _) => 4,
+        Plan::Rewrite(Reason::Values, _) => PRIORITY_VALUES,
+        Plan::Rewrite(Reason::Idle, _) => PRIORITY_IDLE,
+        Plan::Rewrite(..) => 3,
+    }
+}
+
 /// The plan itself if its inputs fit into memory; otherwise a merge of the newest runs that reduces
-/// their number. That merge takes as few runs as possible, because it writes them once more.
+/// their number: the one that costs least for each run that it removes. A merge of as few runs as
+/// possible would write its own output again with every slice that arrives in the meantime.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,
         Plan::FlushNode | Plan::TruncatePrefix | Plan::Rewrite(..) => node.runs.len(),
-        Plan::Regroup | Plan::Join(_) => 0,
+        Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => 0,
     };
     let most = context.inputs_max.max(2);
     if reads <= most || frees_space(node, plan, context) {
         return plan;
     }
-    Plan::MergeRuns(whole_runs(&node.runs, (reads - most + 1).min(most)))
+    let mut bytes = node.runs.first().map_or(0, |run| u128::from(run.raw_bytes));
+    let cost_of = |n: usize| {
+        bytes += node.runs.get(n - 1).map_or(0, |run| u128::from(run.raw_bytes));
+        (bytes * 1024 / (n as u128 - 1), n)
+    };
+    let (_, n) = (2..=most).map(cost_of).min().unwrap_or((0, 2));
+    Plan::MergeRuns(whole_runs(&node.runs, n))
 }
 
 /// Whether the plan frees space, judged by the contents of the node as well as by the reason: a
@@ -94,6 +118,6 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
             node.range_deletes > 0 || deletes * 2 > entries
         }
         Plan::TruncatePrefix => true,
-        Plan::MergeRuns(_) | Plan::Regroup | Plan::Join(_) => false,
+        Plan::MergeRuns(_) | Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => false,
     }
 }

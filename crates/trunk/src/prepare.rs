@@ -45,6 +45,7 @@ pub fn prepare(
     let (views, base) = match plan {
         Plan::FlushNode => (&node.runs[..], &[][..]),
         Plan::MergeRuns(n) => (newest(&node.runs, n), &[][..]),
+        Plan::MergeBase { from, views } => (&[][..], part(node.base(), from, views)),
         Plan::Rewrite(..) | Plan::TruncatePrefix => (&node.runs[..], node.base()),
         Plan::Regroup | Plan::Join(_) => {
             return Err(Error::internal(
@@ -53,8 +54,9 @@ pub fn prepare(
         }
     };
     // Everything the parents buffer for these keys is newer (invariant 4 of a node), so the views
-    // of a leaf are all the older data of their range.
-    let at_base = node.is_leaf() && views.len() + base.len() == node.views().count();
+    // of a leaf are all the older data of their range. Nothing is older than a base.
+    let all = views.len() + base.len() == node.views().count();
+    let at_base = node.is_leaf() && (all || matches!(plan, Plan::MergeBase { .. }));
     let consumed = (*node.range_deletes).clone();
     let mut input = view_input(views.iter(), consumed.clone(), snapshots, at_base)?;
     input.add_base(base);
@@ -63,7 +65,13 @@ pub fn prepare(
     let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
     let writes = writes.unwrap_or(0).saturating_add(1);
     let targets = targets(node, plan, &input, leaf_target);
-    let mut job = Job::below(env, input, targets, writes, trunk.oldest_above(node))?;
+    let newer = match plan {
+        // For the same key the leaf's runs are newer than its base, like what the parents buffer.
+        Plan::MergeBase { .. } => node.runs.iter().map(|view| view.run.meta().min_seq).min(),
+        _ => None,
+    };
+    let oldest_newer = trunk.oldest_above(node).into_iter().chain(newer).min();
+    let mut job = Job::below(env, input, targets, writes, oldest_newer)?;
     if plan == Plan::TruncatePrefix {
         job.end_at_first_kept();
     }
@@ -78,9 +86,19 @@ fn targets(node: &Node, plan: Plan, input: &JobInput, leaf_target: u64) -> Vec<T
         Plan::Rewrite(_, pieces) if pieces > 1 => {
             one_target(lo, hi, Place::Base, input.raw_bytes / pieces + 1)
         }
+        Plan::MergeBase { from, .. } => {
+            let lo = node.base().get(from).map_or(lo, |view| &view.lo);
+            one_target(lo, hi, Place::Base, u64::MAX)
+        }
         Plan::Rewrite(..) => one_target(lo, hi, Place::Base, u64::MAX),
         _ => one_target(lo, hi, Place::Slice, u64::MAX),
     }
+}
+
+/// `n` views from this index on, or fewer if there are not so many.
+fn part(views: &[View], from: usize, n: usize) -> &[View] {
+    let views = views.get(from..).unwrap_or_default();
+    &views[..n.min(views.len())]
 }
 
 /// The `n` newest views, extended by the other views of the last one's run: runs are claimed whole.

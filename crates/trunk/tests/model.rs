@@ -17,7 +17,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Direction, MessageKind, RangeDelete, SeqNo};
 use frondb_testkit::seed;
 use frondb_trunk::install::Place;
-use frondb_trunk::plan::{Plan, Reason, Summary, plan_node};
+use frondb_trunk::plan::{Plan, Reason, RunSummary, Summary, plan_node};
 use frondb_trunk::{FilterPolicy, Node, Trunk, TrunkOptions};
 use support::lab::{Flushing, describe, get, scan, tiny};
 use support::messages::sort;
@@ -361,8 +361,10 @@ impl History {
         if node.children.is_empty() {
             let pieces = 1 + self.prng.below(4);
             let truncates = node.old_refs == 0 && self.parameters.refs == 0;
-            return match self.prng.below(4) {
+            let views = node.base_views.len();
+            return match self.prng.below(5) {
                 0 if runs > 0 && truncates => Some(Plan::TruncatePrefix),
+                2 if views >= 2 => Some(self.forced_merge_of_base(&node.base_views)),
                 0 | 1 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
                 _ => Some(Plan::Rewrite(Reason::Idle, pieces)),
             };
@@ -378,6 +380,19 @@ impl History {
             2 if runs >= 2 => Some(Plan::MergeRuns(2 + self.prng.index(runs - 1))),
             _ => Some(Plan::FlushNode),
         }
+    }
+
+    /// A merge of neighbouring views of a base that leaves no run with some of its views merged.
+    fn forced_merge_of_base(&mut self, views: &[RunSummary]) -> Plan {
+        let is_whole = |from: usize, end: usize| {
+            let outside = || views[..from].iter().chain(&views[end..]);
+            views[from..end].iter().all(|view| outside().all(|other| other.id != view.id))
+        };
+        let from = self.prng.index(views.len() - 1);
+        let end = from + 2 + self.prng.index(views.len() - from - 1);
+        let (from, end) = if is_whole(from, end) { (from, end) } else { (0, views.len()) };
+        self.count("merge of a part of a base");
+        Plan::MergeBase { from, views: end - from }
     }
 
     fn install_job(&mut self) {
@@ -638,6 +653,7 @@ fn name_of(plan: Plan) -> &'static str {
     match plan {
         Plan::FlushNode => "flush node",
         Plan::MergeRuns(_) => "merge runs",
+        Plan::MergeBase { .. } => "merge base",
         Plan::TruncatePrefix => "trim",
         Plan::Regroup => "regroup",
         Plan::Join(_) => "join",
@@ -655,12 +671,13 @@ fn name_of(plan: Plan) -> &'static str {
 }
 
 /// Cases that must have occurred at least once.
-const EXPECTED: [&str; 27] = [
+const EXPECTED: [&str; 28] = [
     "trim",
     "trimmed",
     "truncated under a snapshot",
     "flush node",
     "merge runs",
+    "merge of a part of a base",
     "regroup",
     "join",
     "clean",

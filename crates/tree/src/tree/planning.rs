@@ -25,10 +25,16 @@ impl TreeCore {
         // A tree that uses a large part of the write buffer flushes at least this much. A smaller
         // flush, of a few deletes or of a small tree, does not show the best size of a leaf.
         let least = limits.write_buffer_bytes / 8;
+        // As long as all flushes were appended, slices do not matter to the size of a leaf. If that
+        // changes, a flush will bring at most the write buffer.
+        let flush = match self.flush_raw_bytes.load(Ordering::Relaxed) {
+            0 => limits.write_buffer_bytes,
+            bytes => bytes.max(least),
+        };
         Context {
             options: self.options.trunk,
             tree_raw_bytes: trunk.root.totals.raw_bytes,
-            flush_raw_bytes: self.flush_raw_bytes.load(Ordering::Relaxed).max(least),
+            flush_raw_bytes: flush,
             value_bytes: self.mean_value_bytes.load(Ordering::Relaxed),
             height: trunk.height(),
             oldest_snapshot: limits.oldest_snapshot,

@@ -37,6 +37,33 @@ impl VersionBuilder<'_> {
         true
     }
 
+    /// Replaces the claimed views of a leaf's base by `new_runs`, which hold the same keys. `false`
+    /// if a claimed run is no longer there.
+    pub fn merge_base(
+        &mut self,
+        id: NodeId,
+        claimed: &HashSet<RunId>,
+        new_runs: &[PlacedRun],
+    ) -> bool {
+        let Some(node) = self.claimed(id, claimed) else { return false };
+        let is_claimed = |view: &&View| claimed.contains(&view.run.meta().id);
+        let old = node.base();
+        let from = old.iter().take_while(|view| !is_claimed(view)).count();
+        let end = from + old[from..].iter().take_while(is_claimed).count();
+        // The job read neighbours. Appends that arrived since it began lie to their right.
+        if from == end || old[end..].iter().any(|view| is_claimed(&view)) {
+            return false;
+        }
+        let new =
+            new_runs.iter().filter_map(|placed| placed.view().cut(&node.lo, node.hi.as_ref(), 2));
+        let mut base = old[..from].to_vec();
+        base.extend(new);
+        base.extend(old[end..].iter().cloned());
+        let deletes = Arc::clone(&node.range_deletes);
+        self.replace(&node, vec![node.with(node.runs.clone(), deletes, Body::Leaf { base })]);
+        true
+    }
+
     /// Replaces a leaf's claimed runs and base by `pieces`, one leaf each, whose ranges make up the
     /// leaf's range at the time the job began. `consumed` are the range deletes that the job
     /// applied; `keep_hidden` is the oldest live snapshot. `false` if an input is no longer there.

@@ -25,10 +25,13 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     }
     if !node.runs.is_empty() {
         let grown = node.base.raw_bytes * o.growth_percent / 100 * jitter_percent(node.id) / 100;
-        if runs >= grown.max(o.slice_bytes_min) {
-            return rewrite(Reason::Growth);
-        }
         let k = runs_max(node, context);
+        if runs >= grown.max(o.slice_bytes_min) {
+            // A leaf that waits for this rewrite gets no merges of its runs, so with too many of
+            // them the rewrite is as urgent as such a merge.
+            let too_many = node.runs.len() as u64 > k;
+            return rewrite(if too_many { Reason::Runs } else { Reason::Growth });
+        }
         let writes: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
         if let Some(n) = merge_due(&writes, k, context.writes()) {
             return Some(Plan::MergeRuns(whole_runs(&node.runs, n)));
@@ -37,8 +40,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
             return rewrite(Reason::Runs);
         }
     }
-    if node.base_views > BASE_VIEWS_MAX {
-        return rewrite(Reason::Runs);
+    if node.base_views.len() > BASE_VIEWS_MAX {
+        return Some(merge_base(&node.base_views));
     }
     // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and
     // then dropped without any write. So truncated messages count half.
@@ -73,6 +76,35 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         return rewrite(Reason::Idle);
     }
     None
+}
+
+/// The merge of neighbouring views of a base that costs least for each view that it removes: small
+/// appends are merged with each other, and seldom with what was merged before. Views of one run are
+/// merged together (rule 1).
+fn merge_base(views: &[RunSummary]) -> Plan {
+    let is_same = |a: usize| move |b: &RunSummary| b.id == views[a].id;
+    let first = |at: usize| views.iter().position(is_same(at)).unwrap_or(at);
+    let last = |at: usize| views.iter().rposition(is_same(at)).unwrap_or(at);
+    let spans: Vec<(usize, usize)> = (0..views.len()).map(|at| (first(at), last(at))).collect();
+    let mut best = (u128::MAX, 0..views.len());
+    for from in 0..views.len() {
+        let (mut bytes, mut needs) = (0, from);
+        for (at, (first, last)) in spans.iter().copied().enumerate().skip(from) {
+            if first < from {
+                break;
+            }
+            bytes += u128::from(views[at].raw_bytes);
+            needs = needs.max(last);
+            if at > from && needs <= at {
+                let cost = bytes * 1024 / (at - from) as u128;
+                if cost < best.0 {
+                    best = (cost, from..at + 1);
+                }
+            }
+        }
+    }
+    let (_, views) = best;
+    Plan::MergeBase { from: views.start, views: views.len() }
 }
 
 /// Extends `n` runs by the other views of the last run: runs are claimed whole (rule 1).

@@ -40,6 +40,13 @@ pub enum Plan {
     TruncatePrefix,
     /// Merges this many of a node's newest runs into one.
     MergeRuns(usize),
+    /// Merges neighbouring views of a leaf's base into one, beginning with the view of this index.
+    MergeBase {
+        /// Index of the first view.
+        from: usize,
+        /// How many views are merged, at least two.
+        views: usize,
+    },
     /// Merges everything in a leaf into a new base, split into this many leaves.
     Rewrite(Reason, u64),
     /// Puts the root's children under a new level of inner nodes; or replaces another inner node by

@@ -22,6 +22,19 @@ pub struct RunSummary {
     pub deletes: u64,
 }
 
+impl RunSummary {
+    fn of(view: &View) -> Self {
+        let meta = view.run.meta();
+        Self {
+            id: meta.id,
+            writes: meta.writes,
+            raw_bytes: view.raw_bytes(),
+            entries: view.entries(),
+            deletes: view.deletes(),
+        }
+    }
+}
+
 /// A node as the planner sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
@@ -31,8 +44,8 @@ pub struct Summary {
     pub runs: Vec<RunSummary>,
     /// Its base, all views together.
     pub base: RunSummary,
-    /// How many views make up the base.
-    pub base_views: usize,
+    /// The views that make up the base, in key order.
+    pub base_views: Vec<RunSummary>,
     /// Range deletes.
     pub range_deletes: usize,
     /// See [`CompactionHints::scan_debt`](crate::CompactionHints::scan_debt).
@@ -146,18 +159,11 @@ impl Summary {
             base.entries += view.entries();
             base.deletes += view.deletes();
         }
-        let runs = node.runs.iter().map(|view| RunSummary {
-            id: view.run.meta().id,
-            writes: view.run.meta().writes,
-            raw_bytes: view.raw_bytes(),
-            entries: view.entries(),
-            deletes: view.deletes(),
-        });
         Self {
             id: node.id,
-            runs: runs.collect(),
+            runs: node.runs.iter().map(RunSummary::of).collect(),
             base,
-            base_views: node.base().len(),
+            base_views: node.base().iter().map(RunSummary::of).collect(),
             range_deletes: node.range_deletes.len(),
             scan_debt: node.hints.scan_debt.load(Ordering::Relaxed),
             compact_tombstones: node.hints.compact_tombstones.load(Ordering::Relaxed) != 0,

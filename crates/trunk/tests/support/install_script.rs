@@ -7,8 +7,8 @@
 //!                                               delete; either end may be missing)
 //! attach [each] [base] [snapshots=(n,..)]       a large commit: a run a line, oldest first, words
 //!                                               as in a flush; range deletes alone are no run
-//! begin job= node= plan=(flush, merge, rewrite or truncate-prefix) [runs=] [pieces=]
-//!       [snapshots=(n,..)]
+//! begin job= node= plan=(flush, merge, merge-base, rewrite or truncate-prefix) [runs=] [pieces=]
+//!       [from= views=] [snapshots=(n,..)]
 //! install job=                                  install a job that `begin` started
 //! run node= plan= ..                            begin and install
 //! join left= right=                             two neighbours
@@ -170,6 +170,10 @@ impl InstallScript {
             "flush" => Plan::FlushNode,
             "truncate-prefix" => Plan::TruncatePrefix,
             "merge" => Plan::MergeRuns(number(args, "runs").unwrap() as usize),
+            "merge-base" => Plan::MergeBase {
+                from: number(args, "from").unwrap() as usize,
+                views: number(args, "views").unwrap() as usize,
+            },
             "rewrite" => Plan::Rewrite(Reason::Idle, number(args, "pieces").unwrap_or(1)),
             other => panic!("unknown plan {other}"),
         };

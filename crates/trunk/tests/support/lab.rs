@@ -252,6 +252,7 @@ impl Lab {
                 builder.flush_node(node, &claimed, &consumed, &result.new_runs, oldest)
             }
             Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, &result.new_runs),
+            Plan::MergeBase { .. } => builder.merge_base(node, &claimed, &result.new_runs),
             Plan::TruncatePrefix => {
                 let kept = result.first_kept.as_ref();
                 builder.truncate_prefix(node, &claimed, kept, &below, CompactionHints::default())

@@ -3,7 +3,7 @@
 //! ```text
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
-//! leaf [root] id= base=KiB[/deletes%] views= runs=KiB[/deletes%][@writes],...  deletes= hides-view
+//! leaf [root] id= base=KiB[/deletes%] or views=KiB,... runs=KiB[/deletes%][@writes],...  deletes= hides-view
 //!      debt=KiB overlap=% tombstones truncate-prefix truncated=KiB held= kept= old-refs=
 //!      base-refs=                                       prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
@@ -96,19 +96,17 @@ impl PlanScript {
     fn plan(&self, line: &str) -> String {
         let mut words = line.split_whitespace();
         let kind = words.next().unwrap();
-        let mut node = Summary {
-            id: NodeId(1),
-            base_views: usize::from(kind == "leaf"),
-            ..Summary::default()
-        };
+        let mut node = Summary { id: NodeId(1), ..Summary::default() };
+        if kind == "leaf" {
+            set_base(&mut node, "0");
+        }
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let number = || value.parse::<u64>().unwrap();
             match name {
                 "root" => node.is_root = true,
                 "id" => node.id = NodeId(number()),
-                "base" => node.base = sized(value),
-                "views" => node.base_views = number() as usize,
+                "base" | "views" => set_base(&mut node, value),
                 "runs" => node.runs = runs(value),
                 "deletes" => node.range_deletes = number() as usize,
                 "hides-view" => node.hides_view = true,
@@ -137,6 +135,18 @@ impl PlanScript {
             }
         }
     }
+}
+
+/// A base of the views `KiB/deletes%*count#id`, in key order, with commas.
+fn set_base(node: &mut Summary, text: &str) {
+    node.base_views = runs(text);
+    let sum = |of: fn(&RunSummary) -> u64| node.base_views.iter().map(of).sum();
+    node.base = RunSummary {
+        raw_bytes: sum(|view| view.raw_bytes),
+        entries: sum(|view| view.entries),
+        deletes: sum(|view| view.deletes),
+        ..RunSummary::default()
+    };
 }
 
 /// `KiB/deletes%`.
