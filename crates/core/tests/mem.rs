@@ -118,9 +118,36 @@ fn resident_memory_follows_the_memory_in_use() {
     scattered_survivors(seed);
     mem::trim();
     assert_eq!(mem::stats().mapped_bytes, 0);
+    a_lone_buffer_keeps_its_slab();
+    mem::trim();
+    assert_eq!(mem::stats().mapped_bytes, 0);
     if !cfg!(miri) {
         counters_agree_with_the_kernel();
     }
+}
+
+/// With more than half of the allowed idle memory in use, as beside a full cache, the buffer of each
+/// read takes the slab of the buffer before it: no slab is mapped or unmapped. An empty slab with much
+/// idle memory is unmapped.
+fn a_lone_buffer_keeps_its_slab() {
+    let held: Vec<Buf> = (0..192).map(|_| Buf::packed(16_384)).collect();
+    // Blocks of many slabs, so that none of them is empty.
+    let (_kept, idle): (Vec<_>, Vec<_>) =
+        held.into_iter().enumerate().partition(|(i, _)| i % 8 == 0);
+    drop(idle);
+    let stats = mem::stats();
+    assert!(stats.resident_bytes - stats.used_bytes > 2 << 20, "{stats:?}");
+    drop(Buf::paged(12_288));
+    let mapped = mem::stats().mapped_bytes;
+    assert!(mapped > stats.mapped_bytes);
+    for _ in 0..10 {
+        let buf = Buf::paged(12_288);
+        assert_eq!(mem::stats().mapped_bytes, mapped);
+        drop(buf);
+        assert_eq!(mem::stats().mapped_bytes, mapped);
+    }
+    drop((0..16).map(|_| Buf::paged(12_288)).collect::<Vec<_>>());
+    assert_eq!(mem::stats().mapped_bytes, stats.mapped_bytes);
 }
 
 /// The counters agree with the kernel's figure to within a few per cent.

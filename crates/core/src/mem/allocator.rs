@@ -5,12 +5,14 @@
 //! serves the next, and a buffer needs no handle to return to it.
 //!
 //! How idle memory is limited: a class allocates from its oldest slab first, so the younger slabs
-//! run empty, and an empty slab is unmapped as soon as the idle bytes exceed half the limit. If the
-//! idle bytes exceed the limit nevertheless (after a change of load, live blocks are scattered over
-//! many slabs), idle blocks lose their pages, largest class first, until half the limit is left.
-//! The limit is a sixteenth of the bytes in use and at least 4 MiB (less if the open databases
-//! allow less; see [`IdleMemory`]). A steady load frees and allocates equal amounts and never
-//! reaches the limit, so it causes neither system calls nor page faults.
+//! run empty, and an empty slab is unmapped as soon as the idle bytes exceed half the limit, unless
+//! little of the slab is resident: a buffer that is allocated for each read, and is often the only
+//! one of its class, must not map and unmap a slab for each read. If the idle bytes exceed the limit
+//! nevertheless (after a change of load, live blocks are scattered over many slabs), idle blocks lose
+//! their pages, largest class first, until half the limit is left. The limit is a sixteenth of
+//! the bytes in use and at least 4 MiB (less if the open databases allow less; see [`IdleMemory`]). A
+//! steady load frees and allocates equal amounts and never reaches the limit, so it causes neither
+//! system calls nor page faults.
 //!
 //! The locks are parking_lot's own and not those of `sync`: an allocation is no scheduling point
 //! worth exploring, and shuttle's locks cannot live in a static.
@@ -30,6 +32,9 @@ use super::slab::Slab;
 const IDLE_BYTES_MIN: usize = 4 << 20;
 /// The limit on idle bytes is the bytes in use divided by this, if that exceeds the minimum.
 const IDLE_DIVISOR: usize = 16;
+/// An empty slab counts as small, and stays mapped, if its idle bytes are at most the limit on idle
+/// bytes divided by this: a few read buffers.
+const SMALL_SLAB_DIVISOR: usize = 32;
 /// Alignment of every block.
 pub(super) const BLOCK_ALIGN: usize = 16;
 
@@ -197,7 +202,8 @@ impl Drop for Block {
                 let class = usize::from(class);
                 // If the slab is now empty, it is returned from `put_back` and unmapped after the
                 // lock is released.
-                drop(CLASS[class].lock().put_back(class, slab, block, idle > bound / 2));
+                let kept = if idle > bound / 2 { bound / SMALL_SLAB_DIVISOR } else { usize::MAX };
+                drop(CLASS[class].lock().put_back(class, slab, block, kept));
                 if idle > bound && idle_bytes() > bound {
                     trim_to(bound / 2);
                 }
@@ -245,14 +251,15 @@ impl Class {
         number
     }
 
-    /// Frees a block. If `unmap` is set, returns a slab that is now empty, for the caller to unmap.
-    fn put_back(&mut self, class: usize, number: u32, block: u8, unmap: bool) -> Option<Slab> {
+    /// Frees a block. Returns a slab that is now empty and has more than `kept` idle bytes, for the
+    /// caller to unmap.
+    fn put_back(&mut self, class: usize, number: u32, block: u8, kept: usize) -> Option<Slab> {
         let Some(slab) = &mut self.slabs[number as usize] else {
             unreachable!("a slab with blocks in use is mapped");
         };
         let was_full = slab.is_full();
         slab.put_back(block);
-        let unmap = unmap && slab.is_empty();
+        let unmap = slab.is_empty() && slab.idle_bytes() > kept;
         USED.fetch_sub(class_bytes(class), Ordering::Relaxed);
         if was_full {
             self.partial.insert(number);
