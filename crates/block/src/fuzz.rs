@@ -26,26 +26,36 @@ pub fn frame(data: &[u8]) {
     if let Ok(block) = Block::decode(&sealed, &PLACE) {
         read_all(&block);
     }
+    if let Ok(block) = Block::decode_columns(&sealed, &PLACE) {
+        read_all(&block);
+    }
 }
 
 /// Validates the bytes as the payload of a data block.
 pub fn payload(data: &[u8]) {
-    let mut payload = Buf::zeroed(data.len());
-    payload.copy_from_slice(data);
-    if let Ok(block) = Block::from_payload(payload) {
-        read_all(&block);
+    let block_of = |keeps_columns| {
+        let mut payload = Buf::zeroed(data.len());
+        payload.copy_from_slice(data);
+        Block::from_payload(payload, keeps_columns)
+    };
+    let (rows, columns) = (block_of(false), block_of(true));
+    assert_eq!(rows.is_ok(), columns.is_ok());
+    if let (Ok(rows), Ok(columns)) = (rows, columns) {
+        read_all(&rows);
+        read_all(&columns);
+        read_all(&columns.to_rows());
     }
 }
 
 fn read_all(block: &Block) {
     let n = block.len();
     let mut chunk = Chunk::new();
-    let mut key = Vec::new();
+    let (mut key, mut gathered) = (Vec::new(), Vec::new());
     block.fill(0..n, SeqNo(7), &mut chunk);
     for i in [0, n / 3, n / 2, n - 1] {
         block.key_into(i, &mut key);
         assert_eq!(key, chunk.key(i));
-        assert_eq!(block.value(i), chunk.value(i));
+        assert_eq!(block.value(i, &mut gathered), chunk.value(i));
         assert_eq!(block.seq(i, SeqNo(7)), chunk.seqs[i]);
         assert_eq!(block.kind(i), chunk.kinds[i]);
         let _ = block.lower_bound(&key);

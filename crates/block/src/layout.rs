@@ -2,18 +2,14 @@
 //!
 //! A payload is read once from front to back; every length is checked, and the data for searching
 //! is derived. Transposed keys stay transposed and are searched in place. Transposed SeqNos and
-//! values become rows, because they are read one at a time and values are handed out as slices:
-//! such a payload is copied into a buffer of its own.
-//!
-//! ```text
-//!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
-//!   in memory          rows' lengths  kinds  seqs'  value lengths  keys  values'
-//! ```
+//! values become rows ([`crate::columns`]), or stay columns in a block that is probably read only
+//! once.
 
 use frondb_core::MessageKind;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::Buf;
 
+use crate::columns::Columns;
 use crate::format::{
     FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED, FLAG_VALUES_TRANSPOSED,
     FLAGS_ALL, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PAYLOAD_HEADER_BYTES, PayloadHeader,
@@ -37,7 +33,7 @@ pub(crate) struct Areas {
 }
 
 /// The derived data for searching keys.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Keys {
     Rows(Box<[Restart]>),
     Transposed(TransposedKeys),
@@ -50,28 +46,43 @@ pub(crate) struct Layout {
     pub(crate) header: PayloadHeader,
     pub(crate) areas: Areas,
     pub(crate) keys: Keys,
+    /// SeqNos and values that are still columns.
+    pub(crate) columns: Columns,
 }
 
 impl Layout {
-    /// Validates a payload; the error says what is wrong with it.
-    pub(crate) fn new(mut payload: Buf) -> Result<Self, &'static str> {
+    /// Validates a payload; the error says what is wrong with it. Turns columns of SeqNos and values
+    /// into rows, or keeps them with `keeps_columns`.
+    pub(crate) fn new(mut payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
         let mut reader = AreaReader::new(&header, &payload)?;
         let areas = reader.areas(&header, &mut payload)?;
-        let (buf, areas) = if reader.seqs.is_some() || reader.values.is_some() {
-            reader.expand(&header, &areas, &payload)
-        } else {
-            (payload, areas)
+        let AreaReader { keys, columns, .. } = reader;
+        if keeps_columns || columns.is_empty() {
+            let keys = match keys {
+                Some(map) => Keys::transposed(map, &payload, &header),
+                None => Keys::rows(&header, &areas, &payload)?,
+            };
+            return Ok(Self { buf: payload, header, areas, keys, columns });
+        }
+        let (buf, areas, keys) = columns.expand(&header, &areas, keys, &payload);
+        let keys = match keys {
+            Some(map) => Keys::transposed(map, &buf, &header),
+            None => Keys::rows(&header, &areas, &buf)?,
         };
-        let keys = match reader.keys {
-            Some(map) => Keys::Transposed(TransposedKeys::new(map, &buf, header.count as usize)),
-            None => {
-                let rows = rows(&header, &areas, &buf);
-                Keys::Rows(rows.validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?)
-            }
-        };
-        Ok(Self { buf, header, areas, keys })
+        Ok(Self { buf, header, areas, keys, columns: Columns::default() })
+    }
+}
+
+impl Keys {
+    pub(crate) fn transposed(map: TransposedMap, buf: &[u8], header: &PayloadHeader) -> Self {
+        Self::Transposed(TransposedKeys::new(map, buf, header.count as usize))
+    }
+
+    fn rows(header: &PayloadHeader, areas: &Areas, buf: &[u8]) -> Result<Self, &'static str> {
+        let rows = rows(header, areas, buf);
+        Ok(Self::Rows(rows.validate(BLOCK_RAW_BYTES_MAX).ok_or("key lengths")?))
     }
 }
 
@@ -142,9 +153,8 @@ struct AreaReader {
     tail_at: usize,
     /// Offset of the tail, where all other areas end.
     head_end: usize,
-    seqs: Option<TransposedMap>,
     keys: Option<TransposedMap>,
-    values: Option<TransposedMap>,
+    columns: Columns,
 }
 
 impl AreaReader {
@@ -155,9 +165,8 @@ impl AreaReader {
             at: PAYLOAD_HEADER_BYTES,
             tail_at: head_end,
             head_end,
-            seqs: None,
             keys: None,
-            values: None,
+            columns: Columns::default(),
         })
     }
 
@@ -173,7 +182,7 @@ impl AreaReader {
         let seqs = self.at;
         let seq_width = usize::from(header.seq_width);
         if has(FLAG_SEQS_TRANSPOSED) {
-            self.seqs = Some(self.matrix(payload, seq_width, count)?);
+            self.columns.seqs = Some(self.matrix(payload, seq_width, count)?);
         } else {
             self.array(count, seq_width)?;
         }
@@ -186,7 +195,7 @@ impl AreaReader {
         }
         let values = self.at;
         if has(FLAG_VALUES_TRANSPOSED) {
-            self.values = Some(self.matrix(payload, header.value_len as usize, count)?);
+            self.columns.values = Some(self.matrix(payload, header.value_len as usize, count)?);
         } else {
             self.array(header.value_bytes as usize, 1)?;
         }
@@ -196,7 +205,7 @@ impl AreaReader {
             && self.tail_at == payload.len()
             && values - keys == header.key_bytes as usize
             && self.at - values == header.value_bytes as usize;
-        let values_right = self.values.is_some()
+        let values_right = self.columns.values.is_some()
             || !has(FLAG_VALUES_FIXED)
             || self.at - values == count * header.value_len as usize;
         if fill && values_right { Ok(areas) } else { Err("lengths of the areas") }
@@ -218,49 +227,5 @@ impl AreaReader {
     ) -> Result<TransposedMap, &'static str> {
         let Self { at, tail_at, .. } = self;
         TransposedMap::read(payload, width, count, at, tail_at).ok_or("transposed columns")
-    }
-
-    /// Copies everything into a new buffer, with matrices of SeqNos and values as rows.
-    fn expand(&mut self, header: &PayloadHeader, old: &Areas, from: &[u8]) -> (Buf, Areas) {
-        let count = header.count as usize;
-        let seq_bytes = count * usize::from(header.seq_width);
-        let key_bytes = match &self.keys {
-            Some(map) => map.column_bytes(count),
-            None => old.values - old.keys,
-        };
-        let value_bytes = match &self.values {
-            Some(_) => count * header.value_len as usize,
-            None => old.end - old.values,
-        };
-        let seqs = old.seqs - old.shared;
-        let value_lens = seqs + seq_bytes;
-        let keys = value_lens + (old.keys - old.value_lens);
-        let values = keys + key_bytes;
-        let areas = Areas {
-            shared: 0,
-            suffix_lens: old.suffix_lens - old.shared,
-            kinds: old.kinds - old.shared,
-            seqs,
-            value_lens,
-            keys,
-            values,
-            end: values + value_bytes,
-        };
-        let mut buf = Buf::packed(areas.end);
-        buf[..seqs].copy_from_slice(&from[old.shared..old.seqs]);
-        match &self.seqs {
-            Some(map) => map.to_rows(from, count, &mut buf[seqs..value_lens]),
-            None => buf[seqs..value_lens].copy_from_slice(&from[old.seqs..old.value_lens]),
-        }
-        buf[value_lens..keys].copy_from_slice(&from[old.value_lens..old.keys]);
-        match &mut self.keys {
-            Some(map) => map.relocate(from, count, &mut buf, keys),
-            None => buf[keys..values].copy_from_slice(&from[old.keys..old.values]),
-        }
-        match &self.values {
-            Some(map) => map.to_rows(from, count, &mut buf[values..]),
-            None => buf[values..].copy_from_slice(&from[old.values..old.end]),
-        }
-        (buf, areas)
     }
 }

@@ -15,7 +15,9 @@
 
 mod builder;
 pub mod codec;
+mod columns;
 mod envelope;
+mod fill;
 pub mod format;
 pub mod frame;
 mod layout;

@@ -6,36 +6,42 @@
 
 use std::ops::Range;
 
-use frondb_core::chunk::Values;
-use frondb_core::mem::{Array, Buf, Bytes};
+use frondb_core::mem::{Buf, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
+use crate::columns::Columns;
 use crate::envelope::{Place, decode_to_buf};
 use crate::format::{BlockKind, FLAG_KINDS, FLAG_VALUES_FIXED, PayloadHeader};
 use crate::layout::{Areas, Keys, Layout, rows};
 use crate::rows::{Rows, read_uint};
-use crate::transposed::ROW_SLACK;
+use crate::transposed::TransposedMap;
 use crate::transposed_keys::{TransposedKeys, TransposedView};
 
 /// Distance, in entries, between values whose positions are stored, where values differ in length.
 const VALUE_MARK_INTERVAL: usize = 16;
+
+/// A block with columns is worth rows when each of its rows was turned more often than this on
+/// average: once by the scan that read the block from the device, and once again.
+const WORTH_ROWS: usize = 2;
 
 /// A decoded and verified data block. Immutable; any thread may read it, and a clone shares it.
 #[derive(Clone, Debug)]
 pub struct Block(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
+pub(crate) struct Inner {
     /// All areas.
-    bytes: Bytes,
+    pub(crate) bytes: Bytes,
     /// The values, at the end of `bytes`.
-    values: Bytes,
-    header: PayloadHeader,
-    areas: Areas,
-    keys: Keys,
+    pub(crate) values: Bytes,
+    pub(crate) header: PayloadHeader,
+    pub(crate) areas: Areas,
+    pub(crate) keys: Keys,
     /// Where every [`VALUE_MARK_INTERVAL`]-th value begins; empty if values have one length.
     value_marks: Box<[u32]>,
+    /// SeqNos and values that are columns in `bytes`; boxed, because most blocks have none.
+    columns: Option<Box<Columns>>,
 }
 
 impl Block {
@@ -45,17 +51,33 @@ impl Block {
     /// Corruption with `place` if anything is not what was written; Unsupported if a newer version
     /// wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
+        Self::decode_as(frame, false, place)
+    }
+
+    /// As [`decode`](Self::decode), but SeqNos and values that are stored as columns stay columns:
+    /// faster, and less memory, but a read of a value has to gather it. For a block that is probably
+    /// read only once.
+    ///
+    /// # Errors
+    /// As `decode`.
+    pub fn decode_columns(frame: &[u8], place: &Place<'_>) -> Result<Self> {
+        Self::decode_as(frame, true, place)
+    }
+
+    fn decode_as(frame: &[u8], keeps_columns: bool, place: &Place<'_>) -> Result<Self> {
         let payload = decode_to_buf(frame, BlockKind::Data, place)?;
-        Self::from_payload(payload)
+        Self::from_payload(payload, keeps_columns)
             .map_err(|what| place.corruption(BlockKind::Data, format!("malformed: {what}")))
     }
 
     /// Validates a decompressed payload.
-    pub(crate) fn from_payload(payload: Buf) -> Result<Self, &'static str> {
-        let Layout { buf, header, areas, keys } = Layout::new(payload)?;
+    pub(crate) fn from_payload(payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
+        let Layout { buf, header, areas, keys, columns } = Layout::new(payload, keeps_columns)?;
         let bytes = buf.freeze();
         let values = bytes.slice(areas.values..areas.end);
-        let mut inner = Inner { bytes, values, header, areas, keys, value_marks: Box::default() };
+        let columns = (!columns.is_empty()).then(|| Box::new(columns));
+        let value_marks = Box::default();
+        let mut inner = Inner { bytes, values, header, areas, keys, value_marks, columns };
         if header.flags & FLAG_KINDS != 0
             && inner.kinds().iter().any(|&kind| MessageKind::from_u8(kind).is_none())
         {
@@ -65,6 +87,41 @@ impl Block {
             inner.value_marks = inner.mark_values().ok_or("value lengths")?;
         }
         Ok(Self(Arc::new(inner)))
+    }
+
+    /// Whether SeqNos or values are columns.
+    #[inline]
+    #[must_use]
+    pub fn has_columns(&self) -> bool {
+        self.0.columns.is_some()
+    }
+
+    /// Whether reads have turned so many columns into rows that a block with rows would have cost
+    /// less.
+    #[must_use]
+    pub fn is_worth_rows(&self) -> bool {
+        let turned = self.0.columns.as_ref().map_or(0, |columns| columns.turned());
+        turned > WORTH_ROWS * self.len()
+    }
+
+    /// The block with SeqNos and values as rows, as [`decode`](Self::decode) returns it.
+    #[must_use]
+    pub fn to_rows(&self) -> Self {
+        let Inner { bytes, header, areas, keys, value_marks, columns, .. } = &*self.0;
+        let Some(columns) = columns else { return self.clone() };
+        let map = match keys {
+            Keys::Transposed(keys) => Some(keys.map.clone()),
+            Keys::Rows(_) => None,
+        };
+        let (buf, areas, map) = columns.expand(header, areas, map, bytes);
+        let keys = match (map, keys) {
+            (Some(map), _) => Keys::transposed(map, &buf, header),
+            (None, keys) => keys.clone(),
+        };
+        let bytes = buf.freeze();
+        let values = bytes.slice(areas.values..areas.end);
+        let (header, value_marks) = (*header, value_marks.clone());
+        Self(Arc::new(Inner { bytes, values, header, areas, keys, value_marks, columns: None }))
     }
 
     /// Number of messages, at least one.
@@ -91,6 +148,7 @@ impl Block {
                 Keys::Transposed(keys) => keys.memory_bytes(),
             }
             + size_of_val(&*inner.value_marks)
+            + inner.columns.as_ref().map_or(0, |c| size_of::<Columns>() + c.memory_bytes())
     }
 
     /// Key of the first message.
@@ -172,23 +230,35 @@ impl Block {
         if header.seqs_stored == 0 {
             return run_seq;
         }
+        if let Some(map) = self.0.seq_columns() {
+            let mut seq = [SeqNo(header.seq_base)];
+            map.add_numbers(&self.0.bytes, index..index + 1, &mut seq);
+            return seq[0];
+        }
         let delta = read_uint(self.0.seqs(), usize::from(header.seq_width), index);
         SeqNo(header.seq_base.wrapping_add(delta))
     }
 
-    /// Value of message `index`.
+    /// Value of message `index`. A value that has to be gathered from columns replaces the contents
+    /// of `gathered`.
     ///
     /// # Panics
     /// If there is no such message.
+    #[inline]
     #[must_use]
-    pub fn value(&self, index: usize) -> &[u8] {
+    pub fn value<'a>(&'a self, index: usize, gathered: &'a mut Vec<u8>) -> &'a [u8] {
         assert!(index < self.len());
+        if let Some(map) = self.0.turn_values(1) {
+            map.row_into(&self.0.bytes, index, gathered);
+            return gathered;
+        }
         let start = self.0.value_start(index);
         &self.0.values[start..start + self.0.value_len(index)]
     }
 
     /// Replaces `chunk` by the messages of `entries`. Cheapest when the range begins at a multiple
-    /// of the restart interval; the values are shared with the block, not copied.
+    /// of the restart interval; values that are rows are shared with
+    /// the block, not copied.
     ///
     /// # Panics
     /// If the range is not inside the block.
@@ -208,54 +278,43 @@ impl Block {
 
 /// A kind byte that was validated.
 #[inline]
-fn kind_of(byte: u8) -> MessageKind {
+pub(crate) fn kind_of(byte: u8) -> MessageKind {
     MessageKind::from_u8(byte).unwrap_or(MessageKind::Put)
-}
-
-/// Appends the SeqNos whose differences from `base` are stored in `WIDTH` bytes each.
-fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Array<SeqNo>) {
-    let stored = stored.as_chunks::<WIDTH>().0;
-    for (seq, bytes) in seqs.append(stored.len(), SeqNo(base)).iter_mut().zip(stored) {
-        let mut word = [0; 8];
-        word[..WIDTH].copy_from_slice(bytes);
-        *seq = SeqNo(base.wrapping_add(u64::from_le_bytes(word)));
-    }
-}
-
-/// Replaces `ends` by the ends of `count` strings of `len` bytes, the first of which begins at
-/// `start`.
-fn push_ends(ends: &mut Array<u32>, count: usize, start: u32, len: u32) {
-    ends.clear();
-    let ends = ends.append(count, start);
-    if len > 0 {
-        // Adding up, because SSE2 cannot multiply four numbers at a time.
-        let mut end = start;
-        for slot in ends {
-            end += len;
-            *slot = end;
-        }
-    }
 }
 
 impl Inner {
     #[inline]
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.header.count as usize
     }
 
-    fn rows(&self) -> Rows<'_> {
+    /// SeqNos that are columns.
+    #[inline]
+    pub(crate) fn seq_columns(&self) -> Option<&TransposedMap> {
+        self.columns.as_ref()?.seqs.as_ref()
+    }
+
+    /// Values that are columns, of which `rows` rows are turned now.
+    #[inline]
+    pub(crate) fn turn_values(&self, rows: usize) -> Option<&TransposedMap> {
+        let columns = self.columns.as_ref()?;
+        columns.note_turned(rows);
+        columns.values.as_ref()
+    }
+
+    pub(crate) fn rows(&self) -> Rows<'_> {
         rows(&self.header, &self.areas, &self.bytes)
     }
 
-    fn transposed<'a>(&'a self, keys: &'a TransposedKeys) -> TransposedView<'a> {
+    pub(crate) fn transposed<'a>(&'a self, keys: &'a TransposedKeys) -> TransposedView<'a> {
         TransposedView { keys, payload: &self.bytes, count: self.count() }
     }
 
-    fn kinds(&self) -> &[u8] {
+    pub(crate) fn kinds(&self) -> &[u8] {
         &self.bytes[self.areas.kinds..self.areas.seqs]
     }
 
-    fn seqs(&self) -> &[u8] {
+    pub(crate) fn seqs(&self) -> &[u8] {
         &self.bytes[self.areas.seqs..self.areas.value_lens]
     }
 
@@ -263,14 +322,14 @@ impl Inner {
         &self.bytes[self.areas.value_lens..self.areas.keys]
     }
 
-    fn value_len(&self, index: usize) -> usize {
+    pub(crate) fn value_len(&self, index: usize) -> usize {
         match self.header.value_width {
             0 => self.header.value_len as usize,
             width => read_uint(self.value_lens(), usize::from(width), index) as usize,
         }
     }
 
-    fn value_start(&self, index: usize) -> usize {
+    pub(crate) fn value_start(&self, index: usize) -> usize {
         if self.header.value_width == 0 {
             return index * self.header.value_len as usize;
         }
@@ -291,68 +350,5 @@ impl Inner {
             at += self.value_len(index) as u64;
         }
         (at == self.values.len() as u64).then(|| marks.into_boxed_slice())
-    }
-
-    fn fill_keys(&self, entries: &Range<usize>, chunk: &mut Chunk) {
-        match &self.keys {
-            Keys::Transposed(keys) => {
-                let transposed = self.transposed(keys);
-                let Chunk { prefixes, keys, key_ends, .. } = chunk;
-                transposed.rows(entries.start, entries.end, prefixes, keys);
-                let key_len = self.header.key_len;
-                push_ends(key_ends, entries.len(), 0, key_len);
-                debug_assert_eq!(keys.len(), entries.len() * key_len as usize + ROW_SLACK);
-            }
-            Keys::Rows(restarts) => self.rows().keys(restarts, entries, chunk),
-        }
-    }
-
-    fn fill_kinds(&self, entries: &Range<usize>, kinds: &mut Array<MessageKind>) {
-        let stored = self.kinds();
-        if stored.is_empty() {
-            kinds.resize(entries.len(), kind_of(self.header.kind));
-        } else {
-            let kinds = kinds.append(entries.len(), MessageKind::Put).iter_mut();
-            kinds.zip(&stored[entries.clone()]).for_each(|(kind, &byte)| *kind = kind_of(byte));
-        }
-    }
-
-    fn fill_seqs(&self, entries: &Range<usize>, run_seq: SeqNo, seqs: &mut Array<SeqNo>) {
-        if self.header.seqs_stored == 0 {
-            seqs.resize(entries.len(), run_seq);
-            return;
-        }
-        let width = usize::from(self.header.seq_width);
-        let stored = &self.seqs()[entries.start * width..entries.end * width];
-        let base = self.header.seq_base;
-        match width {
-            1 => push_seqs::<1>(stored, base, seqs),
-            2 => push_seqs::<2>(stored, base, seqs),
-            3 => push_seqs::<3>(stored, base, seqs),
-            4 => push_seqs::<4>(stored, base, seqs),
-            5 => push_seqs::<5>(stored, base, seqs),
-            6 => push_seqs::<6>(stored, base, seqs),
-            7 => push_seqs::<7>(stored, base, seqs),
-            8 => push_seqs::<8>(stored, base, seqs),
-            _ => seqs.resize(entries.len(), SeqNo(base)),
-        }
-    }
-
-    fn fill_values(&self, entries: &Range<usize>, chunk: &mut Chunk) {
-        let start = self.value_start(entries.start);
-        chunk.values_start = start as u32;
-        if self.header.value_width == 0 {
-            push_ends(&mut chunk.value_ends, entries.len(), start as u32, self.header.value_len);
-        } else {
-            let mut end = start;
-            let ends = chunk.value_ends.append(entries.len(), 0);
-            for (i, slot) in entries.clone().zip(ends) {
-                end += self.value_len(i);
-                *slot = end as u32;
-            }
-        }
-        if !self.values.is_empty() {
-            chunk.values = Values::Shared(self.values.clone());
-        }
     }
 }

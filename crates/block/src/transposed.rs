@@ -3,6 +3,10 @@
 //! Encoding and decoding transpose a byte matrix (one row per message) in tiles of 8 x 8 bytes, at
 //! about a nanosecond per row. Constant columns store a single byte.
 
+use std::ops::Range;
+
+use frondb_core::SeqNo;
+
 use crate::format::{MODE_CONSTANT, MODE_DELTA, MODE_PLAIN, MODE_TAIL};
 use crate::transpose::{transpose, transpose_from};
 
@@ -207,12 +211,14 @@ impl TransposedMap {
         at: &mut usize,
         tail_at: &mut usize,
     ) -> Option<Self> {
-        let modes = payload.get(*at..at.checked_add(width)?)?.to_vec();
-        let mut constant_at = *at + width;
+        let modes_at = *at;
+        let modes = payload.get(modes_at..modes_at.checked_add(width)?)?;
+        let mut constant_at = modes_at + width;
         *at = constant_at + modes.iter().filter(|&&mode| mode == MODE_CONSTANT).count();
         let mut first = Vec::with_capacity(width);
         let mut column_at = Vec::with_capacity(width);
-        for mode in modes {
+        for column in 0..width {
+            let mode = payload[modes_at + column];
             let begin = match mode {
                 MODE_CONSTANT => {
                     first.push(*payload.get(constant_at)?);
@@ -261,37 +267,62 @@ impl TransposedMap {
         }
     }
 
-    /// Writes all `count` rows of the matrix, whose columns are in `payload`, to `out`, which they
-    /// fill.
-    pub(crate) fn to_rows(&self, payload: &[u8], count: usize, out: &mut [u8]) {
+    /// Writes `rows` of the matrix, whose columns are in `payload`, to `out`, which they fill.
+    pub(crate) fn to_rows(&self, payload: &[u8], rows: Range<usize>, out: &mut [u8]) {
         let width = self.first.len();
         if width < 8 {
-            return self.to_narrow_rows(payload, count, out);
+            return self.to_narrow_rows(payload, rows, out);
         }
         // The last tile is aligned to the end of the row, so that no tile reaches into the next
         // row.
         for tile in 0..width.div_ceil(8) {
             let column = (tile * 8).min(width - 8);
             let tile = Tile::new(self, column);
-            for row in (0..count).step_by(8) {
-                let words = tile.rows(payload, row, count);
-                for (r, word) in words.iter().enumerate().take(count - row) {
-                    let at = (row + r) * width + column;
+            for row in rows.clone().step_by(8) {
+                let words = tile.rows(payload, row, rows.end);
+                for (r, word) in words.iter().enumerate().take(rows.end - row) {
+                    let at = (row - rows.start + r) * width + column;
                     out[at..at + 8].copy_from_slice(&word.to_le_bytes());
                 }
             }
         }
     }
 
-    fn to_narrow_rows(&self, payload: &[u8], count: usize, out: &mut [u8]) {
+    fn to_narrow_rows(&self, payload: &[u8], rows: Range<usize>, out: &mut [u8]) {
         let width = self.first.len();
         for (column, (&first, &at)) in self.first.iter().zip(&self.column_at).enumerate() {
             let cells = out[column..].iter_mut().step_by(width);
             if at == CONSTANT {
                 cells.for_each(|cell| *cell = first);
             } else {
-                let bytes = &payload[at as usize..][..count];
+                let bytes = &payload[at as usize + rows.start..at as usize + rows.end];
                 cells.zip(bytes).for_each(|(cell, &byte)| *cell = byte);
+            }
+        }
+    }
+
+    /// Replaces the contents of `out` by `row`.
+    pub(crate) fn row_into(&self, payload: &[u8], row: usize, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.first);
+        for (byte, &at) in out.iter_mut().zip(&self.column_at) {
+            if at != CONSTANT {
+                *byte = payload[at as usize + row];
+            }
+        }
+    }
+
+    /// Adds each of `rows`, as a little-endian number of at most eight bytes, to its number in `out`.
+    pub(crate) fn add_numbers(&self, payload: &[u8], rows: Range<usize>, out: &mut [SeqNo]) {
+        for (column, (&first, &at)) in self.first.iter().zip(&self.column_at).enumerate() {
+            let add = |seq: &mut SeqNo, byte: u8| {
+                *seq = SeqNo(seq.get().wrapping_add(u64::from(byte) << (column * 8)));
+            };
+            if at == CONSTANT {
+                out.iter_mut().for_each(|seq| add(seq, first));
+            } else {
+                let bytes = &payload[at as usize + rows.start..at as usize + rows.end];
+                out.iter_mut().zip(bytes).for_each(|(seq, &byte)| add(seq, byte));
             }
         }
     }
@@ -408,7 +439,7 @@ mod tests {
         let map = TransposedMap::read(&mut payload, key_len, count, &mut at, &mut tail_at).unwrap();
         assert_eq!((at, tail_at), (payload.len() - tail.len(), payload.len()));
         let mut back = vec![0; expected.len()];
-        map.to_rows(&payload, count, &mut back);
+        map.to_rows(&payload, 0..count, &mut back);
         assert_eq!(back, expected);
     }
 

@@ -28,7 +28,7 @@ const TILES_MAX: usize = TRANSPOSED_KEY_BYTES_MAX / 8;
 const MARK_INTERVAL: usize = 16;
 
 /// The transposed keys of a block, with the data for searching them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TransposedKeys {
     pub(crate) map: TransposedMap,
     /// Offsets of the head's columns; [`CONSTANT`] after the last.
@@ -85,13 +85,7 @@ pub(crate) struct TransposedView<'a> {
 impl TransposedView<'_> {
     /// Replaces the contents of `out` by key `row`.
     pub(crate) fn key_into(&self, row: usize, out: &mut Vec<u8>) {
-        out.clear();
-        out.extend_from_slice(self.keys.map.first());
-        for (byte, &at) in out.iter_mut().zip(&self.keys.map.column_at) {
-            if at != CONSTANT {
-                *byte = self.payload[at as usize + row];
-            }
-        }
+        self.keys.map.row_into(self.payload, row, out);
     }
 
     /// The first row whose key is not below `key`, and the first row whose key is above it.

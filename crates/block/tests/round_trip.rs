@@ -2,11 +2,11 @@
 
 mod shapes;
 
-use frondb_block::{BlockBuilder, BlockOptions, Codec};
+use frondb_block::{Block, BlockBuilder, BlockOptions, Codec};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use frondb_core::prng::Prng;
 use frondb_core::{Chunk, MessageKind, SeqNo};
-use shapes::{KEYS, Keys, Message, VALUES, Values, decode, encode, messages};
+use shapes::{KEYS, Keys, Message, VALUES, Values, decode, decode_columns, encode, messages};
 
 const RUN_SEQ: SeqNo = SeqNo(77);
 const CODECS: [Codec; 5] =
@@ -17,11 +17,23 @@ fn check(messages: &[Message], options: BlockOptions, prng: &mut Prng) {
     let (frame, summary) = encode(messages, options);
     let raw: usize = messages.iter().map(|(key, _, _, value)| key.len() + value.len()).sum();
     assert_eq!(summary.raw_bytes, raw);
-    let block = decode(&frame);
+    let (rows, columns) = (decode(&frame), decode_columns(&frame));
+    assert!(!rows.has_columns() && !columns.to_rows().has_columns());
+    assert!(columns.has_columns() || columns.memory_bytes() == rows.memory_bytes());
+    assert_eq!(columns.to_rows().memory_bytes(), rows.memory_bytes());
+    for block in [&rows, &columns, &columns.to_rows()] {
+        check_block(block, messages, options, prng);
+    }
+}
+
+/// Checks every way of reading a block.
+fn check_block(block: &Block, messages: &[Message], options: BlockOptions, prng: &mut Prng) {
     let count = messages.len();
     assert_eq!((block.len(), block.first_key()), (count, &messages[0].0[..]));
-    let values: usize = messages.iter().map(|message| message.3.len()).sum();
-    assert!(block.memory_bytes() >= values + count);
+    if !block.has_columns() {
+        let values: usize = messages.iter().map(|message| message.3.len()).sum();
+        assert!(block.memory_bytes() >= values + count);
+    }
     let mut chunk = Chunk::new();
     for round in 0..6 {
         let start = if round == 0 { 0 } else { prng.index(count + 1) };
@@ -36,12 +48,13 @@ fn check(messages: &[Message], options: BlockOptions, prng: &mut Prng) {
             assert_eq!(chunk.value(i), value);
         }
     }
-    let mut buffer = Vec::new();
+    let (mut buffer, mut gathered) = (Vec::new(), vec![1]);
     for _ in 0..20 {
         let i = prng.index(count);
         let (key, seq, kind, value) = &messages[i];
         block.key_into(i, &mut buffer);
-        assert_eq!((&buffer, block.kind(i), block.value(i)), (key, *kind, &value[..]));
+        assert_eq!((&buffer, block.kind(i)), (key, *kind));
+        assert_eq!(block.value(i, &mut gathered), &value[..]);
         assert_eq!(block.seq(i, RUN_SEQ), if options.per_entry_seqs { *seq } else { RUN_SEQ });
         for sought in neighbours(key, prng) {
             let start = messages.partition_point(|message| message.0 < sought);

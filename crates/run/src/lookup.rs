@@ -150,12 +150,18 @@ impl Run {
             self.presence.note(!versions.is_empty());
         }
         let continues = versions.end == block.len() && continues();
-        if at == AtBlock::FirstWithoutRoom && versions.len() == 1 && !continues {
-            self.keep_row(key, block, versions.start);
-        }
+        let keeps_row = at == AtBlock::FirstWithoutRoom && versions.len() == 1 && !continues;
+        let mut gathered = Vec::new();
         for i in versions {
+            let (kind, value) = (block.kind(i), block.value(i, &mut gathered));
+            if keeps_row {
+                // Messages without a SeqNo of their own have that of the run, which depends on the
+                // handle (`Run::attached`), so it is not kept.
+                let seq = block.seq(i, SeqNo::MIN);
+                self.env().rows.insert(&Row { run: meta.id, key, seq, kind, value });
+            }
             let seq = SeqNo(block.seq(i, meta.max_seq).get().wrapping_add(meta.seq_shift));
-            if seq <= snapshot && !visit(seq, block.kind(i), block.value(i))? {
+            if seq <= snapshot && !visit(seq, kind, value)? {
                 return Ok(Some(false));
             }
         }
@@ -186,15 +192,6 @@ impl Run {
             self.presence.note(true);
         }
         answer
-    }
-
-    /// Keeps the only version of `key` in the row cache.
-    fn keep_row(&self, key: &[u8], block: &Block, at: usize) {
-        // Messages without a SeqNo of their own have that of the run, which depends on the handle
-        // (`Run::attached`), so it is not kept.
-        let (seq, kind) = (block.seq(at, SeqNo::MIN), block.kind(at));
-        let row = Row { run: self.meta().id, key, seq, kind, value: block.value(at) };
-        self.env().rows.insert(&row);
     }
 
     /// `None` if the filter excludes the key, as far as it is in the cache.

@@ -23,6 +23,9 @@ use crate::read::{Span, locate, read_span};
 /// decoded once more with its real file and offset, so that the error names them.
 const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
+/// Blocks are decoded with rows while the cache has room for the memory budget divided by this.
+const ROOM_DIVISOR: u64 = 64;
+
 /// An immutable run. Thread-safe; freed with its last reference.
 ///
 /// Life cycle: 1 written, 2 named by a durable manifest edit, 3 dropped from the trunk by an edit,
@@ -163,8 +166,33 @@ impl Run {
     /// Memory for reading and decoding a block that has `len` bytes on disk.
     pub(crate) fn read_memory(&self, len: usize) -> u64 {
         // The bytes on disk, decompressed, and laid out for searching.
-        let raw = self.meta.raw_bytes / u64::from(self.meta.blocks.max(1));
-        len as u64 + 2 * raw.max(len as u64)
+        len as u64 + 2 * self.raw_block_bytes().max(len as u64)
+    }
+
+    /// Average raw bytes of a block.
+    fn raw_block_bytes(&self) -> u64 {
+        self.meta.raw_bytes / u64::from(self.meta.blocks.max(1))
+    }
+
+    /// Whether a block that is decoded now should have rows: many reads will find it in the cache,
+    /// because the cache has room for it. The room changes with the blocks that other threads are
+    /// reading, so little room counts as none.
+    fn wants_rows(&self) -> bool {
+        let least = (self.env.budget.total() / ROOM_DIVISOR).max(2 * self.raw_block_bytes());
+        self.env.cache.room() >= least
+    }
+
+    /// A block with columns that was found in the cache: if reads have found it there often, or the
+    /// cache has room by now, replaces it by the same block with rows.
+    #[cold]
+    fn with_rows(&self, number: usize, block: Block) -> Block {
+        if !block.is_worth_rows() && !self.wants_rows() {
+            return block;
+        }
+        let (key, block) = (CacheKey::block(self.meta.id, number as u32), block.to_rows());
+        let bytes = block.memory_bytes() as u64;
+        self.env.cache.insert(key, Cached::Block(block.clone()), bytes, Priority::Data);
+        block
     }
 
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
@@ -174,7 +202,7 @@ impl Run {
                 if !self.env.rows.is_empty() {
                     self.env.rows.note_block_hit(self.meta.id, number);
                 }
-                Some(block)
+                Some(if block.has_columns() { self.with_rows(number, block) } else { block })
             }
             _ => None,
         }
@@ -192,8 +220,17 @@ impl Run {
         has_room
     }
 
-    /// Decodes the block whose frame is `frame`, at logical `offset`.
+    /// Decodes the block whose frame is `frame`, at logical `offset`, for a lookup or a scan.
     pub(crate) fn decode(&self, frame: &[u8], offset: u64) -> Result<Block> {
+        if self.wants_rows() {
+            return self.decode_rows(frame, offset);
+        }
+        Block::decode_columns(frame, &NO_PLACE)
+            .or_else(|_| self.decode_at(offset, |place| Block::decode_columns(frame, place)))
+    }
+
+    /// As [`decode`](Self::decode), but the block always has rows.
+    pub(crate) fn decode_rows(&self, frame: &[u8], offset: u64) -> Result<Block> {
         // The file name costs an allocation, so it is only determined after a failed decode.
         Block::decode(frame, &NO_PLACE)
             .or_else(|_| self.decode_at(offset, |place| Block::decode(frame, place)))

@@ -126,3 +126,7 @@ pub fn encode(messages: &[Message], options: BlockOptions) -> (Vec<u8>, BlockSum
 pub fn decode(frame: &[u8]) -> Block {
     Block::decode(frame, &PLACE).unwrap()
 }
+
+pub fn decode_columns(frame: &[u8]) -> Block {
+    Block::decode_columns(frame, &PLACE).unwrap()
+}

@@ -88,7 +88,11 @@ impl RunCursor {
         };
         let (offset, len) = self.index.extent(number);
         let at = (offset - window.offset) as usize;
-        let block = self.run.decode(&window.span.bytes()[at..at + len], offset)?;
+        let frame = &window.span.bytes()[at..at + len];
+        let block = match self.mode {
+            ReadMode::Scan => self.run.decode(frame, offset)?,
+            ReadMode::Merge => self.run.decode_rows(frame, offset)?,
+        };
         if window.is_cached {
             self.run.cache_block(number, &block);
         }
