@@ -187,9 +187,10 @@ pub type frondb_filter = u32;
 pub const FRONDB_FILTER_NONE: frondb_filter = 0;
 /// Filters of whole keys on all data, for trees with point reads by full key. The default.
 pub const FRONDB_FILTER_FULL: frondb_filter = 1;
-/// Filters of whole keys, but not on consolidated data, for non-unique indexes.
+/// Filters of whole keys, but not on consolidated data.
 pub const FRONDB_FILTER_RUNS: frondb_filter = 2;
-/// Filters of the first bytes of keys, but not on consolidated data.
+/// Filters of the first bytes of keys, but not on consolidated data, for indexes that are scanned by
+/// prefix: a cursor or a count whose bounds have these bytes in common skips runs without them.
 pub const FRONDB_FILTER_PREFIX: frondb_filter = 3;
 
 /// The tree's filters; `prefix_bytes` is used for FRONDB_FILTER_PREFIX only. Default

@@ -224,8 +224,9 @@ impl TreeOptions {
         Self::default()
     }
 
-    /// A non-unique secondary index: scanned by prefix and never probed for a full key, so its
-    /// bases have no filters.
+    /// A non-unique secondary index: scanned by prefix and rarely probed for a full key, so its
+    /// bases have no filters. If most scans give the same number of first bytes of the key, such as
+    /// its first columns, `filter(FilterPolicy::Prefix(bytes))` makes short scans cheaper.
     #[must_use]
     pub fn secondary() -> Self {
         Self::default().filter(FilterPolicy::Runs)
@@ -262,7 +263,8 @@ impl TreeOptions {
         self
     }
 
-    /// Which runs have filters for point reads. Default [`FilterPolicy::Full`].
+    /// Which runs have filters, for point reads or for short scans. Default
+    /// [`FilterPolicy::Full`].
     #[must_use]
     pub fn filter(mut self, policy: FilterPolicy) -> Self {
         self.trunk.filter = policy;

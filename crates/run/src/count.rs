@@ -1,4 +1,5 @@
-//! Counts the entries of a key range exactly, by reading the blocks that its bounds fall in.
+//! Counts the entries of a key range exactly, by reading the blocks that its bounds fall in, unless
+//! the filter excludes the range.
 //!
 //! The caller will probably read the range next, as after an optimizer's estimate for a short
 //! query. So if the range has only a few blocks, those that are not in the cache are read with one
@@ -12,6 +13,7 @@ use frondb_core::{Error, Result};
 use smallvec::SmallVec;
 
 use crate::index::BlockIndex;
+use crate::range_filter::RangeAnswer;
 use crate::read::ReadMode;
 use crate::reader::Run;
 
@@ -27,7 +29,8 @@ impl Run {
     /// Number of entries with a key in `[lo, hi)`; `None` for `hi` is the end of the run.
     ///
     /// # Errors
-    /// `Corruption` or a device error of the block index or of a block that a bound falls in.
+    /// `Corruption` or a device error of the block index, of the filter or of a block that a bound
+    /// falls in.
     pub fn count_between(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
         let meta = self.meta();
         let cuts = |key: &&[u8]| **key > *meta.first_key && **key <= *meta.last_key;
@@ -36,7 +39,20 @@ impl Run {
         if begins_behind || ends_before {
             return Ok(0);
         }
-        let (lo, hi) = (Some(lo).filter(cuts), hi.filter(cuts));
+        let answer = self.ask_range(lo, hi)?;
+        if answer == RangeAnswer::Excluded {
+            return Ok(0);
+        }
+        let entries = self.count_in_blocks(Some(lo).filter(cuts), hi.filter(cuts))?;
+        if answer == RangeAnswer::Unasked {
+            self.note_range(entries > 0);
+        }
+        Ok(entries)
+    }
+
+    /// Number of entries in `[lo, hi)`; each bound lies within the run, or there is none.
+    fn count_in_blocks(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) -> Result<u64> {
+        let meta = self.meta();
         if lo.is_none() && hi.is_none() {
             return Ok(meta.entries);
         }

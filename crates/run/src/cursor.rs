@@ -68,6 +68,8 @@ pub struct RunCursor {
     /// With low memory, a reader charges the block that it holds.
     is_low_memory: bool,
     chunk_entries: usize,
+    /// The filter of the run was not asked whether there are entries within the bounds.
+    is_unasked: bool,
     /// Chunks are small and own their values; nothing is read ahead.
     is_small: bool,
     /// The blocks read ahead.
@@ -120,6 +122,7 @@ impl RunCursor {
                 ReadMode::Merge if is_low_memory => CHUNK_ENTRIES_LOW_MEMORY,
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
+            is_unasked: false,
             is_small: false,
             window: None,
             window_bytes: match mode {
@@ -131,6 +134,14 @@ impl RunCursor {
         };
         cursor.narrow();
         Ok(cursor)
+    }
+
+    /// A cursor over a range for which the filter was not asked: notes whether the range has entries
+    /// ([`Run::note_range`]).
+    #[must_use]
+    pub fn unasked(mut self) -> Self {
+        self.is_unasked = true;
+        self
     }
 
     /// Makes `next` and `end` exact as far as the current part of the index says where the bounds
@@ -303,7 +314,11 @@ impl RunCursor {
 impl Source for RunCursor {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.clear();
-        if self.left.is_empty() && !self.next_block()? {
+        let has_entries = !self.left.is_empty() || self.next_block()?;
+        if std::mem::take(&mut self.is_unasked) {
+            self.run.note_range(has_entries);
+        }
+        if !has_entries {
             return Ok(false);
         }
         let holds_none = self.is_charged() && self.held.is_none();

@@ -38,6 +38,9 @@ pub(crate) struct FilterWriter {
     /// The part under construction, and how many blocks it covers so far.
     builder: FilterBuilder,
     blocks: u32,
+    /// The last hash of the part: versions of a key and keys with one prefix follow each other, and
+    /// the filter needs their hash once.
+    last: Option<u64>,
     filters: Filters,
     /// Memory of the finished parts.
     bytes: u64,
@@ -62,6 +65,7 @@ impl FilterWriter {
             part_keys,
             builder: FilterBuilder::new(kind),
             blocks: 0,
+            last: None,
             filters: Filters::default(),
             bytes: 0,
             budget: None,
@@ -77,7 +81,9 @@ impl FilterWriter {
     /// Adds the hash of a key of the current block.
     #[inline]
     pub(crate) fn push(&mut self, hash: u64) {
-        self.builder.push(hash);
+        if self.last.replace(hash) != Some(hash) {
+            self.builder.push(hash);
+        }
     }
 
     /// Ends a block, and the part if it has enough keys or, with `ends_part`, in any case. Returns
@@ -108,6 +114,8 @@ impl FilterWriter {
         let builder = std::mem::replace(&mut self.builder, FilterBuilder::new(self.kind));
         let mut frame = builder.finish_behind(FRAME_HEADER_BYTES);
         seal_frame(BlockKind::Filter, &mut frame)?;
+        // The next part needs the hash of a key that continues there.
+        self.last = None;
         self.filters.parts.push((std::mem::take(&mut self.blocks), frame.len() as u32));
         self.bytes += frame.footprint() as u64;
         self.filters.frames.push(frame);

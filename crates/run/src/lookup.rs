@@ -247,7 +247,7 @@ impl Run {
 
     /// The answer of a part of the filter; `None` if it is not in the cache.
     #[inline]
-    fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
+    pub(crate) fn ask_cached(&self, part: u32, key: &[u8]) -> Result<Option<bool>> {
         match self.env().cache.get(CacheKey::filter(self.meta().id, part)) {
             Some(cached) => Ok(Some(self.passes(&*filter_of(cached)?, key))),
             None => Ok(None),
@@ -256,13 +256,13 @@ impl Run {
 
     /// The part of the filter that contains `key` if any part does; `None` if there is no filter, or
     /// if the part is too large to be read: that would empty the cache for a single lookup.
-    fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
+    pub(crate) fn filter_part_for(&self, index: &BlockIndex, key: &[u8]) -> Option<FilterPart> {
         let most = self.env().budget.total() / FILTER_DIVISOR;
         index.filter_part_for(key).filter(|part| u64::from(part.bytes) <= most)
     }
 
     /// Whether a part of the filter admits `key`; counts the answer.
-    fn passes(&self, filter: &FilterReader, key: &[u8]) -> bool {
+    pub(crate) fn passes(&self, filter: &FilterReader, key: &[u8]) -> bool {
         let passes = filter.may_contain(filter_hash(key, self.filter_prefix));
         let stats = &self.env().stats;
         let counter = if passes { &stats.filter_positives } else { &stats.filter_negatives };
@@ -271,7 +271,7 @@ impl Run {
     }
 
     /// A part of the filter that is not in the cache.
-    fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
+    pub(crate) fn filter(&self, part: FilterPart) -> Result<Arc<FilterReader>> {
         // The bytes on disk and decoded.
         let takes = (Part::Filter, u64::from(part.bytes) * 2);
         let key = CacheKey::filter(self.meta().id, part.part);

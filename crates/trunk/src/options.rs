@@ -11,9 +11,12 @@ pub enum FilterPolicy {
     None,
     /// Filters over whole keys, on runs and on the base: for trees that are searched by full key.
     Full,
-    /// Filters over whole keys, on runs but not on the base: for non-unique indexes.
+    /// Filters over whole keys, on runs but not on the base.
     Runs,
-    /// Filters over the first bytes of keys, on runs only.
+    /// Filters over this many first bytes of keys, on runs only: for indexes that are scanned by
+    /// prefix. A cursor or a count whose bounds have these bytes in common reads no block of a run
+    /// that has no key with them; the bounds may be longer, but a shorter prefix asks no filter.
+    /// Keys with fewer bytes are hashed whole.
     Prefix(u16),
 }
 

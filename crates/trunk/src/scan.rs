@@ -4,7 +4,7 @@
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, Result, SeqNo, Source};
-use frondb_run::{ReadMode, Run};
+use frondb_run::{RangeAnswer, ReadMode, Run, RunCursor};
 
 use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
@@ -57,8 +57,9 @@ pub fn segment(
     let mut segment = Segment { leaf, sources: Vec::new(), range_deletes, lo, hi };
     for node in path {
         for view in &node.runs {
-            if let Some(part) = segment.visible_part(view, snapshot) {
-                let cursor = part.cursor(direction, ReadMode::Scan)?;
+            if let Some(part) = segment.visible_part(view, snapshot)
+                && let Some(cursor) = unless_excluded(&part, direction)?
+            {
                 segment.sources.push(Box::new(cursor));
             }
         }
@@ -71,6 +72,16 @@ pub fn segment(
         }
     }
     Ok(segment)
+}
+
+/// A cursor over a part of a run above the base; `None` if the run's filter excludes the part.
+fn unless_excluded(part: &View, direction: Direction) -> Result<Option<RunCursor>> {
+    let answer = part.run.ask_range(&part.lo, part.hi.as_deref())?;
+    if answer == RangeAnswer::Excluded {
+        return Ok(None);
+    }
+    let cursor = part.cursor(direction, ReadMode::Scan)?;
+    Ok(Some(if answer == RangeAnswer::Unasked { cursor.unasked() } else { cursor }))
 }
 
 /// The child in which the walk continues.
@@ -98,7 +109,7 @@ impl Segment {
     /// the scan can see none of its messages.
     ///
     /// # Errors
-    /// `Corruption` or a device error of the run's block index.
+    /// `Corruption` or a device error of the run's block index or filter.
     pub fn source_of(
         &self,
         run: &Arc<Run>,
@@ -106,10 +117,9 @@ impl Segment {
         snapshot: SeqNo,
     ) -> Result<Option<Box<dyn Source>>> {
         let whole = View::whole(Arc::clone(run), Key::from([]), None);
-        match self.visible_part(&whole, snapshot) {
-            Some(part) => Ok(Some(Box::new(part.cursor(direction, ReadMode::Scan)?))),
-            None => Ok(None),
-        }
+        let Some(part) = self.visible_part(&whole, snapshot) else { return Ok(None) };
+        let cursor = unless_excluded(&part, direction)?;
+        Ok(cursor.map(|cursor| Box::new(cursor) as Box<dyn Source>))
     }
 
     /// The part of `view` in which the scan may see something: within its bounds, and not where a

@@ -101,8 +101,9 @@ impl History {
             forced: prng.chance(3, 4),
             truncates: seed.is_multiple_of(3),
         };
-        let policies =
-            [FilterPolicy::None, FilterPolicy::Full, FilterPolicy::Runs, FilterPolicy::Prefix(4)];
+        // All keys share four bytes, and ten keys share six.
+        let prefix = FilterPolicy::Prefix(if seed.is_multiple_of(2) { 4 } else { 6 });
+        let policies = [FilterPolicy::None, FilterPolicy::Full, FilterPolicy::Runs, prefix];
         let leaf_bytes_min = *prng.pick(&[600, 600, 4000]).unwrap();
         let options = TrunkOptions {
             leaf_bytes_min,
@@ -609,9 +610,12 @@ impl History {
 }
 
 fn check_scans(prng: &mut Prng, trunk: &Trunk, lab: &Lab, snapshot: SeqNo, state: &State) {
-    let (a, b) = (key(prng.below(500)), key(prng.below(500)));
-    let (lo, hi) = (a.clone().min(b.clone()), a.max(b));
-    for (lo, hi) in [(Vec::new(), None), (lo, Some(hi))] {
+    let (a, b) = (prng.below(500), prng.below(500));
+    let (lo, hi) = (key(a.min(b)), key(a.max(b)));
+    // Ten keys with one prefix, of which filters of prefixes may exclude runs.
+    let ten = a / 10 * 10;
+    let (prefix, next) = (key(ten)[..6].to_vec(), key(ten + 10)[..6].to_vec());
+    for (lo, hi) in [(Vec::new(), None), (lo, Some(hi)), (prefix, Some(next))] {
         for direction in [Direction::Forward, Direction::Backward] {
             let found = scan(trunk, &lab.env, direction, &lo, hi.as_deref(), snapshot);
             let inside =

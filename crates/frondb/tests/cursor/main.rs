@@ -9,4 +9,5 @@ mod estimates;
 mod leaps;
 mod pins;
 mod scripts;
+mod short_ranges;
 mod versions;
