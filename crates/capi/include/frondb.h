@@ -745,12 +745,13 @@ typedef struct {
 #define FRONDB_FILTER_FULL 1
 
 /**
- * Filters of whole keys, but not on consolidated data, for non-unique indexes.
+ * Filters of whole keys, but not on consolidated data.
  */
 #define FRONDB_FILTER_RUNS 2
 
 /**
- * Filters of the first bytes of keys, but not on consolidated data.
+ * Filters of the first bytes of keys, but not on consolidated data, for indexes that are scanned by
+ * prefix: a cursor or a count whose bounds have these bytes in common skips runs without them.
  */
 #define FRONDB_FILTER_PREFIX 3
 
