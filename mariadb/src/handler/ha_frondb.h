@@ -57,6 +57,9 @@ struct RangeToRead {
   bool has_end = false;
   /** The next search is the first of a range. */
   bool begins = false;
+  /** The first key of a range that the next search reads backward, if `has_first`. */
+  std::string first;
+  bool has_first = false;
 };
 
 }  // namespace fron
@@ -110,6 +113,7 @@ class ha_frondb final : public handler {
   int index_first(uchar *record) override;
   int index_last(uchar *record) override;
   int index_next_same(uchar *record, const uchar *key, uint length) override;
+  int prepare_range_scan(const key_range *from, const key_range *to) override;
   int read_range_first(const key_range *from, const key_range *to, bool is_equal, bool sorted) override;
 
   Item *idx_cond_push(uint index, Item *condition) override;

@@ -84,6 +84,7 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
 int ha_frondb::index_init(uint index, bool) {
   if (!use_.seen_trees.empty() && !use_.seen_trees[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
   active_index = index;
+  range_.has_first = false;
   position_.forget_prefix();
   return 0;
 }
@@ -103,6 +104,9 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     lo_.clear();
     encoder_.append_image(active_index, key, length, &lo_);
     bool ends = std::exchange(range_.has_end, false);
+    // Searches backward end at the first key of their range, so that nothing before the range is read or locked.
+    bool has_first = std::exchange(range_.has_first, false);
+    std::string_view first = has_first ? std::string_view(range_.first) : std::string_view();
     // A loose scan jumps from group to group within a range, and the server itself checks the end of the range.
     if (!std::exchange(range_.begins, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
     position_.forget_prefix();
@@ -126,10 +130,10 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
         if (!has_end) return HA_ERR_KEY_NOT_FOUND;
         error = seek(tree, hi_, range_end);
         break;
-      case HA_READ_BEFORE_KEY: forward = false; error = open_cursor(tree, "", &lo_); break;
+      case HA_READ_BEFORE_KEY: forward = false; error = open_cursor(tree, first, &lo_); break;
       case HA_READ_PREFIX_LAST: forward = false; error = open_cursor(tree, lo_, end); break;
       case HA_READ_KEY_OR_PREV:
-      case HA_READ_PREFIX_LAST_OR_PREV: forward = false; error = open_cursor(tree, "", end); break;
+      case HA_READ_PREFIX_LAST_OR_PREV: forward = false; error = open_cursor(tree, first, end); break;
       default: return HA_ERR_WRONG_COMMAND;
     }
     if (error) return error;
@@ -172,6 +176,7 @@ int ha_frondb::index_next_same(uchar *record, const uchar *key, uint length) {
 int ha_frondb::index_first(uchar *record) {
   return guarded([&] {
     const std::string *end = std::exchange(range_.has_end, false) ? &range_.end : nullptr;
+    range_.has_first = false;
     position_.set_direction(true);
     position_.forget_prefix();
     if (int error = open_cursor(tree_of(active_index), "", end)) return error;
@@ -183,14 +188,27 @@ int ha_frondb::index_last(uchar *record) {
   return guarded([&] {
     position_.set_direction(false);
     position_.forget_prefix();
-    if (int error = open_cursor(tree_of(active_index), "", nullptr)) return error;
+    std::string_view first = std::exchange(range_.has_first, false) ? std::string_view(range_.first) : std::string_view();
+    if (int error = open_cursor(tree_of(active_index), first, nullptr)) return error;
     return step(false, record);
+  });
+}
+
+/** The server calls this before it searches for the last entry of a range, from which it reads backward. */
+int ha_frondb::prepare_range_scan(const key_range *from, const key_range *) {
+  return guarded([&] {
+    range_.has_first = false;
+    if (!from) return 0;
+    range_.first.clear();
+    encoder_.append_image(active_index, from->key, from->length, &range_.first);
+    range_.has_first = from->flag != HA_READ_AFTER_KEY || prefix_end(&range_.first);
+    return 0;
   });
 }
 
 int ha_frondb::read_range_first(const key_range *from, const key_range *to, bool is_equal, bool sorted) {
   int error = guarded([&] {
-    range_.has_end = false;
+    range_.has_end = range_.has_first = false;
     // The cursor ends with the range, so that nothing after the range is read or locked.
     if (!to) return 0;
     range_.end.clear();
