@@ -51,6 +51,10 @@ class KeyCodec {
       are moved to the image and back. */
   void encode(const KEY *key, const uchar *image, uint length, std::string *to) const;
 
+  /** The number of bytes in which filters for short scans tell the keys of this index apart (table/options.cc): those of
+      the first columns, if their encoding has a fixed length. */
+  size_t prefix_bytes() const;
+
   /** Whether any part in the image is NULL; such keys are never duplicates. */
   static bool has_null(const KEY *key, const uchar *image, uint length);
 

@@ -71,6 +71,21 @@ void KeyCodec::set_inverse(const KEY *key, uint at, Part *part) {
   }
 }
 
+size_t KeyCodec::prefix_bytes() const {
+  // Queries give the value of all columns but the last, of which they often want a range. More than two columns are
+  // taken together only seldom, and an index that covers its queries has columns which no query gives.
+  constexpr size_t COLUMNS_MAX = 2;
+  // Texts that differ mostly do so within this many bytes. Shorter ones, whose encoding ends earlier, ask no filter.
+  constexpr size_t TEXT_BYTES = 16;
+  size_t columns = std::min(COLUMNS_MAX, std::max<size_t>(parts_.size(), 2) - 1), bytes = 0;
+  for (size_t i = 0; i < columns; i++) {
+    const Part &part = parts_[i];
+    if (part.end != End::Length) return i == 0 ? TEXT_BYTES : bytes;
+    bytes += part.step + (part.can_be_null ? 1 : 0);
+  }
+  return bytes;
+}
+
 bool KeyCodec::find_end(const Part &part, std::string_view bytes, size_t *end) {
   switch (part.end) {
     case End::Length: *end = part.step; return bytes.size() >= part.step;

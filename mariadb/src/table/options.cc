@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "codec/key.h"
 #include "txn/connection.h"
 
 namespace fron {
@@ -63,11 +64,15 @@ ha_create_table_option index_option_list[] = {HA_IOPTION_BOOL("CLUSTERING", clus
 bool is_clustering(const KEY &key) { return key.option_struct && key.option_struct->clustering; }
 
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options) {
-  // Point reads never search an index that is not unique.
+  // Point reads never search an index that is not unique, so its filters need not tell whole keys apart.
   bool is_looked_up = is_primary || !key || key->flags & HA_NOSAME;
   if (Error error = is_looked_up ? frondb_tree_options_new(options->out())
                                  : frondb_tree_options_new_secondary(options->out()))
     return error;
+  if (!is_looked_up) {
+    size_t bytes = std::min<size_t>(KeyCodec(key).prefix_bytes(), UINT_MAX16);
+    if (Error error = frondb_tree_options_set_filter(options->get(), FRONDB_FILTER_PREFIX, uint16_t(bytes))) return error;
+  }
   // The server's internal tables have no options.
   const ha_table_option_struct *table = share->option_struct;
   if (!table) return {};
