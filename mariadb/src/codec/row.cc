@@ -4,6 +4,7 @@
 
 #include "codec/row.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <sql_class.h>
@@ -139,8 +140,8 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
   }
 }
 
-/** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged. `layout`
-    describes dropped fields. */
+/** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged; if the last slots
+    are not wanted, they are not read. `layout` describes dropped fields. */
 template <typename NumberOf>
 const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
                     const uchar *at, const uchar *end, uchar *record) {
@@ -148,7 +149,8 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
   if (size_t(end - at) < (count + 7) / 8) return nullptr;
   const uchar *bits = at;
   at += (count + 7) / 8;
-  for (size_t i = 0; i < count && at; i++) {
+  size_t read = std::min(count, wanted.slots);
+  for (size_t i = 0; i < read && at; i++) {
     uint number = number_of(i);
     bool is_null = bits[i / 8] >> i % 8 & 1;
     if (number == Slot::GONE) {
@@ -171,7 +173,15 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
     field->set_notnull();
     at = field->unpack(field->ptr, at, end, 0);
   }
-  return at;
+  return at && read < count ? end : at;
+}
+
+size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &wanted) {
+  FieldOf number_of(layout);
+  size_t slots = slots_of(table, layout);
+  auto is_other = [&](uint number) { return number == Slot::GONE || !wanted.has(number); };
+  while (slots > 0 && is_other(number_of(slots - 1))) slots--;
+  return slots;
 }
 
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to) {

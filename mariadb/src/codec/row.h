@@ -33,19 +33,24 @@ using Fields = std::vector<uint>;
 
 /** The fields of a table that a statement wants, and how the bytes of other fields are skipped. */
 struct Wanted {
-  /** For each field whether it is wanted; empty if all are. */
-  std::vector<bool> fields;
+  /** For each field whether it is wanted; empty if all are. Bytes, since rows are decoded faster than from bits. */
+  std::vector<uint8_t> fields;
   /** For each field the result of describe_bytes(); empty if all are wanted. */
   std::vector<Slot> others;
+  /** Slots of a row up to the last wanted field: the rest of the row is not read. */
+  size_t slots = SIZE_MAX;
 
   bool has(uint field) const { return fields.empty() || fields[field]; }
 };
+
+/** The number of a table's slots up to the last field that is wanted. */
+size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &wanted);
 
 /** Appends the row in `record`. */
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to);
 
 /** Fills the wanted fields of `record` from a row. Blobs point into `row`; those of fields that were added after the
-    row was written point into the form's defaults. False if the row is damaged. */
+    row was written point into the form's defaults. False if the row is damaged, as far as it is read. */
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
                 const Wanted &wanted = {});
 

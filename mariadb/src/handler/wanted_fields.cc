@@ -46,6 +46,7 @@ void WantedFields::plan() {
       if (primary) want_key(primary);
       if (tree_ != 0) want_key(key_of_tree());
     }
+    wanted_.slots = wanted_slots(table, encoder_->share().record.form.layout, wanted_);
   }
   key_targets_.clear();
   primary_targets_.clear();
