@@ -306,8 +306,7 @@ typedef struct {
    */
   bool is_all;
   /**
-   * Whether `count` estimates the whole range: it has many messages, and only the first keys
-   * were examined.
+   * Whether `count` estimates the whole range.
    */
   bool is_estimate;
 } frondb_first_entries;
@@ -1674,10 +1673,10 @@ frondb_error *frondb_tree_estimate(frondb_tree *tree,
 /**
  * Counts the entries among the first `max_keys` keys from `lo` (inclusive) to `hi` (exclusive;
  * NULL: to the end). Deleted keys whose tombstones are still in the tree count as keys. The call
- * costs as much as a scan of these keys without values. If the range has many messages in memory,
- * the entries are estimated from the first eighth of `max_keys` or more, and from at least eight
- * keys. If the range is known to have several times as many keys, the count is 0 and nothing is
- * read.
+ * costs at most as much as a scan of these keys without values. If the range has many messages in
+ * memory, the entries are estimated from the first eighth of `max_keys` or more, and from at least
+ * eight keys. If the range is known to have several times as many keys, the count is 0 and nothing
+ * is read.
  *
  * Threads: any.
  *
@@ -1688,6 +1687,22 @@ frondb_error *frondb_tree_count_first(frondb_tree *tree,
                                       const frondb_slice *hi,
                                       uint64_t max_keys,
                                       frondb_first_entries *first);
+
+/**
+ * As frondb_tree_count_first(), for an optimizer that asks before each short query. If at least half
+ * of the messages of the range are consolidated and few are deletes, the number of consolidated
+ * entries is the estimate: at least half and at most 4/3 of the truth. This costs a fraction of
+ * counting.
+ *
+ * Threads: any.
+ *
+ * Errors: as frondb_tree_get().
+ */
+frondb_error *frondb_tree_estimate_first(frondb_tree *tree,
+                                         frondb_slice lo,
+                                         const frondb_slice *hi,
+                                         uint64_t max_keys,
+                                         frondb_first_entries *first);
 
 /**
  * Estimates how many messages the keys from `lo` (inclusive) to `hi` (exclusive; NULL: to the end)

@@ -35,7 +35,7 @@ pub use frondb_locks::{
 };
 pub use frondb_manifest::SUPER_FILE;
 pub use frondb_records::TreeOptions;
-pub use frondb_tree::estimate::{FirstEntries, RangeEstimate, RangeMessages};
+pub use frondb_tree::estimate::{FirstEntries, Precision, RangeEstimate, RangeMessages};
 pub use frondb_tree::{Cursor, CursorOptions, DamagedRange, Snapshot, Tree, VerifyReport};
 pub use frondb_txn::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Committing, Duplicate, Duplicates,

@@ -223,6 +223,11 @@ impl Chunks {
         Stored { key, seq: SeqNo(head.seq), kind: kind_of(head.word), value }
     }
 
+    /// Whether the message that `slot` refers to is a delete.
+    pub(crate) fn is_delete(&self, slot: Slot) -> bool {
+        kind_of(self.head(&self.list[slot.chunk()], slot.offset()).word) == MessageKind::Delete
+    }
+
     /// Bytes of the message's key and value.
     #[inline]
     pub(crate) fn data_len(&self, slot: Slot) -> usize {

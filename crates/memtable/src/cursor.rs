@@ -147,6 +147,19 @@ impl MemCursor {
         tail_range.is_empty().then(|| keys(&slots, &state.chunks) as u64)
     }
 
+    /// Number of deletes among the messages in the range of a cursor that has returned nothing yet.
+    /// Reads the head of each message.
+    #[must_use]
+    pub fn deletes(&self) -> u64 {
+        let Some(Remaining { state, tail, tail_range, ranges }) = &self.source else { return 0 };
+        let count = |slots: &[Slot]| {
+            slots.iter().filter(|slot| state.chunks.is_delete(**slot)).count() as u64
+        };
+        let slots = |i: &u32| self.mode.of(&state.arrays[*i as usize], self.snapshot).slots();
+        let in_arrays = ranges.iter().map(|(i, range)| count(&slots(i)[range.clone()]));
+        count(&tail[tail_range.clone()]) + in_arrays.sum::<u64>()
+    }
+
     /// Makes the cursor return empty values, for callers that count keys. A cursor over visible
     /// messages also gathers only visible messages from the start.
     #[must_use]

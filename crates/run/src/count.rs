@@ -8,7 +8,6 @@
 use std::ops::Range;
 
 use frondb_block::Block;
-use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 use smallvec::SmallVec;
 
@@ -26,60 +25,78 @@ const TOGETHER_BYTES_MAX: usize = 128 << 10;
 type Blocks = SmallVec<[(usize, Block); 4]>;
 
 impl Run {
-    /// Number of entries with a key in `[lo, hi)`; `None` for `hi` is the end of the run.
+    /// Number of entries with a key in `[lo, hi)`; `None` for `hi` is the end of the run. Returns
+    /// `None` and reads no block if the block index shows more than `most` entries.
     ///
     /// # Errors
     /// `Corruption` or a device error of the block index, of the filter or of a block that a bound
     /// falls in.
-    pub fn count_between(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+    pub fn count_between(&self, lo: &[u8], hi: Option<&[u8]>, most: u64) -> Result<Option<u64>> {
         let meta = self.meta();
         let cuts = |key: &&[u8]| **key > *meta.first_key && **key <= *meta.last_key;
         let begins_behind = *lo > *meta.last_key;
         let ends_before = hi.is_some_and(|hi| *hi <= *meta.first_key || *hi <= *lo);
         if begins_behind || ends_before {
-            return Ok(0);
+            return Ok(Some(0));
         }
         let answer = self.ask_range(lo, hi)?;
         if answer == RangeAnswer::Excluded {
-            return Ok(0);
+            return Ok(Some(0));
         }
-        let entries = self.count_in_blocks(Some(lo).filter(cuts), hi.filter(cuts))?;
+        let entries = self.count_in_blocks(Some(lo).filter(cuts), hi.filter(cuts), most)?;
         if answer == RangeAnswer::Unasked {
-            self.note_range(entries > 0);
+            self.note_range(entries != Some(0));
         }
         Ok(entries)
     }
 
-    /// Number of entries in `[lo, hi)`; each bound lies within the run, or there is none.
-    fn count_in_blocks(&self, lo: Option<&[u8]>, hi: Option<&[u8]>) -> Result<u64> {
+    /// Number of entries in `[lo, hi)`, or `None` as above; each bound lies within the run, or there
+    /// is none.
+    fn count_in_blocks(
+        &self,
+        lo: Option<&[u8]>,
+        hi: Option<&[u8]>,
+        most: u64,
+    ) -> Result<Option<u64>> {
         let meta = self.meta();
-        if lo.is_none() && hi.is_none() {
-            return Ok(meta.entries);
-        }
         let place = |key: &[u8]| {
             let index = self.index_for(key, ReadMode::Scan)?;
             let number = index.find(key);
             Ok::<_, Error>((index, number))
         };
         let (first, last) = (lo.map(place).transpose()?, hi.map(place).transpose()?);
+        if let (Some((index, first)), Some((_, last))) = (&first, &last)
+            && first == last
+            && let (Some(lo), Some(hi)) = (lo, hi)
+        {
+            let block = self.block(index, *first)?;
+            return Ok(Some(block.lower_bound(hi).saturating_sub(block.lower_bound(lo)) as u64));
+        }
+        // Entries in blocks that lie completely in the range.
+        let begin = first.as_ref().map_or(0, |(index, first)| index.rank(first + 1));
+        let end = last.as_ref().map_or(meta.entries, |(index, last)| index.rank(*last));
+        if end.saturating_sub(begin) > most {
+            return Ok(None);
+        }
         let held = match (&first, &last) {
-            (Some((index, first)), Some((_, last)))
-                if first < last && index.blocks().contains(last) =>
-            {
+            (Some((index, first)), Some((_, last))) if index.blocks().contains(last) => {
                 self.hold(index, *first..last + 1)
             }
             _ => Blocks::new(),
         };
-        let rank = |(index, number): (Arc<BlockIndex>, usize), key: &[u8]| {
-            let block = match held.iter().find(|(n, _)| *n == number) {
-                Some((_, block)) => block.clone(),
-                None => self.block(&index, number)?,
-            };
-            Ok(index.rank(number) + block.lower_bound(key) as u64)
+        let block = |index: &BlockIndex, number| match held.iter().find(|(n, _)| *n == number) {
+            Some((_, block)) => Ok(block.clone()),
+            None => self.block(index, number),
         };
-        let below_lo = first.zip(lo).map_or(Ok(0), |(place, lo)| rank(place, lo))?;
-        let below_hi = last.zip(hi).map_or(Ok(meta.entries), |(place, hi)| rank(place, hi))?;
-        Ok(below_hi.saturating_sub(below_lo))
+        let mut count = end.saturating_sub(begin);
+        if let Some(((index, number), lo)) = first.zip(lo) {
+            let block = block(&index, number)?;
+            count += (block.len() - block.lower_bound(lo)) as u64;
+        }
+        if let Some(((index, number), hi)) = last.zip(hi) {
+            count += block(&index, number)?.lower_bound(hi) as u64;
+        }
+        Ok(Some(count))
     }
 
     /// The first and the last of the blocks, and the blocks read along with them. A block that

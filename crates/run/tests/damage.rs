@@ -80,13 +80,13 @@ fn a_damaged_block_fails_alone() {
     let at = |block: usize| &entries[index.rank(block) as usize + 1].key;
     for (lo, hi) in [(6, 8), (4, 9)] {
         damaged.fixture.env.cache.clear();
-        let count = run.count_between(at(lo), Some(at(hi))).unwrap();
+        let count = run.count_between(at(lo), Some(at(hi)), u64::MAX).unwrap().unwrap();
         assert_eq!(count, index.rank(hi) - index.rank(lo));
     }
     for (lo, hi) in [(7, 9), (5, 7), (7, 7)] {
         let (lo, hi) = (at(lo), [&at(hi)[..], &[0]].concat());
         damaged.fixture.env.cache.clear();
-        let error = run.count_between(lo, Some(&hi)).unwrap_err();
+        let error = run.count_between(lo, Some(&hi), u64::MAX).unwrap_err();
         damaged.assert_place(&error, offset, "data block");
     }
     // Cursors return everything before the damage, however far they have read ahead.

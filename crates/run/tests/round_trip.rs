@@ -100,7 +100,10 @@ fn check_scans(prng: &mut Prng, run: &frondb_core::sync::Arc<frondb_run::Run>, e
         }
         let answer = run.ask_range(lo.as_deref().unwrap_or(b""), hi.as_deref()).unwrap();
         assert!(answer != RangeAnswer::Excluded || wanted.is_empty(), "{lo:?}..{hi:?}");
-        let count = run.count_between(lo.as_deref().unwrap_or(b""), hi.as_deref()).unwrap();
+        let count = run
+            .count_between(lo.as_deref().unwrap_or(b""), hi.as_deref(), u64::MAX)
+            .unwrap()
+            .unwrap();
         assert_eq!(count, wanted.len() as u64, "{lo:?}..{hi:?}");
         for direction in [Direction::Forward, Direction::Backward] {
             for mode in [ReadMode::Scan, ReadMode::Merge] {
@@ -331,7 +334,7 @@ fn a_count_reads_a_short_range_at_once() {
         let (lo, hi) = (index.rank(blocks.start) + 1, index.rank(blocks.end - 1) + 2);
         let (lo, hi) = (&entries[lo as usize].key, &entries[hi as usize].key);
         let before = reads();
-        let count = run.count_between(lo, Some(hi)).unwrap();
+        let count = run.count_between(lo, Some(hi), u64::MAX).unwrap().unwrap();
         let counted = reads();
         let found = scan(&run, Direction::Forward, ReadMode::Scan, Some(lo), Some(hi)).unwrap();
         assert_eq!(count, found.len() as u64);

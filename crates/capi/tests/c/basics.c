@@ -162,6 +162,8 @@ static void keys(frondb_db *db) {
   frondb_first_entries first;
   OK(frondb_tree_count_first(tree, frondb_text("a"), &end, 100, &first));
   CHECK(first.count == estimate.entries && first.is_all && !first.is_estimate);
+  OK(frondb_tree_estimate_first(tree, frondb_text("a"), &end, 100, &first));
+  CHECK(first.count == estimate.entries && first.is_all && !first.is_estimate);
   OK(frondb_tree_count_first(tree, frondb_text("a"), NULL, 1, &first));
   CHECK(first.count <= 1 && !first.is_all);
   frondb_message_counts part, whole;

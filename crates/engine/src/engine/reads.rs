@@ -3,7 +3,8 @@
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::estimate::{
-    FirstEntries, RangeEstimate, RangeMessages, count_first, estimate, range_messages, split_keys,
+    FirstEntries, Precision, RangeEstimate, RangeMessages, count_first, estimate, range_messages,
+    split_keys,
 };
 use frondb_tree::{
     Cursor, CursorOptions, DamagedRange, Snapshot, Tree, VerifyReport, damaged_ranges, get,
@@ -74,6 +75,7 @@ impl Engine {
         lo: &[u8],
         hi: Option<&[u8]>,
         max_keys: u64,
+        precision: Precision,
     ) -> Result<FirstEntries> {
         self.check_read(tree, None)?;
         if hi.is_some_and(|hi| hi <= lo) {
@@ -81,7 +83,7 @@ impl Engine {
         }
         self.health().while_open(|| {
             let version = tree.core().version();
-            count_first(&version, self.txns.reads.oracle.visible(), lo, hi, max_keys)
+            count_first(&version, self.txns.reads.oracle.visible(), lo, hi, max_keys, precision)
         })
     }
 

@@ -70,6 +70,12 @@ fn assert_close(tree: &Tree, what: &str) {
             (false, false) => count <= truth,
         };
         assert!(is_true, "{what} {i}: {count} of all {is_all}, really {truth}");
+        let about = tree.estimate_first(&lo, Some(&hi), 128).unwrap();
+        let is_near = match about.is_estimate {
+            true => about.count >= truth / 2 && about.count <= truth * 2,
+            false => (about.count, about.is_all) == (count, is_all),
+        };
+        assert!(is_near, "{what} {i}: {about:?}, really {truth}");
     }
 }
 
@@ -144,6 +150,45 @@ fn a_range_with_entries_of_one_source_is_counted_by_positions() {
         let both = count(hi - 40, (hi + 60).min(32 * GROUP));
         let truth = if group == 31 { 40 } else { 100 };
         assert!(both.is_all && both.count == truth, "{group}: {both:?}");
+    }
+}
+
+/// Few messages above the bases of leaves cannot change the count of a range by much, so they are not
+/// merged. Many can, so they are.
+#[test]
+fn bases_stand_for_a_range_with_few_messages_above_them() {
+    // Where the keys of the test lie, and how they are written.
+    for (flush, deletes) in [(false, false), (true, false), (false, true), (true, true)] {
+        let dir = TempDir::new("estimates");
+        let db = Db::open(dir.path(), options()).unwrap();
+        let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+        write(&db, N, put(&tree, 0));
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+        assert_counted(&tree, "consolidated");
+        // One group of a hundred keys after the other; `group * 5` keys of it are written.
+        let mut batch = Batch::new();
+        for (group, i) in (0..20).flat_map(|group| (0..group * 5).map(move |i| (group, i))) {
+            let key = key(group * N / 20 + i);
+            if deletes { batch.delete(&tree, &key) } else { batch.put(&tree, &key, b"new") }
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+        if flush {
+            db.flush().unwrap();
+        }
+        for (group, (lo, hi)) in (0..).zip(hundreds()) {
+            let found = tree.estimate_first(&lo, Some(&hi), 128).unwrap();
+            let truth = if deletes { 100 - group * 5 } else { 100 };
+            let (is_few, what) = (!deletes || group <= 5, format!("{group}: {found:?}"));
+            match group {
+                0 => assert!(found.is_all && found.count == 100, "{what}"),
+                _ if is_few => assert!(found.is_estimate && found.count == 100, "{what}"),
+                _ => assert!(found.is_all && found.count == truth, "{what}"),
+            }
+        }
+        // Few keys are always merged.
+        let few = tree.estimate_first(&key(N / 20), Some(&key(N / 20 + 6)), 128).unwrap();
+        assert!(few.is_all && few.count == if deletes { 1 } else { 6 }, "{few:?}");
     }
 }
 

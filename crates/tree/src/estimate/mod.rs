@@ -6,7 +6,7 @@
 //!  sample.rs     one sample: the messages from one key on
 //!  strata.rs     samples over a long range whose parts may differ
 //!  short.rs      short ranges, counted key by key
-//!  single.rs     short ranges whose entries come from one source, counted without merging
+//!  positions.rs  short ranges, counted by positions of their bounds, without merging
 //!  split.rs      keys that cut a tree into parts of about equal size
 //!
 //!  key_range.rs, key_space.rs, leaf.rs, share.rs     what these share
@@ -16,15 +16,15 @@ mod counts;
 mod key_range;
 mod key_space;
 mod leaf;
+mod positions;
 mod range;
 mod sample;
 mod share;
 mod short;
-mod single;
 mod split;
 mod strata;
 
 pub use counts::{RangeMessages, range_messages};
 pub use range::{RangeEstimate, estimate};
-pub use short::{FirstEntries, count_first};
+pub use short::{FirstEntries, Precision, count_first};
 pub use split::split_keys;

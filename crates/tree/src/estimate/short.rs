@@ -10,8 +10,8 @@ use frondb_memtable::{MemCursor, Memtable};
 
 use crate::estimate::counts::consolidated;
 use crate::estimate::leaf::{LeafMessages, bounds, is_hidden};
+use crate::estimate::positions::{Bounds, Found, count_by_positions};
 use crate::estimate::share::share;
-use crate::estimate::single::count_single;
 use crate::version::Version;
 
 /// Maximum number of keys that an estimate counts one by one.
@@ -33,6 +33,15 @@ const HOT_SHARE: u64 = 8;
 /// whether there are any.
 const EXTRAPOLATED_KEYS_MIN: u64 = 8;
 
+/// How closely a short range is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precision {
+    /// Keys are counted one by one, unless positions give the exact number.
+    Counted,
+    /// Where nearly all messages are in the bases of leaves, their number is good enough.
+    FactorOfTwo,
+}
+
 /// Entries at the beginning of a key range, counted one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
@@ -42,8 +51,9 @@ pub struct FirstEntries {
     pub count: u64,
     /// Whether the range has no other keys, so `count` is exact.
     pub is_all: bool,
-    /// Whether `count` is an estimate for the whole range: the range has many messages, and only
-    /// the first keys were counted.
+    /// Whether `count` is an estimate for the whole range. Either the range has many messages, and
+    /// only the first keys were counted; or it has few that are not consolidated, and only the
+    /// consolidated entries were counted.
     pub is_estimate: bool,
 }
 
@@ -56,8 +66,8 @@ impl FirstEntries {
 }
 
 /// Counts the entries among the first `max_keys` keys of `[lo, hi)`. Counts none and reads no data
-/// if the counts of nodes show that there are far more keys. Where memtables have many messages in
-/// the range, counts an eighth of the keys and extrapolates, but never from fewer than 8 keys.
+/// if block indexes show that there are far more keys. Where memtables have many messages in the
+/// range, counts an eighth of the keys and extrapolates, but never from fewer than 8 keys.
 ///
 /// # Errors
 /// `Corruption` or a device error of a run.
@@ -67,14 +77,26 @@ pub fn count_first(
     lo: &[u8],
     hi: Option<&[u8]>,
     max_keys: u64,
+    precision: Precision,
 ) -> Result<FirstEntries> {
-    if has_far_more(version, lo, hi, max_keys)? {
-        return Ok(FirstEntries::default());
-    }
     let cursors = memtable_cursors(version, snapshot, lo, hi);
-    let is_hot = messages_in(&cursors) > HOT_FACTOR.saturating_mul(max_keys);
-    if !is_hot && let Some(count) = count_single(version, snapshot, &cursors, lo, hi)? {
-        return Ok(FirstEntries { count, is_all: true, is_estimate: false });
+    let (most, hot) =
+        (KEYS_KNOWN_FACTOR.saturating_mul(max_keys), HOT_FACTOR.saturating_mul(max_keys));
+    let is_hot = messages_in(&cursors) > hot;
+    match count_by_positions(version, snapshot, &cursors, Bounds { lo, hi }, (most, hot))? {
+        Found::Exactly(count) => {
+            return Ok(FirstEntries { count, is_all: true, is_estimate: false });
+        }
+        Found::About(count)
+            if precision == Precision::FactorOfTwo && max_keys >= EXTRAPOLATED_KEYS_MIN =>
+        {
+            return Ok(FirstEntries { count, is_all: false, is_estimate: true });
+        }
+        Found::FarMore => return Ok(FirstEntries::default()),
+        Found::Unknown if has_far_more(version, lo, hi, max_keys)? => {
+            return Ok(FirstEntries::default());
+        }
+        Found::About(_) | Found::Unknown => {}
     }
     let range = InMemory { cursors, lo, hi };
     if is_hot && max_keys > EXTRAPOLATED_KEYS_MIN * HOT_SHARE {
