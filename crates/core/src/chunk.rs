@@ -292,6 +292,12 @@ pub trait Source: Send {
     /// empty chunk, when no messages are left; never `true` with an empty chunk.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
 
+    /// The reader will probably need `messages` messages in its direction, so a first chunk of
+    /// fewer is too small. Called before the first chunk; a source may ignore it.
+    fn expect(&mut self, messages: usize) {
+        let _ = messages;
+    }
+
     /// Asks the source to fill chunks of about `messages` messages from now on, to keep no
     /// read-ahead buffer, and to copy values instead of keeping decoded blocks alive: for a scan
     /// that is one of very many open scans. A source may ignore the request.
@@ -314,6 +320,10 @@ pub trait Source: Send {
 impl<S: Source + ?Sized> Source for Box<S> {
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool> {
         (**self).next_chunk(chunk)
+    }
+
+    fn expect(&mut self, messages: usize) {
+        (**self).expect(messages);
     }
 
     fn keep_small(&mut self, messages: usize) {

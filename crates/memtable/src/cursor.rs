@@ -358,6 +358,10 @@ impl Source for MemCursor {
         Ok(true)
     }
 
+    fn expect(&mut self, messages: usize) {
+        self.want = self.want.max(messages.min(self.most));
+    }
+
     fn keep_small(&mut self, messages: usize) {
         self.most = messages.clamp(1, CHUNK_MESSAGES_MAX);
         self.want = self.want.min(self.most);

@@ -266,3 +266,30 @@ fn sealing_frees_memory_and_changes_no_message() {
     assert!(table.bytes() < bytes);
     assert!(collect(table.scan_all(), Direction::Forward) == before);
 }
+
+#[test]
+fn the_first_chunk_has_the_expected_messages() {
+    let table = Memtable::new(Budget::new(1 << 20));
+    fill(&table, MessageKind::Put, 0, 300, 50);
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    for (expected, first) in [(100, 100), (0, 16), (8, 16)] {
+        let mut cursor = table.visible_cursor(Direction::Forward, all.0, all.1, SeqNo::MAX);
+        cursor.expect(expected);
+        let mut chunk = Chunk::new();
+        assert!(cursor.next_chunk(&mut chunk).unwrap());
+        assert_eq!(chunk.len(), first);
+    }
+}
+
+#[test]
+fn a_cursor_counts_the_deletes_of_its_range() {
+    let table = Memtable::new(Budget::new(1 << 20));
+    fill(&table, MessageKind::Put, 0, 100, 7);
+    fill(&table, MessageKind::Delete, 40, 60, 7);
+    let count = |from: u64, to: u64| {
+        let (from, to) = (number(from), number(to));
+        let (from, to) = (Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        table.visible_cursor(Direction::Forward, from, to, SeqNo::MAX).deletes()
+    };
+    assert_eq!((count(0, 40), count(30, 50), count(45, 55), count(0, 100)), (0, 10, 10, 20));
+}

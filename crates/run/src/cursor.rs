@@ -353,6 +353,12 @@ impl Source for RunCursor {
         Ok(true)
     }
 
+    fn expect(&mut self, messages: usize) {
+        if !self.is_low_memory {
+            self.chunk_entries = self.chunk_entries.max(messages.min(CHUNK_ENTRIES_MAX));
+        }
+    }
+
     fn keep_small(&mut self, messages: usize) {
         self.is_small = true;
         self.chunk_entries = self.chunk_entries.min(messages.max(1));

@@ -16,7 +16,7 @@ use frondb_run::{
     RunOptions,
 };
 use frondb_testkit::seed;
-use support::{Entry, Fixture, entry_of, get, options, put, scan};
+use support::{Entry, Fixture, drain, entry_of, get, options, put, scan};
 
 const KINDS: [MessageKind; 4] =
     [MessageKind::Put, MessageKind::Delete, MessageKind::Update, MessageKind::PutRef];
@@ -318,6 +318,32 @@ fn reads_outside_of_the_keys_and_seqnos_of_a_run_read_no_block() {
     assert_eq!(get(&run, &[20], 9).unwrap(), [], "all is newer than the snapshot");
     assert_eq!(reads(), before);
     assert_eq!(scan(Some(&[30]), Some(&[32])).unwrap(), entries[20..22]);
+}
+
+/// A short scan decodes what it needs at once, if its reader says how much that is.
+#[test]
+fn the_first_chunk_has_the_expected_entries() {
+    let fixture = Fixture::new();
+    let entries: Vec<Entry> =
+        (0..4000u32).map(|i| put(&i.to_be_bytes(), 1 + u64::from(i), &[7; 9])).collect();
+    let run = fixture.run(options(16 << 10), true, &entries);
+    let first_chunk = |expected: usize, small: Option<usize>| {
+        let (lo, mode) = (Some(&entries[1].key[..]), ReadMode::Scan);
+        let mut cursor =
+            RunCursor::new(Arc::clone(&run), Direction::Forward, lo, None, mode).unwrap();
+        cursor.expect(expected);
+        small.into_iter().for_each(|messages| cursor.keep_small(messages));
+        let mut chunk = Chunk::new();
+        assert!(cursor.next_chunk(&mut chunk).unwrap());
+        let count = chunk.len();
+        let rest = drain(&mut cursor, Direction::Forward).unwrap().len();
+        assert_eq!(count + rest, entries.len() - 1);
+        count
+    };
+    assert_eq!(first_chunk(100, None), 100);
+    assert_eq!(first_chunk(0, None), 32);
+    assert_eq!(first_chunk(8, None), 32, "a chunk is not smaller than without the number");
+    assert_eq!(first_chunk(100, Some(4)), 4);
 }
 
 /// A caller that requests the size of a short range usually reads the range next.

@@ -13,6 +13,8 @@ pub(crate) struct BaseCursor {
     current: Option<RunCursor>,
     direction: Direction,
     mode: ReadMode,
+    /// See [`Source::expect`]; 0 if unknown.
+    expected: usize,
     /// See [`Source::keep_small`].
     small: Option<usize>,
 }
@@ -23,7 +25,7 @@ impl BaseCursor {
         if direction == Direction::Forward {
             views.reverse();
         }
-        Self { views, current: None, direction, mode, small: None }
+        Self { views, current: None, direction, mode, expected: 0, small: None }
     }
 }
 
@@ -45,11 +47,16 @@ impl Source for BaseCursor {
             self.current = None;
             let Some(view) = self.views.pop() else { return Ok(false) };
             let mut cursor = view.cursor(self.direction, self.mode)?;
+            cursor.expect(self.expected);
             if let Some(messages) = self.small {
                 cursor.keep_small(messages);
             }
             self.current = Some(cursor);
         }
+    }
+
+    fn expect(&mut self, messages: usize) {
+        self.expected = messages;
     }
 
     fn keep_small(&mut self, messages: usize) {

@@ -166,6 +166,10 @@ impl<S: Source> Source for OwnSource<S> {
         Ok(true)
     }
 
+    fn expect(&mut self, messages: usize) {
+        self.inner.expect(messages);
+    }
+
     fn keep_small(&mut self, messages: usize) {
         self.inner.keep_small(messages);
     }

@@ -24,6 +24,7 @@ impl CursorObject {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        either!(self.inner.get_mut(), cursor => cursor.expect(rows_max));
         let mut read = 0;
         let filled = loop {
             if read == rows_max {

@@ -114,6 +114,13 @@ impl TransactionCursor {
         self.inner.next()
     }
 
+    /// The caller is about to read this many entries: the cursor prepares as many at once. Has no
+    /// effect on the entries that the cursor shows.
+    #[inline]
+    pub fn expect(&mut self, entries: usize) {
+        self.inner.expect(entries);
+    }
+
     /// Moves over several adjacent entries in one call, returns them, and stays at the last: at
     /// most `max` entries, with at most `bytes` of keys and `bytes` of values. Cheaper than that
     /// many calls of [`next`](Self::next). May return no entries where the next one needs more than

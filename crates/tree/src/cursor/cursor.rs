@@ -97,6 +97,7 @@ impl Cursor {
             upper: options.upper,
             own: None,
             overlay: None,
+            expected: 0,
             is_probe: false,
         };
         Self {
@@ -117,6 +118,13 @@ impl Cursor {
     /// statistics nor in the scan debt of leaves.
     pub fn set_probes(&mut self) {
         self.scope.is_probe = true;
+    }
+
+    /// The caller is about to read this many entries. From the next leaf on, the first chunk of each
+    /// source has as many.
+    #[inline]
+    pub fn expect(&mut self, entries: usize) {
+        self.scope.expected = entries;
     }
 
     /// Ends the walk and returns how many deletes the cursor has stepped over.

@@ -38,6 +38,8 @@ pub(super) struct Scope {
     pub(super) own: Option<OwnWrites>,
     /// Writes that correct the snapshot; the transaction sees them below its own writes.
     pub(super) overlay: Option<OwnWrites>,
+    /// About how many entries the caller will read at once; 0 if unknown.
+    pub(super) expected: usize,
     /// The cursor probes for known-empty ranges: its cost counts neither in statistics nor in scan
     /// debt.
     pub(super) is_probe: bool,
@@ -97,7 +99,8 @@ impl Walk {
         if !scope.is_probe {
             add_scan_debt(scope, &part.leaf, part.sources.len());
         }
-        let sources = open_sources(scope, &version, direction, seq, &mut part)?;
+        let mut sources = open_sources(scope, &version, direction, seq, &mut part)?;
+        sources.iter_mut().for_each(|source| source.expect(scope.expected));
         let options = VisibleOptions {
             snapshot: seq,
             direction,

@@ -193,6 +193,12 @@ impl TransactionCursor {
         if is_plain { self.cursor.next_entries(max, bytes) } else { Entries::default() }
     }
 
+    /// The caller is about to read this many entries; see [`Cursor::expect`].
+    #[inline]
+    pub fn expect(&mut self, entries: usize) {
+        self.cursor.expect(entries);
+    }
+
     /// Goes to the entry before; to the last if it is not positioned. Returns whether there is
     /// one.
     ///
