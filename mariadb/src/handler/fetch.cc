@@ -32,12 +32,19 @@ void ha_frondb::want_fields(uint tree) {
 
 int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi) {
   want_fields(tree);
-  return position_.open(tree, lo, hi);
+  return position_.open(tree, lo, hi, first_fetch(tree, lo, hi));
 }
 
 int ha_frondb::seek(uint tree, std::string_view lo, const std::string *hi) {
   want_fields(tree);
-  return position_.seek(tree, lo, hi);
+  return position_.seek(tree, lo, hi, first_fetch(tree, lo, hi));
+}
+
+size_t ha_frondb::first_fetch(uint tree, std::string_view lo, const std::string *hi) const {
+  if (!counted_.is(tree, lo, hi)) return 0;
+  // With LIMIT the statement may end early. Where it sorts first, the next fetch reads the rest.
+  ha_rows limit = table->in_use->lex->unit.lim.get_select_limit();
+  return size_t(std::min<ha_rows>(counted_.rows, limit));
 }
 
 int ha_frondb::step(bool forward, uchar *record) {
@@ -62,6 +69,7 @@ int ha_frondb::step(bool forward, uchar *record) {
 
 /** Steps to the next entry, and past the end of the prefix that was searched for. */
 int ha_frondb::step_in_index(bool forward, uchar *record) {
+  if (!position_.is_in_prefix()) return step(forward, record);
   std::string end = position_.take_prefix_end();
   int error = step(forward, record);
   if (error != HA_ERR_END_OF_FILE || end.empty() || !forward || !position_.has_cursor()) return error;

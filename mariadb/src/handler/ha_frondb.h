@@ -62,6 +62,18 @@ struct RangeToRead {
   bool has_first = false;
 };
 
+/** The short range that the optimizer has asked about last: usually it is read next. */
+struct CountedRange {
+  uint tree = ~0u;
+  std::string lo, hi;
+  /** About how many rows it has; 0 for a long range. */
+  size_t rows = 0;
+
+  bool is(uint other, std::string_view from, const std::string *to) const {
+    return rows > 0 && tree == other && to && lo == from && hi == *to;
+  }
+};
+
 }  // namespace fron
 
 class ha_frondb final : public handler {
@@ -181,6 +193,8 @@ class ha_frondb final : public handler {
   void want_fields(uint tree);
   int open_cursor(uint tree, std::string_view lo, const std::string *hi);
   int seek(uint tree, std::string_view lo, const std::string *hi);
+  /** Entries of a range that the first fetch should read; 0 if unknown. */
+  size_t first_fetch(uint tree, std::string_view lo, const std::string *hi) const;
   int step(bool forward, uchar *record);
   int step_in_index(bool forward, uchar *record);
   int read_unique(const std::string &key, uchar *record);
@@ -239,6 +253,7 @@ class ha_frondb final : public handler {
   fron::WantedFields wanted_;
   fron::ComputedFields computed_;
   fron::RangeToRead range_;
+  fron::CountedRange counted_;
   /** The primary key of the row that was returned last. */
   std::string current_;
   /** A row or entry that was read by its key. */

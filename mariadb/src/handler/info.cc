@@ -110,7 +110,16 @@ double ha_frondb::read_time(uint index, uint ranges, ha_rows rows) {
 
 ha_rows ha_frondb::records_in_range(uint index, const key_range *min, const key_range *max, page_range *) {
   ha_rows rows = HA_POS_ERROR;
-  int error = guarded([&] { return count_range(index, min, max, &rows); });
+  int error = guarded([&] {
+    counted_.rows = 0;
+    if (int error = count_range(index, min, max, &rows)) return error;
+    if (rows == 0 || rows > COUNTED_KEYS_MAX || !max) return 0;
+    counted_.tree = tree_of(index);
+    counted_.lo = lo_;
+    counted_.hi = hi_;
+    counted_.rows = size_t(rows);
+    return 0;
+  });
   return error ? HA_POS_ERROR : rows;
 }
 
@@ -132,7 +141,7 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
   frondb_first_entries first;
-  if (Error error = frondb_tree_count_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &first)) return ha_error(error);
+  if (Error error = frondb_tree_estimate_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &first)) return ha_error(error);
   if (first.is_all) {
     if (int error = count_own(tree, to, &first.count)) return error;
     *rows = std::max<ha_rows>(1, first.count);

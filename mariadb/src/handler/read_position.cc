@@ -18,7 +18,7 @@ constexpr size_t BATCH_BYTES = 256 << 10;
 
 }  // namespace
 
-int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi) {
+int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, size_t expected) {
   frondb_slice end = hi ? slice(*hi) : frondb_slice{};
   has_last_key_ = false;
   past_end_ = 0;
@@ -26,14 +26,14 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi) {
   has_end_ = hi != nullptr;
   tree_ = tree;
   drop_batch();
-  batch_ = hi ? BATCH_BOUND : BATCH_OPEN;
+  batch_ = hi ? std::clamp(expected, BATCH_BOUND, BATCH_MAX) : BATCH_OPEN;
   return ha_error(frondb_txn_cursor(use_->connection->txn(), share_->indexes[tree].tree.get(), slice(lo),
                                     hi ? &end : nullptr, use_->row_lock, use_->row_wait, cursor_.out()));
 }
 
-int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi) {
+int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, size_t expected) {
   bool is_kept = cursor_ && tree_ == tree && !has_end_ && !hi && lo >= from_;
-  if (!is_kept || use_->reads_singly()) return open(tree, lo, hi);
+  if (!is_kept || use_->reads_singly()) return open(tree, lo, hi, expected);
   bool is_ahead = forward_ && !has_last_key_ && is_shown() && shown_key() < lo;
   while (is_ahead && at_ < rows_.count) {
     if (view(rows_.entries[at_].key) >= lo) return 0;

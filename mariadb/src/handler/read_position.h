@@ -29,11 +29,12 @@ class ReadPosition {
   uint tree() const { return tree_; }
   bool has_cursor() const { return bool(cursor_); }
 
-  /** Opens a cursor before the first entry from `lo` on; entries from `hi` on are not read. */
-  int open(uint tree, std::string_view lo, const std::string *hi);
+  /** Opens a cursor before the first entry from `lo` on; entries from `hi` on are not read. The first fetch reads
+      `expected` entries; with 0, a few. */
+  int open(uint tree, std::string_view lo, const std::string *hi, size_t expected = 0);
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
       a new one, since the new place may be near its position. */
-  int seek(uint tree, std::string_view lo, const std::string *hi);
+  int seek(uint tree, std::string_view lo, const std::string *hi, size_t expected);
   /** The position is a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);
   /** The next step continues from a key. */
