@@ -147,11 +147,19 @@ fn no_prefix_is_excluded_where_its_keys_lie_in_two_parts() {
             assert!(prefix % 2 == 1 || !is_excluded(&prefix), "{prefix}");
             let (lo, hi) = bounds(prefix);
             let expected = if prefix % 2 == 0 { 50 } else { 0 };
-            assert_eq!(run.count_between(&lo, Some(&hi), u64::MAX).unwrap().unwrap(), expected, "{prefix}");
+            assert_eq!(
+                run.count_between(&lo, Some(&hi), u64::MAX).unwrap().unwrap(),
+                expected,
+                "{prefix}"
+            );
             // The end of the range lies in another part than its beginning.
             let lo = [&lo[..], &49u32.to_be_bytes()].concat();
             let expected = if prefix % 2 == 0 { 1 } else { 0 };
-            assert_eq!(run.count_between(&lo, Some(&hi), u64::MAX).unwrap().unwrap(), expected, "{prefix}");
+            assert_eq!(
+                run.count_between(&lo, Some(&hi), u64::MAX).unwrap().unwrap(),
+                expected,
+                "{prefix}"
+            );
         }
     }
 }
