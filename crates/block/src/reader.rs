@@ -230,10 +230,10 @@ impl Block {
         if header.seqs_stored == 0 {
             return run_seq;
         }
-        if let Some(map) = self.0.seq_columns() {
-            let mut seq = [SeqNo(header.seq_base)];
-            map.add_numbers(&self.0.bytes, index..index + 1, &mut seq);
-            return seq[0];
+        if self.has_columns()
+            && let Some(seq) = self.0.gather_seq(index)
+        {
+            return seq;
         }
         let delta = read_uint(self.0.seqs(), usize::from(header.seq_width), index);
         SeqNo(header.seq_base.wrapping_add(delta))
@@ -248,8 +248,7 @@ impl Block {
     #[must_use]
     pub fn value<'a>(&'a self, index: usize, gathered: &'a mut Vec<u8>) -> &'a [u8] {
         assert!(index < self.len());
-        if let Some(map) = self.0.turn_values(1) {
-            map.row_into(&self.0.bytes, index, gathered);
+        if self.has_columns() && self.0.gather_value(index, gathered) {
             return gathered;
         }
         let start = self.0.value_start(index);
@@ -300,6 +299,25 @@ impl Inner {
         let columns = self.columns.as_ref()?;
         columns.note_turned(rows);
         columns.values.as_ref()
+    }
+
+    /// SeqNo of message `index` if SeqNos are columns. Not inlined, like
+    /// [`gather_value`](Self::gather_value): reads in memory hardly meet columns.
+    #[cold]
+    #[inline(never)]
+    fn gather_seq(&self, index: usize) -> Option<SeqNo> {
+        let mut seq = [SeqNo(self.header.seq_base)];
+        self.seq_columns()?.add_numbers(&self.bytes, index..index + 1, &mut seq);
+        Some(seq[0])
+    }
+
+    /// Replaces the contents of `out` by the value of message `index` if values are columns; else
+    /// returns `false`.
+    #[cold]
+    #[inline(never)]
+    fn gather_value(&self, index: usize, out: &mut Vec<u8>) -> bool {
+        let map = self.turn_values(1);
+        map.inspect(|map| map.row_into(&self.bytes, index, out)).is_some()
     }
 
     pub(crate) fn rows(&self) -> Rows<'_> {

@@ -273,15 +273,18 @@ impl TransposedMap {
         if width < 8 {
             return self.to_narrow_rows(payload, rows, out);
         }
+        let Range { start, end } = rows;
         // The last tile is aligned to the end of the row, so that no tile reaches into the next
         // row.
         for tile in 0..width.div_ceil(8) {
             let column = (tile * 8).min(width - 8);
             let tile = Tile::new(self, column);
-            for row in rows.clone().step_by(8) {
-                let words = tile.rows(payload, row, rows.end);
-                for (r, word) in words.iter().enumerate().take(rows.end - row) {
-                    let at = (row - rows.start + r) * width + column;
+            // Where the column would begin in row 0, which may lie before `out`.
+            let origin = column.wrapping_sub(start * width);
+            for row in (start..end).step_by(8) {
+                let words = tile.rows(payload, row, end);
+                for (r, word) in words.iter().enumerate().take(end - row) {
+                    let at = ((row + r) * width).wrapping_add(origin);
                     out[at..at + 8].copy_from_slice(&word.to_le_bytes());
                 }
             }
