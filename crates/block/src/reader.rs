@@ -256,8 +256,7 @@ impl Block {
     }
 
     /// Replaces `chunk` by the messages of `entries`. Cheapest when the range begins at a multiple
-    /// of the restart interval; values that are rows are shared with
-    /// the block, not copied.
+    /// of the restart interval; values that are rows are shared with the block, not copied.
     ///
     /// # Panics
     /// If the range is not inside the block.
