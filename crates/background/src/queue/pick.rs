@@ -1,7 +1,7 @@
 //! The choice of the next task.
 
-use frondb_core::sync::Arc;
 use frondb_core::TreeId;
+use frondb_core::sync::Arc;
 use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
 use frondb_tree::TreeCore;
