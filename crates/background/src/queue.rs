@@ -2,14 +2,14 @@
 //!
 //! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
-//! database ([`crate::priority`]). Plans of one priority run in the order in which they became due.
-//! A worker checks after each step of a job whether work of a smaller number waits; if so, the job
-//! is parked (rule 3). Amortised merges get at least a quarter of the steps, whatever waits.
-//! Requests come first: hints of readers to be planned, searches for tombstone runs, and probes for
-//! known-empty ranges. Maintenance of the log, the manifest and the free space follows. All of
-//! these are short, and under full load they would otherwise never run. On a full disk, work that
-//! frees space comes before maintenance. While other work waits, a probe does not follow a probe.
-//! After each step of a job, the worker also serves one request, if one is due.
+//! database ([`crate::priority`]). A worker checks after each step of a job whether work of a
+//! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
+//! of the steps, whatever waits. Requests come first: hints of readers to be planned, searches for
+//! tombstone runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the
+//! free space follows. All of these are short, and under full load they would otherwise never run.
+//! On a full disk, work that frees space comes before maintenance. While other work waits, a probe
+//! does not follow a probe. After each step of a job, the worker also serves one request, if one is
+//! due.
 //!
 //! The queue knows which work there is and not how to do it: it holds trees, plans and opaque jobs.
 
@@ -87,8 +87,12 @@ impl Queue {
     /// Replaces the plan of a node; `None` removes it.
     pub fn set_plan(&self, tree: &Arc<TreeCore>, node: NodeId, planned: Option<Planned>) {
         let mut state = self.state.lock();
-        state.set_plan(tree, node, planned);
-        if planned.is_some() {
+        if let Some(priority) = state.priorities.remove(&(tree.id, node)) {
+            state.plans.remove(&(priority, tree.id, node));
+        }
+        if let Some(planned) = planned {
+            state.priorities.insert((tree.id, node), planned.priority);
+            state.plans.insert((planned.priority, tree.id, node), (Arc::clone(tree), planned));
             self.changed.notify_all();
         }
     }
@@ -101,8 +105,8 @@ impl Queue {
         state.searches.remove(&tree);
         state.probes.remove(&tree);
         state.flushes.remove(&tree);
-        state.places.retain(|key, _| key.0 != tree);
-        state.plans.retain(|key, _| key.tree != tree);
+        state.priorities.retain(|key, _| key.0 != tree);
+        state.plans.retain(|key, _| key.1 != tree);
         let parked = std::mem::take(&mut state.parked);
         let (gone, parked): (Vec<_>, Vec<_>) =
             parked.into_iter().partition(|job| job.tree().id == tree);

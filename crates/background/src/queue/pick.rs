@@ -1,12 +1,12 @@
 //! The choice of the next task.
 
-use frondb_core::TreeId;
 use frondb_core::sync::Arc;
+use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
 
 use frondb_tree::TreeCore;
 
-use super::state::{PlanKey, QueueState, SearchWhen};
+use super::state::{QueueState, SearchWhen};
 use super::task::Task;
 use crate::jobs::Running;
 use crate::jobs::flush::{GROUP_BYTES, GROUP_TREES, frees_space, small_flush_bytes};
@@ -31,7 +31,7 @@ impl QueueState {
         let flush = self.first_flush().map(|_| FLUSH);
         let parked = self.parked.iter().filter(|job| self.may_resume(job));
         let parked = parked.map(|job| job.priority()).min();
-        let plan = self.first_plan(TOMBSTONES).map(|key| key.priority);
+        let plan = self.first_plan(TOMBSTONES).map(|key| key.0);
         [flush, parked, plan].into_iter().flatten().min()
     }
 
@@ -116,7 +116,7 @@ impl QueueState {
         if let Some(at) = self.parked.iter().position(|job| job.priority() == SCAN) {
             return Some(Task::Resume(self.parked.swap_remove(at)));
         }
-        let key = self.first_plan(SCAN).filter(|key| key.priority == SCAN)?;
+        let key = self.first_plan(SCAN).filter(|key| key.0 == SCAN)?;
         self.take_plan(key)
     }
 
@@ -151,8 +151,8 @@ impl QueueState {
     }
 
     /// The first plan of priority `from` or a larger number that may run now.
-    fn first_plan(&self, from: u8) -> Option<PlanKey> {
-        let start = PlanKey::first_of(from);
+    fn first_plan(&self, from: u8) -> Option<(u8, TreeId, NodeId)> {
+        let start = (from, TreeId::MIN, NodeId::MIN);
         // Beyond the limit only tombstone compaction begins. Merges under way continue and end,
         // whatever their priority. The limit does not hold on a full disk, where jobs that may not
         // continue are not parked but ended.
@@ -161,9 +161,9 @@ impl QueueState {
             if from > TOMBSTONES {
                 return None;
             }
-            let end = PlanKey::first_of(TOMBSTONES + 1);
+            let end = (TOMBSTONES + 1, TreeId::MIN, NodeId::MIN);
             let mut plans = self.plans.range(start..end);
-            let free = plans.find(|(key, _)| !self.busy_nodes.contains(&(key.tree, key.node)));
+            let free = plans.find(|(key, _)| !self.busy_nodes.contains(&(key.1, key.2)));
             return free.map(|(key, _)| *key);
         }
         let let_in = match (self.idle, self.value_waits) {
@@ -171,9 +171,9 @@ impl QueueState {
             (false, 0) => PRIORITY_VALUES,
             (false, _) => PRIORITY_IDLE,
         };
-        let may_run = |key: &PlanKey, planned: &Planned| {
-            !self.busy_nodes.contains(&(key.tree, key.node))
-                && if self.held { planned.frees_space } else { key.priority < let_in }
+        let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
+            !self.busy_nodes.contains(&(key.1, key.2))
+                && if self.held { planned.frees_space } else { key.0 < let_in }
         };
         let mut plans = self.plans.range(start..);
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
@@ -212,12 +212,12 @@ impl QueueState {
     }
 
     /// Takes a plan and claims its node in the queue.
-    fn take_plan(&mut self, key: PlanKey) -> Option<Task> {
+    fn take_plan(&mut self, key: (u8, TreeId, NodeId)) -> Option<Task> {
         let (tree, planned) = self.plans.remove(&key)?;
-        self.places.remove(&(key.tree, key.node));
-        self.busy_nodes.insert((key.tree, key.node));
-        if key.priority == TOMBSTONES {
-            self.compacting.push(key.tree);
+        self.priorities.remove(&(key.1, key.2));
+        self.busy_nodes.insert((key.1, key.2));
+        if key.0 == TOMBSTONES {
+            self.compacting.push(key.1);
         }
         Some(Task::Plan(tree, planned))
     }

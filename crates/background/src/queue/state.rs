@@ -25,33 +25,12 @@ pub(super) enum SearchWhen {
     Compacted,
 }
 
-/// The place of a plan in the queue. Plans of one priority run in the order in which they became
-/// due, so none waits for ever while others keep coming.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct PlanKey {
-    pub(super) priority: u8,
-    /// Number of the plan; a plan that is replaced by one of the same priority keeps it.
-    pub(super) number: u64,
-    pub(super) tree: TreeId,
-    pub(super) node: NodeId,
-}
-
-impl PlanKey {
-    /// The place before all plans of `priority`.
-    pub(super) fn first_of(priority: u8) -> Self {
-        Self { priority, number: 0, tree: TreeId::MIN, node: NodeId::MIN }
-    }
-}
-
 #[derive(Default)]
 pub(super) struct QueueState {
     pub(super) flushes: BTreeMap<TreeId, Arc<TreeCore>>,
-    /// Plans by priority and age.
-    pub(super) plans: BTreeMap<PlanKey, (Arc<TreeCore>, Planned)>,
-    /// Where the plan of a node is in `plans`.
-    pub(super) places: HashMap<(TreeId, NodeId), PlanKey>,
-    /// Number of the newest plan.
-    pub(super) plan_number: u64,
+    /// Plans by priority, tree and node.
+    pub(super) plans: BTreeMap<(u8, TreeId, NodeId), (Arc<TreeCore>, Planned)>,
+    pub(super) priorities: HashMap<(TreeId, NodeId), u8>,
     pub(super) parked: Vec<Running>,
     /// Nodes and trees that a running or parked job works on.
     pub(super) busy_nodes: HashSet<(TreeId, NodeId)>,
@@ -96,37 +75,13 @@ pub(super) struct QueueState {
 }
 
 impl QueueState {
-    /// Replaces the plan of a node; `None` removes it.
-    pub(super) fn set_plan(
-        &mut self,
-        tree: &Arc<TreeCore>,
-        node: NodeId,
-        planned: Option<Planned>,
-    ) {
-        let place = self.places.remove(&(tree.id, node));
-        if let Some(place) = &place {
-            self.plans.remove(place);
-        }
-        let Some(planned) = planned else { return };
-        let key = match place {
-            Some(place) if place.priority == planned.priority => place,
-            _ => {
-                self.plan_number += 1;
-                let (priority, number) = (planned.priority, self.plan_number);
-                PlanKey { priority, number, tree: tree.id, node }
-            }
-        };
-        self.places.insert((tree.id, node), key);
-        self.plans.insert(key, (Arc::clone(tree), planned));
-    }
-
     /// Whether a tombstone compaction of the tree is due or under way, or may become due: a flush
     /// of the tree, or a hint for one of its nodes, may lead to one.
     pub(super) fn has_tombstone_compaction(&self, tree: TreeId) -> bool {
-        let mut plans = self.plans.range(..PlanKey::first_of(TOMBSTONES + 1));
+        let range = (TOMBSTONES, tree, NodeId::MIN)..=(TOMBSTONES, tree, NodeId::MAX);
         self.flushes.contains_key(&tree)
             || self.busy_flushes.contains(&tree)
-            || plans.any(|(key, _)| key.tree == tree)
+            || self.plans.range(range).next().is_some()
             || self.compacting.contains(&tree)
             || self.hints.contains_key(&tree)
             || self.replanning.contains(&tree)
@@ -162,7 +117,8 @@ impl QueueState {
         }
         let parked = self.parked.iter().filter(|job| job.is_debt()).count() as u64;
         let flushes = (self.flushes.len() + self.busy_flushes.len()) as u64;
-        let values = PlanKey::first_of(PRIORITY_VALUES)..PlanKey::first_of(PRIORITY_IDLE);
+        let values =
+            (PRIORITY_VALUES, TreeId::MIN, NodeId::MIN)..(PRIORITY_IDLE, TreeId::MIN, NodeId::MIN);
         let of_values = self.parked.iter().filter(|job| job.priority() == PRIORITY_VALUES).count();
         Due {
             values_jobs: (self.plans.range(values).count() + of_values) as u64,

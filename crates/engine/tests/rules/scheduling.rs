@@ -42,38 +42,6 @@ fn rewrites_for_scans_get_a_quarter_of_the_steps() {
     assert!((steps / 4..steps / 3).contains(&of_scans), "{of_scans} of {steps} steps");
 }
 
-/// Plans of one priority run in the order in which they became due: neither the tree nor the node
-/// with the smallest id always comes first.
-#[test]
-fn plans_of_one_priority_take_turns() {
-    let engine = open(&MemoryDevice::new()).unwrap();
-    let tree = |name| Arc::clone(create(&engine, name).core());
-    let (first, second, work) = (tree("a"), tree("b"), Queue::default());
-    let merge = 2;
-    let add = |tree, node| work.set_plan(tree, NodeId(node), Some(planned(NodeId(node), merge)));
-    let next = || match work.try_next() {
-        Some(Task::Plan(tree, planned)) => {
-            work.end_plan(tree.id, planned.node);
-            (tree.id, planned.node.get())
-        }
-        _ => panic!("nothing is due"),
-    };
-    add(&second, 9);
-    add(&first, 5);
-    add(&first, 1);
-    // A plan that changes keeps its turn; one that has run waits again.
-    add(&second, 9);
-    assert_eq!(next(), (second.id, 9));
-    add(&second, 9);
-    assert_eq!([next(), next(), next()], [(first.id, 5), (first.id, 1), (second.id, 9)]);
-    // A change of the priority is another plan.
-    add(&first, 5);
-    add(&first, 1);
-    work.set_plan(&first, NodeId(5), Some(planned(NodeId(5), 3)));
-    add(&first, 5);
-    assert_eq!([next(), next()], [(first.id, 1), (first.id, 5)]);
-}
-
 /// Rule 3: the scheduler chooses again after each step, so a long job yields to a flush.
 #[test]
 fn a_long_job_yields_to_a_more_urgent_task() {

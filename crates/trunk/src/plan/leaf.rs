@@ -41,7 +41,15 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         }
     }
     if node.base_views.len() > BASE_VIEWS_MAX {
-        return Some(merge_base(&node.base_views));
+        // A rewrite that frees space is worth more, on a full disk above all.
+        let garbage = garbage_percent(node, held, node.truncated_entries);
+        if garbage >= o.garbage_percent / 2 {
+            return rewrite(Reason::Runs);
+        }
+        // Writing a small base again costs little, and one view takes less of the manifest.
+        let is_small = node.base.raw_bytes <= o.leaf_bytes_min;
+        let whole = Plan::MergeBase { from: 0, views: node.base_views.len() };
+        return Some(if is_small { whole } else { merge_base(&node.base_views) });
     }
     // Where rows are deleted in key order, the rest of a truncated leaf is soon deleted too, and
     // then dropped without any write. So truncated messages count half.
