@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use frondb::{Error, Snapshot, Tree};
+use frondb::{Error, FirstEntries, Snapshot, Tree};
 
 use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};
 use crate::call::{call, free};
@@ -278,6 +278,13 @@ pub struct frondb_first_entries {
     is_estimate: bool,
 }
 
+impl From<FirstEntries> for frondb_first_entries {
+    fn from(found: FirstEntries) -> Self {
+        let (count, is_all, is_estimate) = (found.count, found.is_all, found.is_estimate);
+        Self { count, is_all, is_estimate }
+    }
+}
+
 /// Counts the entries among the first `max_keys` keys from `lo` (inclusive) to `hi` (exclusive;
 /// NULL: to the end). Deleted keys whose tombstones are still in the tree count as keys. The call
 /// costs at most as much as a scan of these keys without values. If the range has many messages in
@@ -299,8 +306,7 @@ pub extern "C" fn frondb_tree_count_first(
     call(|| {
         let (place, tree) = (out(first)?, handle::shared::<Tree>(tree)?);
         let found = tree.count_first(lo.bytes()?, optional_bytes(hi)?, max_keys)?;
-        let (count, is_all, is_estimate) = (found.count, found.is_all, found.is_estimate);
-        place.write(frondb_first_entries { count, is_all, is_estimate });
+        place.write(found.into());
         Ok(())
     })
 }
@@ -324,8 +330,7 @@ pub extern "C" fn frondb_tree_estimate_first(
     call(|| {
         let (place, tree) = (out(first)?, handle::shared::<Tree>(tree)?);
         let found = tree.estimate_first(lo.bytes()?, optional_bytes(hi)?, max_keys)?;
-        let (count, is_all, is_estimate) = (found.count, found.is_all, found.is_estimate);
-        place.write(frondb_first_entries { count, is_all, is_estimate });
+        place.write(found.into());
         Ok(())
     })
 }

@@ -90,7 +90,7 @@ engine_stats! {
     flushes,
     /// Bytes that flushes wrote.
     flush_bytes,
-    /// Merges of runs.
+    /// Merges of runs, and of parts of a leaf's base.
     merges,
     /// Rewrites of a leaf's base, except those that scans requested.
     rewrites,
