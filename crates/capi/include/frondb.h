@@ -370,6 +370,11 @@ typedef struct {
    * The number of entries; 0 at the end of the range.
    */
   size_t count;
+  /**
+   * Whether the batch reached the end of the range, so that another one would have no entry.
+   * False if that is not known yet, because the batch ended at one of its limits.
+   */
+  bool is_end;
 } frondb_rows;
 
 /**

@@ -30,13 +30,15 @@ void ha_frondb::want_fields(uint tree) {
   wanted_.find(tree, is_all, pushed_rowid_filter != nullptr);
 }
 
-int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi) {
+int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi, bool forward) {
   want_fields(tree);
+  if (position_.take_ahead(tree, lo, hi, forward)) return 0;
   return position_.open(tree, lo, hi, first_fetch(tree, lo, hi));
 }
 
 int ha_frondb::seek(uint tree, std::string_view lo, const std::string *hi) {
   want_fields(tree);
+  if (position_.take_ahead(tree, lo, hi, true)) return 0;
   return position_.seek(tree, lo, hi, first_fetch(tree, lo, hi));
 }
 

@@ -191,7 +191,7 @@ class ha_frondb final : public handler {
   // Reading: read.cc, fetch.cc.
   /** Determines which fields of a tree the statement wants; cheap if nothing has changed since the last call. */
   void want_fields(uint tree);
-  int open_cursor(uint tree, std::string_view lo, const std::string *hi);
+  int open_cursor(uint tree, std::string_view lo, const std::string *hi, bool forward = true);
   int seek(uint tree, std::string_view lo, const std::string *hi);
   /** Entries of a range that the first fetch should read; 0 if unknown. */
   size_t first_fetch(uint tree, std::string_view lo, const std::string *hi) const;
@@ -219,6 +219,8 @@ class ha_frondb final : public handler {
   int report_size(uint flag);
   void report_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
+  bool may_read_ahead() const;
+  bool reads_plainly() const;
   int count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries);
 
   // Rows of a table that is being made: load.cc.

@@ -137,6 +137,15 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
     has_end = max->flag == HA_READ_BEFORE_KEY || prefix_end(&hi_);
   }
   if (has_end && hi_ <= lo_) return 0;
+  if (has_end && may_read_ahead()) {
+    size_t read;
+    bool is_all;
+    if (int error = position_.read_ahead(tree_of(index), lo_, hi_, &read, &is_all)) return error;
+    if (is_all) {
+      *rows = std::max<ha_rows>(1, read);
+      return 0;
+    }
+  }
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
@@ -165,13 +174,22 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   return 0;
 }
 
+/** Whether a range can be counted by reading its first entries, which the statement then need not read again. Only for
+    the first range that the optimizer asks about, because it may ask about many and read none of them, and only for a
+    plain read, which uses the transaction's snapshot and locks nothing. */
+bool ha_frondb::may_read_ahead() const {
+  return reads_plainly() && position_.is_idle() && use_.seen_trees.empty() && !table->part_info && !is_sequence();
+}
+
+/** For other statements a cursor would create a snapshot, or lock. */
+bool ha_frondb::reads_plainly() const {
+  return use_.connection && !use_.reads_singly() && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
+}
+
 /** Corrects the number of committed entries of a short range by the transaction's own inserts and deletes, up to a
     limit. */
 int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
-  // Only for plain reads, which use the transaction's snapshot; for other statements this cursor would create a
-  // snapshot.
-  bool is_plain = use_.row_lock == FRONDB_LOCK_NONE && use_.connection && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
-  if (!is_plain || use_.connection->counts().empty()) return 0;
+  if (!reads_plainly() || use_.connection->counts().empty()) return 0;
   Cursor cursor;
   if (Error error = frondb_txn_cursor(use_.connection->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
                                       cursor.out())) {

@@ -130,10 +130,10 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
         if (!has_end) return HA_ERR_KEY_NOT_FOUND;
         error = seek(tree, hi_, range_end);
         break;
-      case HA_READ_BEFORE_KEY: forward = false; error = open_cursor(tree, first, &lo_); break;
-      case HA_READ_PREFIX_LAST: forward = false; error = open_cursor(tree, lo_, end); break;
+      case HA_READ_BEFORE_KEY: forward = false; error = open_cursor(tree, first, &lo_, forward); break;
+      case HA_READ_PREFIX_LAST: forward = false; error = open_cursor(tree, lo_, end, forward); break;
       case HA_READ_KEY_OR_PREV:
-      case HA_READ_PREFIX_LAST_OR_PREV: forward = false; error = open_cursor(tree, first, end); break;
+      case HA_READ_PREFIX_LAST_OR_PREV: forward = false; error = open_cursor(tree, first, end, forward); break;
       default: return HA_ERR_WRONG_COMMAND;
     }
     if (error) return error;
@@ -189,7 +189,7 @@ int ha_frondb::index_last(uchar *record) {
     position_.set_direction(false);
     position_.forget_prefix();
     std::string_view first = std::exchange(range_.has_first, false) ? std::string_view(range_.first) : std::string_view();
-    if (int error = open_cursor(tree_of(active_index), first, nullptr)) return error;
+    if (int error = open_cursor(tree_of(active_index), first, nullptr, false)) return error;
     return step(false, record);
   });
 }

@@ -15,6 +15,8 @@ namespace {
 /** Entries a fetch: few at first, since most reads want few; more where the range has an end. */
 constexpr size_t BATCH_OPEN = 1, BATCH_BOUND = 8, BATCH_MAX = 128;
 constexpr size_t BATCH_BYTES = 256 << 10;
+/** Bytes of entries that are read ahead: enough for a short range, and not much if the range is not read after all. */
+constexpr size_t AHEAD_BYTES = 32 << 10;
 
 }  // namespace
 
@@ -24,6 +26,7 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, si
   past_end_ = 0;
   from_.assign(lo);
   has_end_ = hi != nullptr;
+  is_ahead_ = false;
   tree_ = tree;
   drop_batch();
   batch_ = hi ? std::clamp(expected, BATCH_BOUND, BATCH_MAX) : BATCH_OPEN;
@@ -47,6 +50,30 @@ int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, si
   return ha_error(frondb_cursor_seek(cursor_.get(), slice(lo), &found));
 }
 
+int ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows, bool *is_all) {
+  int error = open(tree, lo, &hi, BATCH_MAX);
+  if (!error) error = ha_error(cursor_.read(batch_, AHEAD_BYTES, &rows_));
+  if (error) {
+    close();
+    return error;
+  }
+  ahead_to_ = hi;
+  is_ahead_ = true;
+  *rows = rows_.count;
+  *is_all = rows_.is_end;
+  return 0;
+}
+
+bool ReadPosition::take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward) {
+  if (!std::exchange(is_ahead_, false)) return false;
+  bool is_same = tree_ == tree && from_ == lo && hi && *hi == ahead_to_;
+  // Read backward, the range begins with entries that only a complete batch has.
+  if (!is_same || !(forward || rows_.is_end)) return false;
+  is_reversed_ = !forward;
+  forward_ = forward;
+  return true;
+}
+
 void ReadPosition::stand_at(uint tree, const std::string &key) {
   close();
   forward_ = true;
@@ -62,6 +89,7 @@ void ReadPosition::go_on_from(const std::string &key) {
 
 void ReadPosition::close() {
   cursor_.reset();
+  is_ahead_ = false;
   drop_batch();
 }
 
@@ -81,6 +109,11 @@ void ReadPosition::park() {
 }
 
 int ReadPosition::fetch(bool forward) {
+  // The range has no more entries. A cursor that was read forward for a backward step would return them again.
+  if (rows_.is_end) {
+    rows_.count = at_ = 0;
+    return 0;
+  }
   size_t count = use_->reads_singly() ? 1 : batch_;
   batch_ = std::min(batch_ * 8, BATCH_MAX);
   at_ = 0;
@@ -92,13 +125,22 @@ int ReadPosition::turn(bool forward) {
   forward_ = forward;
   prefix_end_.clear();
   if (!has_last_key_) {
-    if (!is_shown()) return 0;
+    if (!is_shown()) return turn_at_end();
     last_key_.assign(shown_key());
   }
   std::string from = last_key_;
   if (!forward) return open(tree_, "", &from);
   from.push_back(0);
   return open(tree_, from, nullptr);
+}
+
+/** The step before has passed an end of the range. The cursor is there, unless its batch was returned in reverse. */
+int ReadPosition::turn_at_end() {
+  bool was_reversed = is_reversed_;
+  drop_batch();
+  if (!was_reversed) return 0;
+  std::string from = from_;
+  return open(tree_, from, &ahead_to_);
 }
 
 /** HANDLER has read past an end of the index: a step back begins at that end, and a step further finds nothing. */

@@ -35,6 +35,13 @@ class ReadPosition {
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
       a new one, since the new place may be near its position. */
   int seek(uint tree, std::string_view lo, const std::string *hi, size_t expected);
+  /** Opens a cursor for a range that the server will probably read, and fetches its first entries. `rows` is their
+      number, and `is_all` whether the range has no other. The position must be idle. */
+  int read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows, bool *is_all);
+  /** Whether the entries that were read ahead begin this range in this direction. If so, they are the next ones. */
+  bool take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward);
+  /** Whether there is neither a cursor nor a position. */
+  bool is_idle() const { return !cursor_ && !has_last_key_ && !past_end_; }
   /** The position is a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);
   /** The next step continues from a key. */
@@ -59,7 +66,7 @@ class ReadPosition {
   bool needs_fetch() const { return at_ == rows_.count; }
   int fetch(bool forward);
   /** The next entry of the batch; null at the end of the range. */
-  const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[at_++]; }
+  const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[place(at_++)]; }
   /** Records that the step has reached the end of the range. */
   void note_end(bool forward);
   /** Releases the lock of the entry that was returned last. */
@@ -75,12 +82,16 @@ class ReadPosition {
 
  private:
   int turn(bool forward);
+  int turn_at_end();
   int return_from_end(bool forward);
   bool is_shown() const { return at_ > 0 && at_ <= rows_.count; }
-  std::string_view shown_key() const { return view(rows_.entries[at_ - 1].key); }
+  std::string_view shown_key() const { return view(rows_.entries[place(at_ - 1)].key); }
+  /** The place in the batch of the entry that a step returns as number `at`. */
+  size_t place(size_t at) const { return is_reversed_ ? rows_.count - 1 - at : at; }
   void drop_batch() {
     rows_ = {};
     at_ = 0;
+    is_reversed_ = false;
   }
 
   const Share *share_ = nullptr;
@@ -92,11 +103,16 @@ class ReadPosition {
   std::string from_;
   bool has_end_ = false;
   bool forward_ = true;
+  /** The range's end, if the entries of the batch were read ahead and belong to no search yet. */
+  std::string ahead_to_;
+  bool is_ahead_ = false;
 
   /** Fetched entries, the next of them, and how many the next fetch asks for. */
   frondb_rows rows_ = {};
   size_t at_ = 0;
   size_t batch_ = 0;
+  /** The batch was read forward and is returned backward. */
+  bool is_reversed_ = false;
 
   std::string prefix_end_;
   /** Without a cursor: the key from which the next step goes on, if there is one. */

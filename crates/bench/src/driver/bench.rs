@@ -26,7 +26,9 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         Workload::Merge => vec![&KERNEL],
         // Only FronDB has these transactions and this memory option. `fsync` is about our own log;
         // other engines run it if they are named.
-        Workload::Fsync | Workload::Txn | Workload::Memory if args.engines.is_none() => {
+        Workload::Fsync | Workload::Txn | Workload::Hot | Workload::Memory
+            if args.engines.is_none() =>
+        {
             registry.select("frondb")?
         }
         _ => registry.select(args.engines.as_deref().unwrap_or(registry.default_engines))?,
@@ -97,11 +99,13 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the report: an object for each engine and variant, or for `txn`, which has one, its
-/// figures.
+/// Writes the report: an object for each engine and variant, or for `txn` and `hot`, which have
+/// one, its figures.
 fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
     let text = match results {
-        [only] if workload == Workload::Txn => serde_json::to_string_pretty(&only.figures),
+        [only] if matches!(workload, Workload::Txn | Workload::Hot) => {
+            serde_json::to_string_pretty(&only.figures)
+        }
         _ => serde_json::to_string_pretty(results),
     };
     let text = text.map_err(Error::engine)? + "\n";
@@ -203,7 +207,12 @@ fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
     }
     if !matches!(
         args.workload,
-        Workload::Merge | Workload::Durable | Workload::Fsync | Workload::Txn | Workload::Memory
+        Workload::Merge
+            | Workload::Durable
+            | Workload::Fsync
+            | Workload::Txn
+            | Workload::Hot
+            | Workload::Memory
     ) {
         text.push_str(&format!(", {} rows a commit", args.batch));
     }

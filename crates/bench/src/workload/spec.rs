@@ -30,6 +30,8 @@ pub enum Workload {
     Fsync,
     /// Transactions beside batches
     Txn,
+    /// Whether reads decay while the same rows are updated, also with an old snapshot
+    Hot,
     /// Whether the engine keeps to its memory option
     Memory,
     /// The merge kernel, in memory
@@ -70,6 +72,7 @@ impl Workload {
             Self::Durable => "durable",
             Self::Fsync => "fsync",
             Self::Txn => "txn",
+            Self::Hot => "hot",
             Self::Memory => "memory",
             Self::Merge => "merge",
         }
@@ -81,7 +84,7 @@ impl Workload {
         match self {
             Self::Logs => LOG_TREES.to_vec(),
             Self::Overwrite => TABLE_TREES[..1].to_vec(),
-            Self::Txn | Self::Memory | Self::Merge => Vec::new(),
+            Self::Txn | Self::Hot | Self::Memory | Self::Merge => Vec::new(),
             _ => TABLE_TREES.to_vec(),
         }
     }

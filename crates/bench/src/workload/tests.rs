@@ -204,6 +204,26 @@ fn txn_has_a_figure_for_each_limit() {
 }
 
 #[test]
+fn hot_compares_each_read_without_and_with_an_old_snapshot() {
+    let scratch = Scratch::new("hot");
+    let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Hot, 0, &scratch) };
+    let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+    let held: Vec<_> = m.figures.iter().filter(|figure| figure.met.is_some()).collect();
+    let names: Vec<_> = held.iter().map(|figure| figure.name.as_str()).collect();
+    let expected = [
+        "points of hot rows, updated tree to other",
+        "points, updated tree to other",
+        "scans of 100, updated tree to other",
+        "points of hot rows, old snapshot, updated tree to other",
+        "points, old snapshot, updated tree to other",
+        "scans of 100, old snapshot, updated tree to other",
+    ];
+    assert_eq!(names, expected);
+    assert!(held.iter().all(|figure| figure.at_most), "{held:?}");
+    assert!(m.figures.iter().all(|figure| figure.value > 0.0), "{:?}", m.figures);
+}
+
+#[test]
 fn merge_measures_the_kernel_with_and_without_compression() {
     let m = measure(Workload::Merge, 0);
     assert_eq!((m.engine.as_str(), m.rows), ("frondb", Some(5_000)));

@@ -24,6 +24,8 @@ mod single;
 mod store;
 
 use self::parts::Parts;
+pub(super) use self::rows::{Rows, key};
+pub(super) use self::store::{BATCH_ROWS, Store};
 use super::Spec;
 use crate::driver::Progress;
 use crate::engines::frondb::FRONDB;

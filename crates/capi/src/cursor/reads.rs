@@ -14,9 +14,9 @@ use crate::slice::{frondb_slice, out};
 use crate::snapshot::frondb_snapshot;
 
 impl CursorObject {
-    /// Fills the batch. An error after the first entry ends the batch, and the next call returns
-    /// the error.
-    fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<()> {
+    /// Fills the batch; returns whether it reached the end of the range. An error after the first
+    /// entry ends the batch, and the next call returns the error.
+    fn fill(&mut self, direction: Direction, rows_max: usize, bytes_max: usize) -> Result<bool> {
         if self.batch.is_new() {
             self.batch = Batch::reused();
         }
@@ -28,7 +28,7 @@ impl CursorObject {
         let mut read = 0;
         let filled = loop {
             if read == rows_max {
-                break Ok(());
+                break Ok(false);
             }
             match self.fill_one(direction, bytes_max) {
                 Ok(true) => {
@@ -38,16 +38,18 @@ impl CursorObject {
                     }
                     read += self.fill_many(direction, rows_max - read, bytes_max);
                 }
-                Ok(false) => break Ok(()),
+                Ok(false) => break Ok(self.ahead.is_none()),
                 Err(error) => break Err(error),
             }
         };
         self.batch.finish();
         match filled {
-            Err(error) if read > 0 => self.failed = Some(error),
-            other => return other,
+            Err(error) if read > 0 => {
+                self.failed = Some(error);
+                Ok(false)
+            }
+            other => other,
         }
-        Ok(())
     }
 
     /// Adds the following entries that can be copied together, if any. Returns how many.
@@ -95,14 +97,14 @@ fn batch(
 ) -> *mut frondb_error {
     call(|| {
         let place = out(rows)?;
-        place.write(frondb_rows { entries: std::ptr::null(), count: 0 });
+        place.write(frondb_rows { entries: std::ptr::null(), count: 0, is_end: false });
         if rows_max == 0 {
             return Err(Error::invalid("rows_max is 0; it must be at least 1"));
         }
         let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
-        cursor.fill(direction, rows_max, bytes_max)?;
+        let is_end = cursor.fill(direction, rows_max, bytes_max)?;
         let entries = &cursor.batch.entries;
-        place.write(frondb_rows { entries: entries.as_ptr(), count: entries.len() });
+        place.write(frondb_rows { entries: entries.as_ptr(), count: entries.len(), is_end });
         Ok(())
     })
 }

@@ -130,4 +130,7 @@ pub struct frondb_rows {
     pub(super) entries: *const frondb_entry,
     /// The number of entries; 0 at the end of the range.
     pub(super) count: usize,
+    /// Whether the batch reached the end of the range, so that another one would have no entry.
+    /// False if that is not known yet, because the batch ended at one of its limits.
+    pub(super) is_end: bool,
 }

@@ -36,6 +36,7 @@ static void scan_batches(frondb_cursor *cursor) {
     CHECK(found);
     for (next = 0;;) {
       OK(frondb_cursor_next_batch(cursor, sizes[s], 1 << 20, &rows));
+      CHECK(rows.is_end == (rows.count < sizes[s]));
       if (rows.count == 0) break;
       CHECK(rows.count <= sizes[s]);
       for (i = 0; i < rows.count; i++) check_row(&rows.entries[i], next++);
@@ -44,6 +45,7 @@ static void scan_batches(frondb_cursor *cursor) {
     OK(frondb_cursor_last(cursor, &found));
     for (;;) {
       OK(frondb_cursor_prev_batch(cursor, sizes[s], 1 << 20, &rows));
+      CHECK(rows.is_end == (rows.count < sizes[s]));
       if (rows.count == 0) break;
       for (i = 0; i < rows.count; i++) check_row(&rows.entries[i], --next);
     }
@@ -82,7 +84,7 @@ static void steps_and_batches(frondb_cursor *cursor) {
   /* bytes_max limits a batch, except for its first entry; the next batch continues there. */
   OK(frondb_cursor_seek_for_prev(cursor, number_key(memory, 42), &found));
   OK(frondb_cursor_next_batch(cursor, 100, 30, &rows));
-  CHECK(rows.count == 2);
+  CHECK(rows.count == 2 && !rows.is_end);
   check_row(&rows.entries[1], 43);
   OK(frondb_cursor_next_batch(cursor, 100, 1, &rows));
   CHECK(rows.count == 1);
@@ -95,7 +97,7 @@ static void steps_and_batches(frondb_cursor *cursor) {
   OK(frondb_cursor_key(cursor, &key));
   CHECK(key.len == 0);
   OK(frondb_cursor_next_batch(cursor, 1, 1, &rows));
-  CHECK(rows.count == 0);
+  CHECK(rows.count == 0 && rows.is_end);
   OK(frondb_cursor_last(cursor, &found));
   OK(frondb_cursor_next(cursor, &found));
   CHECK(!found);

@@ -3,13 +3,13 @@
 use frondb_core::prng::Prng;
 
 /// A key's bytes.
-pub(super) const KEY_BYTES: usize = 16;
+pub(in crate::workload) const KEY_BYTES: usize = 16;
 
 /// Fewest and most bytes of a value of the large transaction and of the bulk load.
-pub(super) const VALUE_BYTES: (usize, usize) = (30, 100);
+pub(in crate::workload) const VALUE_BYTES: (usize, usize) = (30, 100);
 
 /// The rows of a seed in turn. The key is a function of seed and number, so that reads can find it.
-pub(super) struct Rows {
+pub(in crate::workload) struct Rows {
     seed: u64,
     next: u64,
     prng: Prng,
@@ -20,20 +20,20 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Rows from number 0 on, with values of `least` to `most` bytes.
-    pub(super) fn new(seed: u64, least: usize, most: usize) -> Self {
+    pub(in crate::workload) fn new(seed: u64, least: usize, most: usize) -> Self {
         let prng = Prng::new(seed ^ 0x0A11_7E57_ED0F_0001);
         Self { seed, next: 0, prng, bytes: (least, most), value: vec![0; most.next_multiple_of(8)] }
     }
 
     /// The next row.
-    pub(super) fn next(&mut self) -> ([u8; KEY_BYTES], &[u8]) {
+    pub(in crate::workload) fn next(&mut self) -> ([u8; KEY_BYTES], &[u8]) {
         let key = key(self.seed, self.next);
         self.next += 1;
         (key, self.value())
     }
 
     /// A value alone.
-    pub(super) fn value(&mut self) -> &[u8] {
+    pub(in crate::workload) fn value(&mut self) -> &[u8] {
         let (least, most) = self.bytes;
         let bytes = if least == most { least } else { least + self.prng.index(most - least + 1) };
         // The cost of making rows is part of every figure, so it is kept low.
@@ -46,7 +46,7 @@ impl Rows {
 }
 
 /// The key of row `number`.
-pub(super) fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
+pub(in crate::workload) fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     let (high, low) = (scramble(number ^ seed.rotate_left(32)), scramble(!number));
     let mut key = [0; KEY_BYTES];
     key[..8].copy_from_slice(&high.to_be_bytes());

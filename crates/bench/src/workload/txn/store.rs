@@ -15,19 +15,19 @@ use crate::error::{Error, Result};
 use crate::measure::disk;
 
 /// Rows of a batch in loads.
-pub(super) const BATCH_ROWS: u64 = 1_000;
+pub(in crate::workload) const BATCH_ROWS: u64 = 1_000;
 
 /// Rows that are looked up after the writes.
 const PROBES: u64 = 1_000;
 
-pub(super) struct Store {
-    pub(super) db: Db,
-    pub(super) tree: Tree,
+pub(in crate::workload) struct Store {
+    pub(in crate::workload) db: Db,
+    pub(in crate::workload) tree: Tree,
     dir: PathBuf,
 }
 
 impl Store {
-    pub(super) fn create(spec: &Spec, name: &str) -> Result<Self> {
+    pub(in crate::workload) fn create(spec: &Spec, name: &str) -> Result<Self> {
         let dir = spec.dir.join(name);
         fs::create_dir_all(&dir).map_err(Error::io(format!("create {}", dir.display())))?;
         let options = Options::new().create_new(true).memory_bytes(spec.memory_bytes);
@@ -37,19 +37,19 @@ impl Store {
     }
 
     /// Begins a transaction at repeatable read.
-    pub(super) fn begin(&self, durability: Durability) -> Result<Transaction> {
+    pub(in crate::workload) fn begin(&self, durability: Durability) -> Result<Transaction> {
         let options =
             TransactionOptions::new().isolation(Isolation::RepeatableRead).durability(durability);
         self.db.begin(options).map_err(Error::engine)
     }
 
     /// Writes a batch, not synced.
-    pub(super) fn write(&self, batch: &Batch) -> Result<()> {
+    pub(in crate::workload) fn write(&self, batch: &Batch) -> Result<()> {
         self.db.write(batch, Durability::NoSync).map_err(Error::engine)
     }
 
     /// Writes the next `count` of `rows` in batches of 1,000, not synced.
-    pub(super) fn load(&self, rows: &mut Rows, count: u64) -> Result<()> {
+    pub(in crate::workload) fn load(&self, rows: &mut Rows, count: u64) -> Result<()> {
         let mut batch = Batch::new();
         let mut left = count;
         while left > 0 {
@@ -65,12 +65,12 @@ impl Store {
     }
 
     /// Waits until the database is settled; returns how long that took.
-    pub(super) fn settle(&self) -> Result<Duration> {
+    pub(in crate::workload) fn settle(&self) -> Result<Duration> {
         settle_until(&|| Ok(self.db.is_settled()), &|| self.db.sync().map_err(Error::engine))
     }
 
     /// Looks up some of the rows `0..rows` of a seed. If one is missing, all figures are worthless.
-    pub(super) fn check(&self, seed: u64, rows: u64) -> Result<()> {
+    pub(in crate::workload) fn check(&self, seed: u64, rows: u64) -> Result<()> {
         for n in 0..PROBES.min(rows) {
             let number = n * (rows / PROBES.min(rows));
             if !self.tree.exists(&key(seed, number)).map_err(Error::engine)? {
@@ -80,7 +80,7 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn remove(self) -> Result<()> {
+    pub(in crate::workload) fn remove(self) -> Result<()> {
         self.db.close().map_err(Error::engine)?;
         let dir = self.dir;
         fs::remove_dir_all(&dir).map_err(Error::io(format!("remove {}", dir.display())))?;
