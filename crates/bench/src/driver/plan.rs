@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::args::BenchArgs;
 use crate::engine::EngineKind;
+use crate::workload::far::ROWS as FAR_ROWS;
 use crate::workload::hot::ROWS as HOT_ROWS;
 use crate::workload::memory::ROWS as MEMORY_ROWS;
 use crate::workload::reads::rows_of_ratio;
@@ -52,8 +53,10 @@ pub(super) fn variants(args: &BenchArgs) -> Vec<Variant> {
 
 /// How many times each engine is measured.
 pub(super) fn rounds(args: &BenchArgs) -> u64 {
-    let once =
-        matches!(args.workload, Workload::Txn | Workload::Hot | Workload::Memory | Workload::Reads);
+    let once = matches!(
+        args.workload,
+        Workload::Txn | Workload::Hot | Workload::Far | Workload::Memory | Workload::Reads
+    );
     args.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
@@ -65,6 +68,7 @@ fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
     args.rows.unwrap_or(match args.workload {
         Workload::Txn => TXN_ROWS,
         Workload::Hot => HOT_ROWS,
+        Workload::Far => FAR_ROWS,
         Workload::Memory => MEMORY_ROWS,
         _ => ROWS,
     })

@@ -12,6 +12,7 @@
 //! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
 //! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
 //! | hot         | the same 1 % of the rows over and over            | reads beside those of a tree that nothing is written to |
+//! | far         | as iibench, a thousand times the memory of the reads | opening, and points           |
 //! | memory      | cases that could hold more memory than the option | resident memory beside the option |
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
@@ -21,6 +22,7 @@
 mod bench;
 mod delete_left;
 mod durable;
+pub(crate) mod far;
 mod fsync;
 pub(crate) mod hot;
 mod iibench;

@@ -32,6 +32,8 @@ pub enum Workload {
     Txn,
     /// Whether reads decay while the same rows are updated, also with an old snapshot
     Hot,
+    /// Points of a table a thousand times larger than the memory, after opening it again
+    Far,
     /// Whether the engine keeps to its memory option
     Memory,
     /// The merge kernel, in memory
@@ -73,6 +75,7 @@ impl Workload {
             Self::Fsync => "fsync",
             Self::Txn => "txn",
             Self::Hot => "hot",
+            Self::Far => "far",
             Self::Memory => "memory",
             Self::Merge => "merge",
         }

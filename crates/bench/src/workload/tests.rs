@@ -224,6 +224,20 @@ fn hot_compares_each_read_without_and_with_an_old_snapshot() {
 }
 
 #[test]
+fn far_opens_and_reads_with_little_memory() {
+    let scratch = Scratch::new("far");
+    let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Far, 0, &scratch) };
+    let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+    let of = |name: &str| m.figures.iter().find(|figure| figure.name == name).unwrap();
+    assert_eq!((m.rows, of("rows").value), (Some(5_000), 5_000.0));
+    for name in ["data on disk to memory of the reads", "manifest", "opening", "points"] {
+        assert!(of(name).value > 0.0, "{:?}", m.figures);
+    }
+    // A table this small is in memory after the warm-up.
+    assert!(of("points, read").met.is_some() && of("opening").at_most);
+}
+
+#[test]
 fn merge_measures_the_kernel_with_and_without_compression() {
     let m = measure(Workload::Merge, 0);
     assert_eq!((m.engine.as_str(), m.rows), ("frondb", Some(5_000)));

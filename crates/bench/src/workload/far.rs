@@ -1,0 +1,130 @@
+//! A table that is far larger than the memory: written with the memory option, then opened again
+//! with little memory and read by its primary key. Shows what a point costs at a thousand times the
+//! memory without the days that a load with so little memory would take, and how long opening
+//! takes.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use frondb::{Db, Options, Tree};
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::AtomicU64;
+
+use super::Spec;
+use super::load::drive;
+use super::settle::settle;
+use super::timed::timed;
+use crate::driver::Progress;
+use crate::engine::Engine;
+use crate::engines::frondb::FRONDB;
+use crate::error::{Error, Result};
+use crate::measure::disk::{self, Device, allocated_bytes};
+use crate::measure::{Sampler, process};
+use crate::report::{Figure, Measurement};
+use crate::rows::{PRIMARY, TABLE_TREES, TableRow, probes};
+
+/// Rows unless they are given: about a thousand times [`READ_MIB`] on disk.
+pub(crate) const ROWS: u64 = 270_000_000;
+/// Memory of the reads, MiB: the least that the engine accepts.
+const READ_MIB: u64 = 16;
+/// Longest time that opening may take, seconds.
+const OPEN_MAX_S: f64 = 0.3;
+
+pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
+    fs::create_dir_all(&spec.dir).map_err(Error::io("create the directory"))?;
+    let rows = load(spec, progress)?;
+    disk::sync_file_system(&spec.dir)?;
+    let mut figures = vec![
+        Figure::plain("rows", rows as f64, ""),
+        Figure::plain(
+            "data on disk to memory of the reads",
+            allocated_bytes(&spec.dir)? as f64 / (READ_MIB << 20) as f64,
+            "x",
+        ),
+        Figure::plain("manifest", manifest_bytes(&spec.dir)? as f64 / 1e6, "MB"),
+    ];
+    progress.say("opening with little memory");
+    let (begin, cpu) = (Instant::now(), process::cpu_time()?);
+    let options = Options::new().memory_bytes(READ_MIB << 20);
+    let db = Db::open(&spec.dir, options).map_err(Error::engine)?;
+    let opened = begin.elapsed().as_secs_f64();
+    let cpu = (process::cpu_time()? - cpu).as_secs_f64();
+    figures.push(Figure::plain("opening", opened, "s").at_most(OPEN_MAX_S, None));
+    figures.push(Figure::plain("opening, CPU", cpu, "s"));
+    let tree = db.open_tree(TABLE_TREES[PRIMARY].name).map_err(Error::engine)?;
+    progress.say("reading: points by primary key");
+    points(spec, &tree, rows, &mut figures)?;
+    drop(tree);
+    db.close().map_err(Error::engine)?;
+    Ok(Measurement {
+        engine: FRONDB.name.to_owned(),
+        workload: spec.workload.name().to_owned(),
+        settings: (FRONDB.describe)(&spec.engine_options()),
+        rows: Some(rows),
+        rss_peak_bytes: Some(process::resident_peak_bytes()?),
+        figures,
+        ..Measurement::default()
+    })
+}
+
+/// Writes the table, waits until it is settled, and closes it. Returns the rows that were written.
+fn load(spec: &Spec, progress: &Progress) -> Result<u64> {
+    let options = spec.engine_options();
+    let engine: Box<dyn Engine> = (FRONDB.open)(&spec.dir, &options)?;
+    let (done, start) = (Arc::new(AtomicU64::new(0)), Instant::now());
+    let observer = progress.load(spec.rows);
+    let sampler = Sampler::start(process::Process::current(), start, Arc::clone(&done), observer);
+    let loaded = drive(engine.as_ref(), spec, spec.rows, start, &done, &mut |batch, id| {
+        TableRow::new(spec.seed, id, 0).insert(batch);
+    })?;
+    settle(engine.as_ref())?;
+    drop(sampler.finish());
+    engine.close()?;
+    match loaded.rows {
+        0 => Err(Error::Usage("the time limit ended the load before its first batch".to_owned())),
+        rows => Ok(rows),
+    }
+}
+
+/// Bytes of the manifests in a database's directory.
+fn manifest_bytes(dir: &Path) -> Result<u64> {
+    let doing = || format!("measure {}", dir.display());
+    let mut total = 0;
+    for entry in fs::read_dir(dir).map_err(Error::io(doing()))? {
+        let entry = entry.map_err(Error::io(doing()))?;
+        if entry.file_name().as_encoded_bytes().starts_with(b"MANIFEST") {
+            total += entry.metadata().map_err(Error::io(doing()))?.len();
+        }
+    }
+    Ok(total)
+}
+
+/// Random rows by one thread, after a warm-up.
+fn points(spec: &Spec, tree: &Tree, rows: u64, figures: &mut Vec<Figure>) -> Result<()> {
+    let device = Device::under(&spec.dir);
+    let requests = || device.as_ref().and_then(Device::counters).map(|counters| counters.read_ops);
+    let mut prng = Prng::new(spec.seed ^ 0x5EED_0F4E_AD5A_0300);
+    let mut point = || {
+        let key = probes::primary(&mut prng, rows);
+        match tree.get(&key).map_err(Error::engine)? {
+            Some(_) => Ok(()),
+            None => Err(Error::Wrong("a row that was written is not found".to_owned())),
+        }
+    };
+    timed(spec.reads.warmup, &mut point)?;
+    let (cpu, io, before) = (process::cpu_time()?, process::io()?, requests());
+    let timed = timed(spec.reads.points, &mut point)?;
+    let each = |total: f64| total / timed.latency.count().max(1) as f64;
+    let cpu = each((process::cpu_time()? - cpu).as_secs_f64() * 1e6);
+    let kib = each((process::io()?.read_bytes - io.read_bytes) as f64 / 1024.0);
+    figures.push(Figure::plain("points", timed.per_s, "1/s"));
+    figures.push(Figure::plain("points, CPU", cpu, "us"));
+    figures.push(Figure::plain("points, read", kib, "KiB").at_most(16.0, Some(8.0)));
+    if let Some((before, after)) = before.zip(requests()) {
+        let requests = Figure::plain("points, device reads", each((after - before) as f64), "");
+        figures.push(requests.at_most(1.2, None));
+    }
+    Ok(())
+}
