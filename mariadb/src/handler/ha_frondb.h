@@ -220,6 +220,7 @@ class ha_frondb final : public handler {
   void report_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
   bool may_read_ahead() const;
+  bool reads_at_once() const;
   bool reads_plainly() const;
   int count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries);
 

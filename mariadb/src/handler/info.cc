@@ -139,9 +139,8 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   if (has_end && hi_ <= lo_) return 0;
   if (has_end && may_read_ahead()) {
     size_t read;
-    bool is_all;
-    if (int error = position_.read_ahead(tree_of(index), lo_, hi_, &read, &is_all)) return error;
-    if (is_all) {
+    // Ignore errors: the statement meets them again if it reads this range.
+    if (!position_.read_ahead(tree_of(index), lo_, hi_, &read)) {
       *rows = std::max<ha_rows>(1, read);
       return 0;
     }
@@ -175,13 +174,25 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
 }
 
 /** Whether a range can be counted by reading its first entries, which the statement then need not read again. Only for
-    the first range that the optimizer asks about, because it may ask about many and read none of them, and only for a
-    plain read, which uses the transaction's snapshot and locks nothing. */
+    the first range that the optimizer asks about, because it may ask about many of which the statement reads one. */
 bool ha_frondb::may_read_ahead() const {
-  return reads_plainly() && position_.is_idle() && use_.seen_trees.empty() && !table->part_info && !is_sequence();
+  return reads_plainly() && position_.may_read_ahead() && use_.seen_trees.empty() && !table->part_info &&
+         !is_sequence() && reads_at_once();
 }
 
-/** For other statements a cursor would create a snapshot, or lock. */
+/** Whether the statement reads its tables right after the optimizer has asked about them: then it makes no difference
+    that the entries, and the transaction's snapshot, are a little older. Between the two, a subquery or a stored
+    function could write or wait for a lock, and a function with a side effect could wait too. EXPLAIN does not read, and
+    a statement with a small LIMIT reads less. */
+bool ha_frondb::reads_at_once() const {
+  LEX *lex = table->in_use->lex;
+  SELECT_LEX *select = lex->first_select_lex();
+  bool is_only_select = lex->all_selects_list == select && !select->next_select_in_list();
+  return lex->sql_command == SQLCOM_SELECT && !lex->describe && is_only_select && !select->uncacheable &&
+         !lex->uses_stored_routines() && lex->unit.lim.get_select_limit() >= COUNTED_KEYS_MAX;
+}
+
+/** For other statements a cursor would lock, or read at a snapshot of its own. */
 bool ha_frondb::reads_plainly() const {
   return use_.connection && !use_.reads_singly() && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
 }

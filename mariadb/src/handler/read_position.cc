@@ -50,7 +50,8 @@ int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, si
   return ha_error(frondb_cursor_seek(cursor_.get(), slice(lo), &found));
 }
 
-int ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows, bool *is_all) {
+int ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows) {
+  has_read_ahead_ = true;
   int error = open(tree, lo, &hi, BATCH_MAX);
   if (!error) error = ha_error(cursor_.read(batch_, AHEAD_BYTES, &rows_));
   if (error) {
@@ -60,8 +61,7 @@ int ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &
   ahead_to_ = hi;
   is_ahead_ = true;
   *rows = rows_.count;
-  *is_all = rows_.is_end;
-  return 0;
+  return rows_.is_end ? 0 : HA_ERR_END_OF_FILE;
 }
 
 bool ReadPosition::take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward) {
@@ -95,6 +95,7 @@ void ReadPosition::close() {
 
 void ReadPosition::reset() {
   close();
+  has_read_ahead_ = false;
   has_last_key_ = false;
   past_end_ = 0;
 }

@@ -35,13 +35,14 @@ class ReadPosition {
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
       a new one, since the new place may be near its position. */
   int seek(uint tree, std::string_view lo, const std::string *hi, size_t expected);
-  /** Opens a cursor for a range that the server will probably read, and fetches its first entries. `rows` is their
-      number, and `is_all` whether the range has no other. The position must be idle. */
-  int read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows, bool *is_all);
-  /** Whether the entries that were read ahead begin this range in this direction. If so, they are the next ones. */
+  /** Fetches the first entries of a range that the statement will probably read. Returns 0 and the number of entries if
+      these are all of the range; HA_ERR_END_OF_FILE if it has more, and the next search may still take these over. */
+  int read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows);
+  /** If the entries that were read ahead are where this search begins, makes them the next ones and returns true. Gives
+      them up otherwise. */
   bool take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward);
-  /** Whether there is neither a cursor nor a position. */
-  bool is_idle() const { return !cursor_ && !has_last_key_ && !past_end_; }
+  /** Whether nothing is being read, and the statement has not read ahead yet. */
+  bool may_read_ahead() const { return !has_read_ahead_ && !cursor_ && !has_last_key_ && !past_end_; }
   /** The position is a key that was read without a cursor. */
   void stand_at(uint tree, const std::string &key);
   /** The next step continues from a key. */
@@ -103,9 +104,11 @@ class ReadPosition {
   std::string from_;
   bool has_end_ = false;
   bool forward_ = true;
-  /** The range's end, if the entries of the batch were read ahead and belong to no search yet. */
-  std::string ahead_to_;
+  /** The entries of the batch were read ahead, to this end of their range, and no search has taken them over yet. */
   bool is_ahead_ = false;
+  std::string ahead_to_;
+  /** The statement has read ahead. */
+  bool has_read_ahead_ = false;
 
   /** Fetched entries, the next of them, and how many the next fetch asks for. */
   frondb_rows rows_ = {};

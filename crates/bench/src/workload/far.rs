@@ -33,6 +33,7 @@ const READ_MIB: u64 = 16;
 const OPEN_MAX_S: f64 = 0.3;
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
+    let describe = FRONDB.describe;
     fs::create_dir_all(&spec.dir).map_err(Error::io("create the directory"))?;
     let rows = load(spec, progress)?;
     disk::sync_file_system(&spec.dir)?;
@@ -61,9 +62,8 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     Ok(Measurement {
         engine: FRONDB.name.to_owned(),
         workload: spec.workload.name().to_owned(),
-        settings: (FRONDB.describe)(&spec.engine_options()),
+        settings: format!("{}; {READ_MIB} MiB for the reads", describe(&spec.engine_options())),
         rows: Some(rows),
-        rss_peak_bytes: Some(process::resident_peak_bytes()?),
         figures,
         ..Measurement::default()
     })
@@ -118,10 +118,14 @@ fn points(spec: &Spec, tree: &Tree, rows: u64, figures: &mut Vec<Figure>) -> Res
     let timed = timed(spec.reads.points, &mut point)?;
     let each = |total: f64| total / timed.latency.count().max(1) as f64;
     let cpu = each((process::cpu_time()? - cpu).as_secs_f64() * 1e6);
-    let kib = each((process::io()?.read_bytes - io.read_bytes) as f64 / 1024.0);
+    let after = process::io()?;
+    let kib = each((after.read_bytes - io.read_bytes) as f64 / 1024.0);
+    let written = (after.written_bytes - io.written_bytes) as f64 / 1e6;
     figures.push(Figure::plain("points", timed.per_s, "1/s"));
     figures.push(Figure::plain("points, CPU", cpu, "us"));
     figures.push(Figure::plain("points, read", kib, "KiB").at_most(16.0, Some(8.0)));
+    // Background work that goes on reads too.
+    figures.push(Figure::plain("written during the points", written, "MB"));
     if let Some((before, after)) = before.zip(requests()) {
         let requests = Figure::plain("points, device reads", each((after - before) as f64), "");
         figures.push(requests.at_most(1.2, None));

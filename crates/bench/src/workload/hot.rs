@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A figure is the time of a read of the updated tree divided by that of the other one. Turns are
-//! short, so a slow moment of the machine affects both sides. The writer pauses during the reads:
-//! what they cost is then a property of the tree, and not of the processors that are left.
+//! short, so a slow moment of the machine affects both sides. The writer pauses during the reads, so
+//! that they show what the tree has become and not how many processors are left; merges go on.
 
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,11 @@ const TURNS: usize = 10;
 /// Entries of a scan.
 const SCAN_ENTRIES: usize = 100;
 
+/// The workload's rows are whole batches, and enough to have hot ones.
+fn rows_of(spec: &Spec) -> u64 {
+    spec.rows.max(HOT_PART).next_multiple_of(BATCH_ROWS)
+}
+
 /// A kind of read.
 #[derive(Clone, Copy)]
 enum Read {
@@ -65,7 +70,7 @@ impl Read {
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     progress.say("two trees are loaded");
     let (store, still) = load(spec)?;
-    let trees = Trees { spec, store: &store, still: &still, rows: spec.rows.max(HOT_PART) };
+    let trees = Trees { spec, store: &store, still: &still, rows: rows_of(spec) };
     let mut figures = Vec::new();
     trees.phase("", 1.15, progress, &mut figures)?;
     let held = store.db.snapshot().map_err(Error::engine)?;
@@ -77,7 +82,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
         engine: FRONDB.name.to_owned(),
         workload: spec.workload.name().to_owned(),
         settings: (FRONDB.describe)(&spec.engine_options()),
-        rows: Some(spec.rows),
+        rows: Some(rows_of(spec)),
         rss_peak_bytes: Some(process::resident_peak_bytes()?),
         figures,
         ..Measurement::default()
@@ -91,7 +96,7 @@ fn load(spec: &Spec) -> Result<(Store, Tree)> {
     let still = store.db.create_tree("still", options).map_err(Error::engine)?;
     let mut rows = Rows::new(spec.seed, VALUE_BYTES, VALUE_BYTES);
     let mut batch = Batch::new();
-    for _ in 0..spec.rows.max(HOT_PART).div_ceil(BATCH_ROWS) {
+    for _ in 0..rows_of(spec) / BATCH_ROWS {
         batch.clear();
         for _ in 0..BATCH_ROWS {
             let (key, value) = rows.next();
@@ -121,13 +126,14 @@ impl Trees<'_> {
         figures: &mut Vec<Figure>,
     ) -> Result<()> {
         let all = self.spec.reads.points * UPDATE_PART;
+        let mut prng = Prng::new(self.spec.seed ^ name.len() as u64);
         let mut ratios = [const { Vec::new() }; Read::ALL.len()];
         let mut updates = Vec::new();
         // Caches fill before the measured reads.
         self.compare(Read::Point, 0)?;
         for slice in 0..SLICES {
             progress.say(&format!("hot rows{name}: updates, part {} of {SLICES}", slice + 1));
-            updates.push(self.update(slice as u64, all / SLICES as f64)?);
+            updates.push(self.update(prng.next_u64(), all / SLICES as f64)?);
             for (read, ratios) in Read::ALL.into_iter().zip(&mut ratios) {
                 ratios.push(self.compare(read, slice as u64)?);
             }
@@ -145,8 +151,8 @@ impl Trees<'_> {
     }
 
     /// Updates random hot rows for a time; returns the rows a second.
-    fn update(&self, slice: u64, seconds: f64) -> Result<f64> {
-        let mut prng = Prng::new(self.spec.seed ^ 0x0A11_7E57_ED0F_0100 ^ slice);
+    fn update(&self, seed: u64, seconds: f64) -> Result<f64> {
+        let mut prng = Prng::new(seed);
         let mut values = Rows::new(prng.next_u64(), VALUE_BYTES, VALUE_BYTES);
         let (mut batch, mut rows, start) = (Batch::new(), 0, Instant::now());
         while rows == 0 || start.elapsed().as_secs_f64() < seconds {
