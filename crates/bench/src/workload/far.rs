@@ -14,7 +14,7 @@ use frondb_core::sync::atomic::AtomicU64;
 
 use super::Spec;
 use super::load::drive;
-use super::settle::settle;
+use super::settle::{settle, settle_until};
 use super::timed::timed;
 use crate::driver::Progress;
 use crate::engine::Engine;
@@ -54,6 +54,12 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     let cpu = (process::cpu_time()? - cpu).as_secs_f64();
     figures.push(Figure::plain("opening", opened, "s").at_most(OPEN_MAX_S, None));
     figures.push(Figure::plain("opening, CPU", cpu, "s"));
+    progress.say("background work that the smaller memory demands");
+    let io = process::io()?;
+    let settling = settle_until(&|| Ok(db.is_settled()), &|| db.sync().map_err(Error::engine))?;
+    let written = (process::io()?.written_bytes - io.written_bytes) as f64 / 1e6;
+    figures.push(Figure::plain("settling after it", settling.as_secs_f64(), "s"));
+    figures.push(Figure::plain("settling after it, written", written, "MB"));
     let tree = db.open_tree(TABLE_TREES[PRIMARY].name).map_err(Error::engine)?;
     progress.say("reading: points by primary key");
     points(spec, &tree, rows, &mut figures)?;
@@ -124,7 +130,7 @@ fn points(spec: &Spec, tree: &Tree, rows: u64, figures: &mut Vec<Figure>) -> Res
     figures.push(Figure::plain("points", timed.per_s, "1/s"));
     figures.push(Figure::plain("points, CPU", cpu, "us"));
     figures.push(Figure::plain("points, read", kib, "KiB").at_most(16.0, Some(8.0)));
-    // Background work that goes on reads too.
+    // Zero unless background work went on, whose reads would count as those of points.
     figures.push(Figure::plain("written during the points", written, "MB"));
     if let Some((before, after)) = before.zip(requests()) {
         let requests = Figure::plain("points, device reads", each((after - before) as f64), "");
