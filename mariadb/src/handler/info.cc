@@ -137,13 +137,10 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
     has_end = max->flag == HA_READ_BEFORE_KEY || prefix_end(&hi_);
   }
   if (has_end && hi_ <= lo_) return 0;
-  if (has_end && may_read_ahead()) {
-    size_t read;
-    // Ignore errors: the statement meets them again if it reads this range.
-    if (!position_.read_ahead(tree_of(index), lo_, hi_, &read)) {
-      *rows = std::max<ha_rows>(1, read);
-      return 0;
-    }
+  size_t read;
+  if (has_end && may_read_ahead() && position_.read_ahead(tree_of(index), lo_, hi_, &read)) {
+    *rows = std::max<ha_rows>(1, read);
+    return 0;
   }
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);

@@ -50,18 +50,17 @@ int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, si
   return ha_error(frondb_cursor_seek(cursor_.get(), slice(lo), &found));
 }
 
-int ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows) {
+bool ReadPosition::read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows) {
   has_read_ahead_ = true;
-  int error = open(tree, lo, &hi, BATCH_MAX);
-  if (!error) error = ha_error(cursor_.read(batch_, AHEAD_BYTES, &rows_));
-  if (error) {
+  // Errors are left to the statement, which meets them again if it reads this range.
+  if (open(tree, lo, &hi, BATCH_MAX) || cursor_.read(batch_, AHEAD_BYTES, &rows_)) {
     close();
-    return error;
+    return false;
   }
   ahead_to_ = hi;
   is_ahead_ = true;
   *rows = rows_.count;
-  return rows_.is_end ? 0 : HA_ERR_END_OF_FILE;
+  return rows_.is_end;
 }
 
 bool ReadPosition::take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward) {

@@ -35,9 +35,9 @@ class ReadPosition {
   /** Puts the cursor before the first entry from `lo` on. Keeps the open cursor if it would return the same entries as
       a new one, since the new place may be near its position. */
   int seek(uint tree, std::string_view lo, const std::string *hi, size_t expected);
-  /** Fetches the first entries of a range that the statement will probably read. Returns 0 and the number of entries if
-      these are all of the range; HA_ERR_END_OF_FILE if it has more, and the next search may still take these over. */
-  int read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows);
+  /** Fetches the first entries of a range that the statement will probably read. Returns whether these are all of the
+      range, and then their number. Otherwise the next search may still take them over; after an error there are none. */
+  bool read_ahead(uint tree, std::string_view lo, const std::string &hi, size_t *rows);
   /** If the entries that were read ahead are where this search begins, makes them the next ones and returns true. Gives
       them up otherwise. */
   bool take_ahead(uint tree, std::string_view lo, const std::string *hi, bool forward);
