@@ -113,13 +113,21 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         value
     }
 
+    /// Whether readers use a key: it is cached, and was read after its insertion. Does not count as
+    /// a read, so a merge can ask about the blocks that it replaces.
+    #[must_use]
+    pub fn is_in_use(&self, key: CacheKey) -> bool {
+        let hash = key.hash64();
+        self.shards[self.shard_of(hash)].shard.read().is_in_use(key, hash)
+    }
+
     /// Inserts a value of `bytes` bytes of memory, replacing the key's previous value. A value too
     /// large for the cache is not inserted.
     pub fn insert(&self, key: CacheKey, value: V, bytes: u64, priority: Priority) {
         let bytes = bytes + Shard::<V>::ENTRY_BYTES;
         let own = self.shard_of(key.hash64());
         let divisor = match priority {
-            Priority::Data => DATA_DIVISOR,
+            Priority::Data | Priority::Successor => DATA_DIVISOR,
             Priority::Meta => META_DIVISOR,
         };
         if bytes > self.capacity() / divisor {

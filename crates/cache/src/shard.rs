@@ -33,6 +33,9 @@ const READS_TO_MAIN: u8 = 2;
 pub enum Priority {
     /// A data block: it starts in the small queue.
     Data,
+    /// A data block that takes over from one in use ([`Cache::is_in_use`](crate::Cache::is_in_use)):
+    /// it starts in the main queue, as if it had been read once there.
+    Successor,
     /// An index or a filter. It starts in the main queue, because lookups of many blocks need it.
     Meta,
 }
@@ -120,6 +123,16 @@ impl<V> Shard<V> {
         entry.value.as_ref()
     }
 
+    /// Whether a key is held and was read since its insertion, now or on an earlier round. Does not
+    /// count as a read.
+    pub(crate) fn is_in_use(&self, key: CacheKey, hash: u64) -> bool {
+        let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key);
+        at.is_some_and(|at| {
+            let entry = &self.entries.0[at as usize];
+            entry.queue == Queue::Main || entry.reads.load(Ordering::Relaxed) > 0
+        })
+    }
+
     /// Adds an entry, or replaces the value of its key; returns the old one.
     pub(crate) fn insert(
         &mut self,
@@ -133,6 +146,7 @@ impl<V> Shard<V> {
         let returned = old.is_some() || self.ghost.take(hash);
         let (queue, reads) = match priority {
             Priority::Meta => (Queue::Main, READS_MAX),
+            Priority::Successor => (Queue::Main, 1),
             Priority::Data if returned => (Queue::Main, 0),
             Priority::Data => (Queue::Small, 0),
         };
@@ -296,6 +310,22 @@ mod tests {
         }
         assert!(get(&shard, 0).is_some() && get(&shard, 2).is_some());
         assert!(get(&shard, 4).is_none());
+    }
+
+    #[test]
+    fn what_was_read_is_in_use_and_its_successor_outlives_what_is_read_once() {
+        let mut shard = Shard::new();
+        let is_in_use = |shard: &Shard<u32>, block| shard.is_in_use(key(block), key(block).hash64());
+        insert(&mut shard, 0, Priority::Data);
+        assert!(!is_in_use(&shard, 0) && !is_in_use(&shard, 1));
+        assert!(get(&shard, 0).is_some());
+        assert!(is_in_use(&shard, 0));
+        insert(&mut shard, 1, Priority::Successor);
+        assert!(is_in_use(&shard, 1), "the next merge passes the place on");
+        for block in 100..115 {
+            insert(&mut shard, block, Priority::Data);
+        }
+        assert!(get(&shard, 1).is_some() && get(&shard, 0).is_none());
     }
 
     #[test]

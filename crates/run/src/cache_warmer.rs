@@ -2,15 +2,18 @@
 //! that a job replaces find the new blocks there.
 //!
 //! ```text
-//!   a block of a job -- room in the cache? -- as many reads as blocks? --> decoded and cached
-//!                               | no                    | no
-//!                               +-----------------------+---> on the device only
+//!   a block of a job -- do its inputs hand over their place? --- yes ------> decoded and cached
+//!                               | no                                              ^
+//!                        room in the cache? ------ as many reads as blocks? ------+
+//!                               | no                     | no
+//!                               +------------------------+---> on the device only
 //! ```
 //!
 //! Otherwise a table that fits in memory would be read from the device again after each job that
-//! rewrites it. Warming evicts nothing, and does no work if there are no reads. Decoding a block
-//! here costs as much as it would cost the reader that needs the block, and saves that reader the
-//! wait for the device.
+//! rewrites it. A block that takes over from blocks in use evicts others if it must: the blocks that
+//! it replaces leave the cache when the job is installed. Other warming evicts nothing, and does no
+//! work if there are no reads. Decoding a block here costs as much as it would cost the reader that
+//! needs the block, and saves that reader the wait for the device.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -20,6 +23,7 @@ use frondb_filter::FilterReader;
 
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
+use crate::handover::Handover;
 use crate::index::{BlockIndex, IndexFrames, TopIndex};
 
 /// Upper bound of the memory of a block or an index, as a multiple of its raw bytes.
@@ -35,26 +39,38 @@ pub(crate) struct CacheWarmer {
     run: RunId,
     /// Number of the engine's reads when the job was created.
     reads: u64,
+    /// What the job's inputs hand over.
+    handover: Arc<Handover>,
+    /// Whether a block of the run took over from its inputs: then the run's index and filter, which
+    /// are far smaller, do so too.
+    has_taken_over: bool,
 }
 
 impl CacheWarmer {
-    pub(crate) fn new(env: Arc<RunEnv>, run: RunId, reads: u64) -> Self {
-        Self { env, run, reads }
+    pub(crate) fn new(env: Arc<RunEnv>, run: RunId, reads: u64, handover: Arc<Handover>) -> Self {
+        Self { env, run, reads, handover, has_taken_over: false }
     }
 
-    /// Caches data block `number` if reads justify it and the cache has room.
+    /// Caches data block `number` if its inputs hand over their place, or if reads justify it and
+    /// the cache has room.
     ///
     /// # Errors
     /// `Corruption` if a reader would reject the frame. In that case the caller must not write the
     /// frame.
-    pub(crate) fn block(&self, number: u32, frame: &[u8]) -> Result<()> {
-        if !self.is_worth(frame) {
+    pub(crate) fn block(&mut self, number: u32, frame: &[u8]) -> Result<()> {
+        let takes_over = self.handover.take(raw_len(frame));
+        if !takes_over && !self.is_in_room(frame) {
             return Ok(());
         }
         let block = Block::decode(frame, &UNWRITTEN)?;
-        let bytes = block.memory_bytes();
-        let key = CacheKey::block(self.run, number);
-        self.insert(key, Cached::Block(block), bytes, Priority::Data);
+        let bytes = block.memory_bytes() as u64;
+        let (key, value) = (CacheKey::block(self.run, number), Cached::Block(block));
+        if takes_over {
+            self.has_taken_over = true;
+            self.env.cache.insert(key, value, bytes, Priority::Successor);
+        } else {
+            self.env.cache.insert_in_room(key, value, bytes, Priority::Data);
+        }
         Ok(())
     }
 
@@ -82,13 +98,13 @@ impl CacheWarmer {
             }
         }
         let (key, bytes) = (CacheKey::index(self.run), top.memory_bytes());
-        self.insert(key, Cached::TopIndex(Arc::new(top)), bytes, Priority::Meta);
+        self.insert_meta(key, Cached::TopIndex(Arc::new(top)), bytes);
         Ok(())
     }
 
     fn insert_index(&self, key: CacheKey, index: BlockIndex) {
         let bytes = index.memory_bytes();
-        self.insert(key, Cached::Index(Arc::new(index)), bytes, Priority::Meta);
+        self.insert_meta(key, Cached::Index(Arc::new(index)), bytes);
     }
 
     /// Caches a part of the filter; errors as [`block`](Self::block).
@@ -99,19 +115,33 @@ impl CacheWarmer {
         let filter = FilterReader::open(decode_frame(frame, BlockKind::Filter, &UNWRITTEN)?)?;
         let bytes = filter.memory_bytes();
         let key = CacheKey::filter(self.run, part);
-        self.insert(key, Cached::Filter(Arc::new(filter)), bytes, Priority::Meta);
+        self.insert_meta(key, Cached::Filter(Arc::new(filter)), bytes);
         Ok(())
+    }
+
+    /// Whether a frame of the index or the filter is worth caching.
+    fn is_worth(&self, frame: &[u8]) -> bool {
+        self.has_taken_over || self.is_in_room(frame)
     }
 
     /// Whether reads justify caching the frame, and the cache has room for its contents with the
     /// lookup tables of its reader. If not, nothing is decoded.
-    fn is_worth(&self, frame: &[u8]) -> bool {
-        let raw_len = frame_raw_len(frame).unwrap_or(usize::MAX) as u64;
+    fn is_in_room(&self, frame: &[u8]) -> bool {
         let room = self.env.cache.room() / READER_FACTOR;
-        room >= raw_len && self.env.read_credit.take(self.reads)
+        room >= raw_len(frame) && self.env.read_credit.take(self.reads)
     }
 
-    fn insert(&self, key: CacheKey, value: Cached, bytes: usize, priority: Priority) {
-        self.env.cache.insert_in_room(key, value, bytes as u64, priority);
+    fn insert_meta(&self, key: CacheKey, value: Cached, bytes: usize) {
+        let (cache, bytes) = (&self.env.cache, bytes as u64);
+        if self.has_taken_over {
+            cache.insert(key, value, bytes, Priority::Meta);
+        } else {
+            cache.insert_in_room(key, value, bytes, Priority::Meta);
+        }
     }
+}
+
+/// Bytes of the frame's contents.
+fn raw_len(frame: &[u8]) -> u64 {
+    frame_raw_len(frame).unwrap_or(usize::MAX) as u64
 }

@@ -25,6 +25,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, Source};
 
 use crate::charge::Charge;
+use crate::handover::Handover;
 use crate::index::BlockIndex;
 use crate::low_memory::{CHUNK_ENTRIES_LOW_MEMORY, is_low_memory, merge_window_bytes};
 use crate::read::ReadMode;
@@ -70,6 +71,8 @@ pub struct RunCursor {
     chunk_entries: usize,
     /// The filter of the run was not asked whether there are entries within the bounds.
     is_unasked: bool,
+    /// Where a merge counts the blocks that readers use.
+    handover: Option<Arc<Handover>>,
     /// Chunks are small and own their values; nothing is read ahead.
     is_small: bool,
     /// The blocks read ahead.
@@ -123,6 +126,7 @@ impl RunCursor {
                 ReadMode::Merge => CHUNK_ENTRIES_MAX,
             },
             is_unasked: false,
+            handover: None,
             is_small: false,
             window: None,
             window_bytes: match mode {
@@ -141,6 +145,13 @@ impl RunCursor {
     #[must_use]
     pub fn unasked(mut self) -> Self {
         self.is_unasked = true;
+        self
+    }
+
+    /// A cursor of a merge whose output replaces the run: counts the blocks that readers use.
+    #[must_use]
+    pub fn handing_over(mut self, handover: &Arc<Handover>) -> Self {
+        self.handover = Some(Arc::clone(handover));
         self
     }
 

@@ -195,6 +195,11 @@ impl Run {
         block
     }
 
+    /// Whether readers use data block `number`; not a read of it.
+    pub(crate) fn is_block_in_use(&self, number: usize) -> bool {
+        self.env.cache.is_in_use(CacheKey::block(self.meta.id, number as u32))
+    }
+
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
         let key = CacheKey::block(self.meta.id, number as u32);
         match self.env.cache.get(key) {

@@ -9,6 +9,7 @@ use crate::cache_warmer::CacheWarmer;
 use crate::env::{RunEnv, filter_hash};
 use crate::filter_writer::FilterWriter;
 use crate::format::RunMeta;
+use crate::handover::Handover;
 use crate::index::IndexBuilder;
 use crate::output::Output;
 
@@ -99,13 +100,20 @@ impl RunWriter {
         }
     }
 
-    /// Caches the blocks as they are written, while the cache has room and fewer blocks were cached
-    /// in this way than reads were made: `reads` is the number of lookups that found something
-    /// since the engine was opened. Call it before the first message.
+    /// Caches the blocks as they are written: in place of blocks in use that the cursors of
+    /// `handover` have read, and else while the cache has room and fewer blocks were cached in this
+    /// way than reads were made. `reads` is the number of lookups that found something since the
+    /// engine was opened. Call it before the first message.
     #[must_use]
-    pub fn warming_cache(mut self, env: &Arc<RunEnv>, reads: u64) -> Self {
+    pub fn warming_cache(
+        mut self,
+        env: &Arc<RunEnv>,
+        reads: u64,
+        handover: &Arc<Handover>,
+    ) -> Self {
         self.filter = self.filter.map(|filter| filter.charging(&env.budget));
-        self.warmer = Some(CacheWarmer::new(Arc::clone(env), self.meta.id, reads));
+        let handover = Arc::clone(handover);
+        self.warmer = Some(CacheWarmer::new(Arc::clone(env), self.meta.id, reads, handover));
         self
     }
 
@@ -198,7 +206,7 @@ impl RunWriter {
         let entries = self.builder.len() as u64;
         self.frame.clear();
         self.builder.finish(&mut self.frame)?;
-        if let Some(warmer) = &self.warmer {
+        if let Some(warmer) = &mut self.warmer {
             warmer.block(self.index.count(), &self.frame)?;
         }
         self.index.end_block(self.frame.len() as u64, entries);

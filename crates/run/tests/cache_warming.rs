@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use frondb_block::Codec;
 use frondb_core::budget::Part;
-use frondb_core::{Direction, TreeId};
-use frondb_run::{ReadMode, Run, RunOptions, RunWriter};
+use frondb_core::{Chunk, Direction, Source, TreeId};
+use frondb_run::{Handover, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 use support::{Entry, Fixture, get, options, put, scan};
 
 /// Entries of about 64 KiB.
@@ -26,7 +26,7 @@ fn warmed_run(fixture: &Fixture, reads_of_rows: u64) -> Arc<Run> {
 fn warmed_run_with(fixture: &Fixture, reads_of_rows: u64, options: RunOptions) -> Arc<Run> {
     let mut output = fixture.output(0);
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, true);
-    let mut writer = writer.warming_cache(&fixture.env, reads_of_rows);
+    let mut writer = writer.warming_cache(&fixture.env, reads_of_rows, &Arc::default());
     for entry in entries() {
         writer.add(&mut output, &entry.key, entry.seq, entry.kind, &entry.value).unwrap();
     }
@@ -94,4 +94,66 @@ fn a_released_run_leaves_no_block_in_the_cache() {
     run.kill();
     drop(run);
     assert_eq!(fixture.env.cache.stats().items, items);
+}
+
+/// Writes a run again, as a merge does that replaces it. No reads justify caching its blocks.
+fn rewritten(fixture: &Fixture, run: &Arc<Run>) -> Arc<Run> {
+    let handover = Handover::new();
+    let mut output = fixture.output(0);
+    let writer = RunWriter::new(fixture.next_id(), TreeId(3), options(1000), true);
+    let mut writer = writer.warming_cache(&fixture.env, 0, &handover);
+    let cursor =
+        RunCursor::new(Arc::clone(run), Direction::Forward, None, None, ReadMode::Merge).unwrap();
+    let (mut cursor, mut chunk) = (cursor.handing_over(&handover), Chunk::new());
+    while cursor.next_chunk(&mut chunk).unwrap() {
+        for at in 0..chunk.len() {
+            let (key, value) = (chunk.key(at), chunk.value(at));
+            writer.add(&mut output, key, chunk.seqs[at], chunk.kinds[at], value).unwrap();
+        }
+    }
+    let meta = writer.finish(&mut output).unwrap().unwrap();
+    output.finish().unwrap();
+    fixture.open(meta, None)
+}
+
+#[test]
+fn what_readers_use_stays_cached_when_it_is_written_again() {
+    let fixture = Fixture::new();
+    let run = warmed_run(&fixture, 0);
+    let halves = |number: usize| entries()[number * 100..][..100].to_vec();
+    let read = |run: &Arc<Run>, entries: Vec<Entry>| {
+        let before = reads(&fixture);
+        for entry in entries {
+            assert_eq!(get(run, &entry.key, u64::MAX).unwrap(), [entry]);
+        }
+        reads(&fixture) - before
+    };
+    assert!(read(&run, halves(0)) >= 25, "the first half enters the cache");
+
+    // No room is left: the new blocks evict others, which nobody reads.
+    let cache = &fixture.env.cache;
+    let _others = fixture.env.budget.reserve(Part::Work, cache.room());
+    let mut unread = Vec::new();
+    while cache.room() > 65_536 {
+        unread.push(warmed_run(&fixture, 1_000_000));
+    }
+    let mut last = run;
+    for _ in 0..5 {
+        let next = rewritten(&fixture, &last);
+        last.kill();
+        last = next;
+        assert!(read(&last, halves(0)) <= 3, "a block at the border may be missing");
+    }
+    assert!(cache.stats().evictions > 0);
+    assert!(read(&last, halves(1)) >= 20, "what was not cached is read from the device");
+}
+
+#[test]
+fn what_was_read_once_by_the_way_does_not_stay_cached() {
+    let fixture = Fixture::new();
+    let run = warmed_run(&fixture, 0);
+    assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
+    let blocks = fixture.env.cache.stats().items;
+    rewritten(&fixture, &run);
+    assert!(fixture.env.cache.stats().items <= blocks + 3);
 }

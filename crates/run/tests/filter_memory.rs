@@ -21,7 +21,7 @@ fn run_of(fixture: &Fixture, kind: FilterKind) -> Arc<Run> {
     // All of the block index is in memory after the first lookup.
     let options = RunOptions { filter: kind, index_part_blocks: u32::MAX, ..options(1000) };
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, false);
-    let mut writer = writer.warming_cache(&fixture.env, 0);
+    let mut writer = writer.warming_cache(&fixture.env, 0, &Arc::default());
     for i in 0..KEYS {
         let key = (2 * i).to_be_bytes();
         writer.add(&mut output, &key, SeqNo(1), MessageKind::Put, b"value").unwrap();

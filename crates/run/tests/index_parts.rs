@@ -22,7 +22,7 @@ fn run_of(fixture: &Fixture, index_part_blocks: u32, reads: u64) -> Arc<Run> {
     let options =
         RunOptions { filter: frondb_filter::FilterKind::None, index_part_blocks, ..options(150) };
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, false);
-    let mut writer = writer.warming_cache(&fixture.env, reads);
+    let mut writer = writer.warming_cache(&fixture.env, reads, &Arc::default());
     for i in 0..KEYS {
         writer.add(&mut output, &key(i), SeqNo(1), MessageKind::Put, b"value 12345").unwrap();
     }

@@ -116,6 +116,7 @@ impl Bench {
             at_base: false,
             raw_bytes,
             disk_bytes: raw_bytes,
+            handover: Arc::default(),
         };
         let targets = flush_targets(&self.trunk, self.trunk.root.max_key(), u64::MAX);
         let new_runs = finish(Job::new(self.env.clone(), input, targets, 1).unwrap());

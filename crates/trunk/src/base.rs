@@ -1,8 +1,9 @@
 //! [`BaseCursor`]: reads the base of a leaf as one source. The views of a base are disjoint, so the
 //! cursor reads them one after the other, and opens each when it reaches the view.
 
+use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Result, Source};
-use frondb_run::{ReadMode, RunCursor};
+use frondb_run::{Handover, ReadMode, RunCursor};
 
 use crate::view::View;
 
@@ -17,6 +18,8 @@ pub(crate) struct BaseCursor {
     expected: usize,
     /// See [`Source::keep_small`].
     small: Option<usize>,
+    /// See [`RunCursor::handing_over`].
+    handover: Option<Arc<Handover>>,
 }
 
 impl BaseCursor {
@@ -25,7 +28,13 @@ impl BaseCursor {
         if direction == Direction::Forward {
             views.reverse();
         }
-        Self { views, current: None, direction, mode, expected: 0, small: None }
+        Self { views, current: None, direction, mode, expected: 0, small: None, handover: None }
+    }
+
+    /// See [`RunCursor::handing_over`].
+    pub(crate) fn handing_over(mut self, handover: &Arc<Handover>) -> Self {
+        self.handover = Some(Arc::clone(handover));
+        self
     }
 }
 
@@ -50,6 +59,9 @@ impl Source for BaseCursor {
             cursor.expect(self.expected);
             if let Some(messages) = self.small {
                 cursor.keep_small(messages);
+            }
+            if let Some(handover) = &self.handover {
+                cursor = cursor.handing_over(handover);
             }
             self.current = Some(cursor);
         }

@@ -16,7 +16,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::{
-    Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter, merge_input_bytes,
+    Handover, Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter, merge_input_bytes,
     run_block_bytes_max,
 };
 use frondb_space::Class;
@@ -72,6 +72,8 @@ pub struct JobInput {
     pub raw_bytes: u64,
     /// Estimated bytes on disk.
     pub disk_bytes: u64,
+    /// Counts the cached blocks of the sources: the job's blocks take their place.
+    pub handover: Arc<Handover>,
 }
 
 /// Counters of one finished job.
@@ -108,6 +110,7 @@ pub struct Job {
     per_entry_seqs: bool,
     /// Largest SeqNo of the inputs.
     max_seq: SeqNo,
+    handover: Arc<Handover>,
     metas: Vec<(RunMeta, Key, Place)>,
     stats: JobStats,
     done: bool,
@@ -190,6 +193,7 @@ impl Job {
             hi_prefix: 0,
             per_entry_seqs,
             max_seq: max,
+            handover: input.handover,
             metas: Vec::new(),
             stats: JobStats::default(),
             done: false,
@@ -315,7 +319,8 @@ impl Job {
         let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = self.run_options();
         let writer = RunWriter::new(id, self.env.tree, options, self.per_entry_seqs);
-        self.writer = Some(writer.warming_cache(&self.env.run_env, self.env.reads));
+        let writer = writer.warming_cache(&self.env.run_env, self.env.reads, &self.handover);
+        self.writer = Some(writer);
     }
 
     fn run_options(&self) -> RunOptions {
@@ -398,10 +403,12 @@ pub(crate) fn view_input<'a>(
         at_base,
         raw_bytes: 0,
         disk_bytes: 0,
+        handover: Handover::new(),
     };
     for view in views {
         input.count(view);
-        input.sources.push(Box::new(view.cursor(Direction::Forward, ReadMode::Merge)?));
+        let cursor = view.cursor(Direction::Forward, ReadMode::Merge)?;
+        input.sources.push(Box::new(cursor.handing_over(&input.handover)));
     }
     Ok(input)
 }
@@ -413,7 +420,7 @@ impl JobInput {
         base.iter().for_each(|view| self.count(view));
         if !base.is_empty() {
             let cursor = BaseCursor::new(base.to_vec(), Direction::Forward, ReadMode::Merge);
-            self.sources.push(Box::new(cursor));
+            self.sources.push(Box::new(cursor.handing_over(&self.handover)));
         }
     }
 

@@ -114,6 +114,7 @@ impl FlushJob {
             at_base: trunk.root.is_empty(),
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,
+            handover: Arc::default(),
         };
         let job_env = context.job_env(tree, frees_space(&at.frozen));
         let reserved = job_env.reserved;

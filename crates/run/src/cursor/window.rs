@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use frondb_block::Block;
+use frondb_block::{Block, frame_raw_len};
 use frondb_core::budget::Part;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -95,6 +95,11 @@ impl RunCursor {
         };
         if window.is_cached {
             self.run.cache_block(number, &block);
+        }
+        if let Some(handover) = &self.handover
+            && self.run.is_block_in_use(number)
+        {
+            handover.add(frame_raw_len(frame).unwrap_or_default() as u64);
         }
         let is_last = match self.direction {
             Direction::Forward => number + 1 == window.blocks.end,

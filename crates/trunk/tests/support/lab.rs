@@ -146,6 +146,7 @@ impl Lab {
             at_base: self.trunk.root.is_empty(),
             raw_bytes,
             disk_bytes: raw_bytes,
+            handover: Arc::default(),
         };
         let job = Job::new(self.env.clone(), input, targets, 1).unwrap();
         Flushing { job, deletes, keep_hidden, leaf_target }

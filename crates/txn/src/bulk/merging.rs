@@ -192,6 +192,7 @@ impl<'a> Merging<'a> {
             at_base: false,
             raw_bytes,
             disk_bytes: raw_bytes / 2,
+            handover: Arc::default(),
         };
         let job = Job::new(txns.background.jobs.job_env(tree, false), input, vec![target], 1)?;
         let mut job = job.with_buffer(WRITE_BYTES);

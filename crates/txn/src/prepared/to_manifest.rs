@@ -129,6 +129,7 @@ impl Moved {
             at_base: false,
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,
+            handover: Arc::default(),
         };
         let whole =
             Target { lo: Arc::from([]), hi: None, place: Place::Slice, piece_bytes: u64::MAX };
