@@ -79,7 +79,7 @@ impl JobCounters {
     pub(crate) fn add_merge(&self, planned: &Planned, stats: &JobStats) {
         let counter = match planned.plan {
             Plan::FlushNode => &self.node_flushes,
-            Plan::MergeRuns(_) | Plan::MergeBase { .. } => &self.merges,
+            Plan::MergeRuns(_) | Plan::MergeForReaders(_) | Plan::MergeBase { .. } => &self.merges,
             Plan::TruncatePrefix => &self.prefix_truncations,
             Plan::Rewrite(Reason::ScanDebt, _) => &self.scan_rewrites,
             _ => &self.rewrites,

@@ -315,7 +315,8 @@ mod tests {
     #[test]
     fn what_was_read_is_in_use_and_its_successor_outlives_what_is_read_once() {
         let mut shard = Shard::new();
-        let is_in_use = |shard: &Shard<u32>, block| shard.is_in_use(key(block), key(block).hash64());
+        let is_in_use =
+            |shard: &Shard<u32>, block| shard.is_in_use(key(block), key(block).hash64());
         insert(&mut shard, 0, Priority::Data);
         assert!(!is_in_use(&shard, 0) && !is_in_use(&shard, 1));
         assert!(get(&shard, 0).is_some());

@@ -292,8 +292,8 @@ pub trait Source: Send {
     /// empty chunk, when no messages are left; never `true` with an empty chunk.
     fn next_chunk(&mut self, chunk: &mut Chunk) -> Result<bool>;
 
-    /// The reader will probably need `messages` messages in its direction, so a first chunk of
-    /// fewer is too small. Called before the first chunk; a source may ignore it.
+    /// The reader will probably need `messages` of the source's messages: the size of the first
+    /// chunk. Later chunks grow. Called before the first chunk; a source may ignore it.
     fn expect(&mut self, messages: usize) {
         let _ = messages;
     }

@@ -359,7 +359,7 @@ impl Source for MemCursor {
     }
 
     fn expect(&mut self, messages: usize) {
-        self.want = self.want.max(messages.min(self.most));
+        self.want = messages.max(CHUNK_MESSAGES_AFTER_SKIP).min(self.most);
     }
 
     fn keep_small(&mut self, messages: usize) {

@@ -34,6 +34,8 @@ use window::Window;
 
 /// First chunk of a reader's cursor, entries: a short scan must not decode a whole block.
 const CHUNK_ENTRIES_FIRST: usize = 32;
+/// Smallest first chunk, entries: a cursor that is expected to supply few may still supply some.
+const CHUNK_ENTRIES_LEAST: usize = 4;
 /// First chunk after a long skip, entries: a cursor that skips from group to group needs one entry
 /// of each group.
 const CHUNK_ENTRIES_AFTER_SKIP: usize = 8;
@@ -365,9 +367,8 @@ impl Source for RunCursor {
     }
 
     fn expect(&mut self, messages: usize) {
-        if !self.is_low_memory {
-            self.chunk_entries = self.chunk_entries.max(messages.min(CHUNK_ENTRIES_MAX));
-        }
+        let most = if self.is_low_memory { CHUNK_ENTRIES_FIRST } else { CHUNK_ENTRIES_MAX };
+        self.chunk_entries = messages.clamp(CHUNK_ENTRIES_LEAST, most);
     }
 
     fn keep_small(&mut self, messages: usize) {

@@ -10,8 +10,10 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, Direction, Error, ErrorKind, RangeDelete, Result, SeqNo, Source};
 use frondb_merge::{Lookup, VisibleValue};
 use frondb_run::{ReadMode, RunCursor};
+use frondb_trunk::Asked;
 
 use crate::context::ReadContext;
+use crate::read_debt::add_lookup;
 use crate::source::MemSource;
 use crate::tree::TreeCore;
 use crate::value::{Values, read_value};
@@ -24,7 +26,7 @@ use crate::version::Version;
 /// error of a run.
 pub fn get(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     key: &[u8],
     snapshot: Option<SeqNo>,
 ) -> Result<Option<Vec<u8>>> {
@@ -38,7 +40,7 @@ pub fn get(
 /// As [`get`].
 pub fn get_under(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     key: &[u8],
     snapshot: Option<SeqNo>,
     lookup: Lookup,
@@ -65,7 +67,7 @@ pub fn get_under(
 /// As [`get`].
 pub fn exists(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     key: &[u8],
     snapshot: Option<SeqNo>,
 ) -> Result<bool> {
@@ -78,7 +80,7 @@ pub fn exists(
 /// As [`get`].
 pub fn exists_under(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     key: &[u8],
     snapshot: Option<SeqNo>,
     lookup: Lookup,
@@ -183,21 +185,29 @@ pub(crate) fn version_of(tree: &TreeCore) -> Result<Arc<Version>> {
 
 fn find_under(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     version: &Version,
     key: &[u8],
     seq: SeqNo,
     mut lookup: Lookup,
 ) -> Result<Option<VisibleValue>> {
     if lookup.wants_more() {
-        gather(version, key, seq, &mut lookup)?;
+        let asked = gather(version, key, seq, &mut lookup)?;
+        if let Some(asked) = asked {
+            add_lookup(context, tree, asked);
+        }
     }
     let values = Values(Arc::clone(&context.runs));
     lookup.finish(key, tree.update.as_deref(), Some(&values))
 }
 
 /// Feeds the messages of `key` that `seq` sees to a lookup, newest first.
-fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Result<()> {
+fn gather<'v>(
+    version: &'v Version,
+    key: &[u8],
+    seq: SeqNo,
+    lookup: &mut Lookup,
+) -> Result<Option<Asked<'v>>> {
     for source in version.sources() {
         if source.is_empty() {
             continue;
@@ -208,9 +218,9 @@ fn gather(version: &Version, key: &[u8], seq: SeqNo, lookup: &mut Lookup) -> Res
         }
     }
     if lookup.wants_more() {
-        version.trunk.get(key, seq, lookup)?;
+        return version.trunk.get(key, seq, lookup);
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Feeds the messages of `key` that `seq` sees in one source above the trunk to a lookup.

@@ -38,6 +38,7 @@ mod large_values;
 mod memory;
 mod multi_get;
 mod pins;
+mod read_debt;
 mod snapshot;
 mod source;
 pub mod tombstones;

@@ -14,12 +14,14 @@
 mod walk;
 
 use frondb_core::budget::Part;
+use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, SeqNo};
 use frondb_merge::{Lookup, VisibleValue};
 use frondb_run::{NeededBlock, RunEnv, read_needed};
 
 use crate::context::ReadContext;
 use crate::get::version_of;
+use crate::read_debt::add_lookup;
 use crate::tree::TreeCore;
 use crate::value::{Values, read_value};
 use walk::{Sources, Walk};
@@ -42,7 +44,7 @@ const WALK_BYTES: u64 = 480;
 /// As [`get`](crate::get::get); the error of the first key in key order that has one.
 pub fn multi_get(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     keys: &[&[u8]],
     snapshot: Option<SeqNo>,
 ) -> Result<Vec<Option<Vec<u8>>>> {
@@ -56,7 +58,7 @@ pub fn multi_get(
 /// As [`multi_get`]; those of `lookup_of`.
 pub fn multi_get_under(
     context: &ReadContext,
-    tree: &TreeCore,
+    tree: &Arc<TreeCore>,
     keys: &[&[u8]],
     snapshot: Option<SeqNo>,
     mut lookup_of: impl FnMut(usize) -> Result<Lookup>,
@@ -81,6 +83,9 @@ pub fn multi_get_under(
         for (at, (walk, &i)) in walks.into_iter().zip(group).enumerate() {
             if let Some((_, error)) = failed.take_if(|(failed, _)| *failed == at) {
                 return Err(error);
+            }
+            if let Some(asked) = walk.asked() {
+                add_lookup(context, tree, asked);
             }
             let update = tree.update.as_deref();
             values[i] = match walk.lookup.finish(walk.key, update, Some(&values_of_references))? {

@@ -32,12 +32,13 @@ mod verify;
 mod view;
 
 pub use format::NodeImage;
+pub use lookup::Asked;
 pub use node::{Body, CompactionHints, Key, Node, NodeTotals, Trunk};
 pub use options::{FilterPolicy, TrunkOptions};
 pub use path::LookupPath;
 pub use prepare::{Prepared, prepare};
 pub use restore::{Restored, restore};
-pub use scan::{Segment, segment};
+pub use scan::{Scan, Segment, segment};
 pub use verify::verify;
 pub use view::View;
 

@@ -10,31 +10,60 @@ use crate::view::View;
 
 impl Trunk {
     /// Feeds the messages for `key` that `snapshot` sees to `lookup`, newest first, until the
-    /// lookup is resolved.
+    /// lookup is resolved. Returns what it had to ask in the leaf; `None` if it ended above.
     ///
     /// # Errors
     /// `Corruption` or a device error of a block that may hold the key.
-    pub fn get(&self, key: &[u8], snapshot: SeqNo, lookup: &mut Lookup) -> Result<()> {
+    pub fn get(
+        &self,
+        key: &[u8],
+        snapshot: SeqNo,
+        lookup: &mut Lookup,
+    ) -> Result<Option<Asked<'_>>> {
         let mut node = &self.root;
         loop {
-            if !get_in_node(node, key, snapshot, lookup)? {
-                return Ok(());
-            }
+            let mut views = 0;
+            let more = get_in_node(node, key, snapshot, lookup, &mut views)?;
             match node.child_for(key) {
-                Some(child) => node = child,
-                None => return Ok(()),
+                Some(child) if more => node = child,
+                Some(_) => return Ok(None),
+                None => return Ok(Some(Asked { leaf: node, views })),
             }
         }
     }
 }
 
-/// Returns whether the lookup must continue in older nodes.
-fn get_in_node(node: &Node, key: &[u8], snapshot: SeqNo, lookup: &mut Lookup) -> Result<bool> {
+/// What a lookup asked in a leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The leaf.
+    pub leaf: &'a Arc<Node>,
+    /// How many of its views, newest first: the runs above the base, then the base.
+    pub views: usize,
+}
+
+impl Asked<'_> {
+    /// How many runs above the base were asked in vain, if there were one run in their place.
+    #[must_use]
+    pub fn extra_runs(&self) -> u64 {
+        self.views.min(self.leaf.runs.len()).saturating_sub(1) as u64
+    }
+}
+
+/// Returns whether the lookup must continue in older nodes; counts the views that it asks.
+fn get_in_node(
+    node: &Node,
+    key: &[u8],
+    snapshot: SeqNo,
+    lookup: &mut Lookup,
+    asked: &mut usize,
+) -> Result<bool> {
     if !node.range_deletes.is_empty() {
         lookup.hide_below(node.range_deletes.newest_covering(key, snapshot));
     }
     for view in node.views() {
         if view.covers(key) {
+            *asked += 1;
             let more = view
                 .run
                 .get(key, snapshot, &mut |seq, kind, value| Ok(lookup.feed(seq, kind, value)))?;

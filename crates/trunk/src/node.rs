@@ -21,6 +21,7 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{NodeId, SeqNo, TreeId};
 
 pub use crate::key::Key;
+use crate::plan::merge_for_readers;
 use crate::view::View;
 
 /// Hints from readers and flushes to the planner about one leaf. All versions of the node share
@@ -30,6 +31,9 @@ pub struct CompactionHints {
     /// Bytes that scans read or merged in addition to what a leaf that is a single base would cost,
     /// since the last consolidation.
     pub scan_debt: AtomicU64,
+    /// The part of that cost, and of the cost of lookups, that a leaf whose runs above the base were
+    /// merged into one would have saved, since they were merged last.
+    pub run_debt: AtomicU64,
     /// Set when a cursor stepped over a long tombstone run here, or when a flush brought one.
     pub compact_tombstones: AtomicU64,
     /// Set when a flush brought deletes that appear to begin a leaf (rule 15).
@@ -53,6 +57,12 @@ impl CompactionHints {
         self.scan_debt.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Adds the cost of reading several runs above the base, in bytes that a scan would read.
+    /// Returns the new debt.
+    pub fn add_run_debt(&self, bytes: u64) -> u64 {
+        self.run_debt.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
     /// Requests that the leaf is consolidated soon.
     pub fn request_tombstone_compaction(&self) {
         self.compact_tombstones.store(1, Ordering::Relaxed);
@@ -64,6 +74,7 @@ impl CompactionHints {
         let copy = |value: &AtomicU64| value.load(Ordering::Relaxed).into();
         Self {
             scan_debt: copy(&self.scan_debt),
+            run_debt: copy(&self.run_debt),
             compact_tombstones: copy(&self.compact_tombstones),
             truncate_prefix: copy(&self.truncate_prefix),
             truncation_futile: copy(&self.truncation_futile),
@@ -164,6 +175,9 @@ pub struct Node {
     pub hints: Arc<CompactionHints>,
     /// Sums over this node and everything below it.
     pub totals: NodeTotals,
+    /// The [run debt](CompactionHints::run_debt) from which readers have paid for a merge of some
+    /// of the leaf's runs; `u64::MAX` if it has fewer than two.
+    pub run_debt_due: u64,
 }
 
 impl Node {
@@ -200,7 +214,11 @@ impl Node {
                 }
             }
         }
-        Arc::new(Self { id, lo, hi, runs, range_deletes, body, hints, totals })
+        let is_leaf = matches!(body, Body::Leaf { .. });
+        let sizes = runs.iter().map(|view| (view.run.meta().id, view.raw_bytes()));
+        let merge = if is_leaf { merge_for_readers(sizes, usize::MAX) } else { None };
+        let run_debt_due = merge.map_or(u64::MAX, |merge| merge.due);
+        Arc::new(Self { id, lo, hi, runs, range_deletes, body, hints, totals, run_debt_due })
     }
 
     /// An empty leaf.

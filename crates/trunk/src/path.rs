@@ -6,21 +6,23 @@ use frondb_core::sync::Arc;
 use frondb_merge::Lookup;
 use frondb_run::Run;
 
+use crate::lookup::Asked;
 use crate::node::{Node, Trunk};
 
 /// The position of a lookup on its way down from the root.
 #[derive(Clone, Copy, Debug)]
 pub struct LookupPath<'a> {
-    node: &'a Node,
-    /// Views of the node that were visited.
+    node: &'a Arc<Node>,
+    /// Views of the node that were visited, and how many of them may have the key.
     views: usize,
+    asked: usize,
 }
 
 impl Trunk {
     /// The way of a lookup, before its first run.
     #[must_use]
     pub fn lookup_path(&self) -> LookupPath<'_> {
-        LookupPath { node: &self.root, views: 0 }
+        LookupPath { node: &self.root, views: 0, asked: 0 }
     }
 }
 
@@ -40,10 +42,17 @@ impl<'a> LookupPath<'a> {
             for view in self.node.views().skip(self.views) {
                 self.views += 1;
                 if view.covers(key) {
+                    self.asked += 1;
                     return Some(&view.run);
                 }
             }
-            *self = Self { node: self.node.child_for(key)?, views: 0 };
+            *self = Self { node: self.node.child_for(key)?, views: 0, asked: 0 };
         }
+    }
+
+    /// What the lookup has asked in the leaf that it is in; `None` in an inner node.
+    #[must_use]
+    pub fn asked(&self) -> Option<Asked<'a>> {
+        self.node.is_leaf().then_some(Asked { leaf: self.node, views: self.asked })
     }
 }

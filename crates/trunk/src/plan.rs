@@ -7,6 +7,7 @@
 //!  this file      the decision, its priority, and the limit of its inputs
 //!  leaf.rs        what a leaf needs
 //!  inner.rs       what an inner node needs
+//!  readers.rs     merges of a leaf's runs that readers have paid for
 //!  summary.rs     what the decision depends on: the node, and the tree around it
 //!  planned.rs     what is to be done, why, and the priorities
 //!  thresholds.rs  fixed thresholds
@@ -15,12 +16,14 @@
 mod inner;
 mod leaf;
 mod planned;
+mod readers;
 mod summary;
 mod thresholds;
 
 use inner::{hides_values_below, is_flush_due, plan_inner};
 use leaf::{garbage_percent, plan_leaf, whole_runs};
 pub use planned::{PRIORITY_IDLE, PRIORITY_VALUES, Plan, Planned, Reason};
+pub(crate) use readers::merge_for_readers;
 pub use summary::{ChildSummary, Context, RunSummary, Summary};
 pub use thresholds::{
     BASE_VIEWS_MAX, RANGE_DELETES_MAX, SCAN_DEBT_FACTOR, TOMBSTONE_RUN, TRUNCATION_RUN,
@@ -51,7 +54,7 @@ fn work_bytes(node: &Summary, plan: Plan) -> u64 {
     match plan {
         Plan::FlushNode => node.runs_raw_bytes(),
         Plan::TruncatePrefix => node.runs_raw_bytes() + node.hidden_raw_bytes(),
-        Plan::MergeRuns(n) => sum(&node.runs[..n]),
+        Plan::MergeRuns(n) | Plan::MergeForReaders(n) => sum(&node.runs[..n]),
         Plan::MergeBase { from, views } => sum(&node.base_views[from..from + views]),
         Plan::Rewrite(..) => node.runs_raw_bytes() + node.base.raw_bytes,
         Plan::Regroup | Plan::Join(_) => 0,
@@ -65,7 +68,7 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
         Plan::TruncatePrefix | Plan::Rewrite(Reason::Tombstones, _) => 0,
         Plan::FlushNode | Plan::Regroup | Plan::Join(_) => 1,
         Plan::MergeRuns(_) | Plan::MergeBase { .. } | Plan::Rewrite(Reason::Runs, _) => 2,
-        Plan::Rewrite(Reason::ScanDebt, _) => 4,
+        Plan::MergeForReaders(_) | Plan::Rewrite(Reason::ScanDebt, _) => 4,
         Plan::Rewrite(Reason::Values, _) => PRIORITY_VALUES,
         Plan::Rewrite(Reason::Idle, _) => PRIORITY_IDLE,
         Plan::Rewrite(..) => 3,
@@ -77,7 +80,7 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
 /// possible would write its own output again with every slice that arrives in the meantime.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
-        Plan::MergeRuns(n) => n,
+        Plan::MergeRuns(n) | Plan::MergeForReaders(n) => n,
         Plan::FlushNode | Plan::TruncatePrefix | Plan::Rewrite(..) => node.runs.len(),
         Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => 0,
     };
@@ -118,6 +121,10 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
             node.range_deletes > 0 || deletes * 2 > entries
         }
         Plan::TruncatePrefix => true,
-        Plan::MergeRuns(_) | Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => false,
+        Plan::MergeRuns(_)
+        | Plan::MergeForReaders(_)
+        | Plan::MergeBase { .. }
+        | Plan::Regroup
+        | Plan::Join(_) => false,
     }
 }

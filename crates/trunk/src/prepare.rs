@@ -44,7 +44,7 @@ pub fn prepare(
 ) -> Result<Prepared> {
     let (views, base) = match plan {
         Plan::FlushNode => (&node.runs[..], &[][..]),
-        Plan::MergeRuns(n) => (newest(&node.runs, n), &[][..]),
+        Plan::MergeRuns(n) | Plan::MergeForReaders(n) => (newest(&node.runs, n), &[][..]),
         Plan::MergeBase { from, views } => (&[][..], part(node.base(), from, views)),
         Plan::Rewrite(..) | Plan::TruncatePrefix => (&node.runs[..], node.base()),
         Plan::Regroup | Plan::Join(_) => {

@@ -10,6 +10,9 @@ use crate::base::BaseCursor;
 use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
+/// Entries that a reader of unknown needs is expected to read: the first chunk of a base.
+const EXPECTED_ENTRIES: usize = 32;
+
 /// The data that a scan reads within one leaf's range.
 pub struct Segment {
     /// The leaf.
@@ -25,19 +28,32 @@ pub struct Segment {
     pub hi: Option<Key>,
 }
 
-/// The segment for the leaf that holds `at` (forward) or the keys just below `at` (backward; `None`
-/// is the end of the tree), within `[lo, hi)`. `above` are the range deletes of memtables. A run
-/// that is older than one of them is not read where that range delete hides it completely, whether
-/// or not the range delete has been flushed.
-pub fn segment(
-    trunk: &Trunk,
-    direction: Direction,
-    at: Option<&[u8]>,
-    lo: &[u8],
-    hi: Option<&[u8]>,
-    snapshot: SeqNo,
-    above: &[RangeDeletes],
-) -> Result<Segment> {
+/// What a scan wants of one leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct Scan<'a> {
+    /// The direction.
+    pub direction: Direction,
+    /// The scan is in the leaf that holds this key (forward), or the keys just below it (backward);
+    /// `None` is the end of the tree at which the direction begins.
+    pub at: Option<&'a [u8]>,
+    /// First key of the scan.
+    pub lo: &'a [u8],
+    /// First key after it; `None` without a bound.
+    pub hi: Option<&'a [u8]>,
+    /// The SeqNo up to which it sees messages.
+    pub snapshot: SeqNo,
+    /// About how many entries the reader needs; 0 if unknown.
+    pub expected: usize,
+}
+
+/// The segment of a scan. `above` are the range deletes of memtables. A run that is older than one
+/// of them is not read where that range delete hides it completely, whether or not the range delete
+/// has been flushed.
+///
+/// # Errors
+/// `Corruption` or a device error of a run's block index or filter.
+pub fn segment(trunk: &Trunk, scan: &Scan<'_>, above: &[RangeDeletes]) -> Result<Segment> {
+    let Scan { direction, at, lo, hi, snapshot, expected } = *scan;
     let mut path = vec![&trunk.root];
     while let Some(child) = step(path[path.len() - 1], direction, at) {
         path.push(child);
@@ -58,8 +74,11 @@ pub fn segment(
     for node in path {
         for view in &node.runs {
             if let Some(part) = segment.visible_part(view, snapshot)
-                && let Some(cursor) = unless_excluded(&part, direction)?
+                && let Some(mut cursor) = unless_excluded(&part, direction)?
             {
+                if let Some(messages) = expected_beside(&segment.leaf, view, expected) {
+                    cursor.expect(messages);
+                }
                 segment.sources.push(Box::new(cursor));
             }
         }
@@ -67,11 +86,29 @@ pub fn segment(
         let base: Vec<View> = base.collect();
         match &base[..] {
             [] => {}
-            [one] => segment.sources.push(Box::new(one.cursor(direction, ReadMode::Scan)?)),
-            _ => segment.sources.push(Box::new(BaseCursor::new(base, direction, ReadMode::Scan))),
+            views => {
+                let mut source: Box<dyn Source> = match views {
+                    [one] => Box::new(one.cursor(direction, ReadMode::Scan)?),
+                    _ => Box::new(BaseCursor::new(base, direction, ReadMode::Scan)),
+                };
+                if expected > 0 {
+                    source.expect(expected);
+                }
+                segment.sources.push(source);
+            }
         }
     }
     Ok(segment)
+}
+
+/// About how many messages of a run above the base a reader of `expected` entries of the leaf needs:
+/// decoding more of a run with few messages would cost more than all that the reader needs of the
+/// base. `None` without a base.
+fn expected_beside(leaf: &Node, view: &View, expected: usize) -> Option<usize> {
+    let base: u64 = leaf.base().iter().map(View::entries).sum();
+    let expected = if expected == 0 { EXPECTED_ENTRIES } else { expected } as u64;
+    let share = (view.entries().min(base) * expected).checked_div(base)?;
+    Some((share + share / 2) as usize)
 }
 
 /// A cursor over a part of a run above the base; `None` if the run's filter excludes the part.

@@ -466,6 +466,7 @@ impl History {
         }
         for node in self.lab.leaves() {
             node.hints.add_scan_debt(100);
+            node.hints.add_run_debt(100);
         }
     }
 
@@ -656,7 +657,7 @@ fn assert_same(
 fn name_of(plan: Plan) -> &'static str {
     match plan {
         Plan::FlushNode => "flush node",
-        Plan::MergeRuns(_) => "merge runs",
+        Plan::MergeRuns(_) | Plan::MergeForReaders(_) => "merge runs",
         Plan::MergeBase { .. } => "merge base",
         Plan::TruncatePrefix => "trim",
         Plan::Regroup => "regroup",

@@ -148,7 +148,9 @@ impl MergeJob {
         let (node, new_runs, stats) = (planned.node, &result.new_runs, &result.stats);
         let build = |builder: &mut VersionBuilder<'_>, _: &mut InstallState| match planned.plan {
             Plan::FlushNode => builder.flush_node(node, &claimed, &consumed, new_runs, oldest),
-            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, new_runs),
+            Plan::MergeRuns(_) | Plan::MergeForReaders(_) => {
+                builder.merge_runs(node, &claimed, new_runs)
+            }
             Plan::MergeBase { .. } => builder.merge_base(node, &claimed, new_runs),
             Plan::TruncatePrefix => {
                 let hints = hints_after_truncation(&tree.version(), node, stats, oldest.is_some());

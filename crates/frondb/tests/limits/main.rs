@@ -11,6 +11,7 @@ mod catalog_no_space;
 mod concurrent_checkpoints;
 mod dropped_trees;
 mod full_disk;
+mod hot_rows;
 mod memory_changes;
 mod multi_get;
 mod steps;

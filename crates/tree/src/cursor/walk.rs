@@ -14,16 +14,21 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_merge::{OwnMessages, VisibleMerge, VisibleOptions};
-use frondb_trunk::plan::{SCAN_DEBT_FACTOR, TOMBSTONE_RUN};
-use frondb_trunk::{Key, Node, Segment, segment};
+use frondb_trunk::plan::TOMBSTONE_RUN;
+use frondb_trunk::{Key, Node, Scan, Segment, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
 use crate::context::ReadContext;
 use crate::pins::{PinnedSource, Pins};
+use crate::read_debt::add_scan;
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 use crate::value::Values;
 use crate::version::Version;
+
+/// Messages that a reader first takes from a memtable above a base: most of what it reads is in the
+/// base, and each message of the memtable costs a cache miss.
+const MEMTABLE_MESSAGES: usize = 4;
 
 /// What a cursor reads: a part of a tree, at a snapshot, below the transaction's own writes.
 pub(super) struct Scope {
@@ -95,12 +100,13 @@ impl Walk {
         for memtable in version.memtables() {
             deletes.extend(memtable.range_delete_sets().iter().cloned());
         }
-        let mut part = segment(&version.trunk, direction, at, lower, upper, seq, &deletes)?;
+        let (lo, hi, expected) = (lower, upper, scope.expected);
+        let scan = Scan { direction, at, lo, hi, snapshot: seq, expected };
+        let mut part = segment(&version.trunk, &scan, &deletes)?;
         if !scope.is_probe {
-            add_scan_debt(scope, &part.leaf, part.sources.len());
+            add_scan(&scope.context, &scope.tree, &part.leaf, part.sources.len());
         }
-        let mut sources = open_sources(scope, &version, direction, seq, &mut part)?;
-        sources.iter_mut().for_each(|source| source.expect(scope.expected));
+        let sources = open_sources(scope, &version, direction, seq, &mut part)?;
         let options = VisibleOptions {
             snapshot: seq,
             direction,
@@ -146,23 +152,6 @@ impl Walk {
     }
 }
 
-/// Adds the cost of merging to the leaf's scan debt. A leaf whose only run is its base adds
-/// nothing; each further run adds one block.
-fn add_scan_debt(scope: &Scope, leaf: &Node, runs: usize) {
-    let extra = (runs as u64).saturating_sub(1);
-    if extra == 0 {
-        return;
-    }
-    let block = scope.tree.options.trunk.run_block_bytes as u64;
-    leaf.hints.add_scan_debt(extra * block);
-    let debt = leaf.hints.scan_debt.load(Ordering::Relaxed);
-    let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;
-    // Posts once, when the debt passes the limit.
-    if debt > due && debt - extra * block <= due {
-        scope.context.hints.post(&scope.tree, leaf.id);
-    }
-}
-
 /// The sources of a walk, newest first.
 fn open_sources(
     scope: &Scope,
@@ -177,9 +166,16 @@ fn open_sources(
     }
     let from = Bound::Included(&*part.lo);
     let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let has_base = !part.leaf.base().is_empty();
     for source in version.sources() {
         if !source.memtable.is_empty() {
-            sources.push(Box::new(source.memtable.visible_cursor(direction, from, to, seq)));
+            let mut cursor = source.memtable.visible_cursor(direction, from, to, seq);
+            if has_base {
+                cursor.expect(MEMTABLE_MESSAGES);
+            } else if scope.expected > 0 {
+                cursor.expect(scope.expected);
+            }
+            sources.push(Box::new(cursor));
         }
         for run in source.runs() {
             sources.extend(part.source_of(run, direction, seq)?);

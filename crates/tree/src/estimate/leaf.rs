@@ -7,7 +7,7 @@ use frondb_core::range_delete::RangeDeletes;
 use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_memtable::{MemCursor, Memtable};
 use frondb_merge::Merger;
-use frondb_trunk::segment;
+use frondb_trunk::{Scan, segment};
 
 use crate::version::Version;
 
@@ -36,7 +36,9 @@ impl LeafMessages {
         memtable_cursor: MemtableCursor<'_>,
     ) -> Result<Self> {
         // Without the range deletes of memtables: the caller separates hidden messages from others.
-        let part = segment(&version.trunk, Direction::Forward, Some(at), at, hi, snapshot, &[])?;
+        let (direction, lo) = (Direction::Forward, at);
+        let scan = Scan { direction, at: Some(at), lo, hi, snapshot, expected: 0 };
+        let part = segment(&version.trunk, &scan, &[])?;
         let mut deletes = Vec::new();
         let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
         for (i, source) in version.sources().enumerate() {

@@ -22,7 +22,7 @@
 use frondb_core::prng::Prng;
 use frondb_core::{Direction, Result, SeqNo, Source};
 use frondb_merge::Merger;
-use frondb_trunk::segment;
+use frondb_trunk::{Scan, segment};
 
 use crate::estimate::counts::messages;
 use crate::estimate::key_range::Range;
@@ -136,7 +136,9 @@ impl Strata<'_> {
         };
         loop {
             let trunk = &self.version.trunk;
-            let part = segment(trunk, direction, at.as_deref(), lo, hi, self.snapshot, &[])?;
+            let snapshot = self.snapshot;
+            let scan = Scan { direction, at: at.as_deref(), lo, hi, snapshot, expected: 0 };
+            let part = segment(trunk, &scan, &[])?;
             let (from, to) = bounds(&part.lo, part.hi.as_deref());
             let mut sources: Vec<Box<dyn Source>> = Vec::new();
             for source in self.version.sources() {

@@ -11,7 +11,7 @@
 use frondb_core::{Result, SeqNo};
 use frondb_merge::Lookup;
 use frondb_run::{AfterBlock, CachedGet, MissingBlock, ReadBlock, Run};
-use frondb_trunk::{LookupPath, Trunk};
+use frondb_trunk::{Asked, LookupPath, Trunk};
 
 use crate::source::MemSource;
 
@@ -49,6 +49,14 @@ impl<'v, 'k> Walk<'v, 'k> {
     pub(super) fn new(key: &'k [u8], lookup: Lookup) -> Self {
         let place = Place::Above { source: 0, runs: 0 };
         Self { key, lookup, place, run: None, block: None }
+    }
+
+    /// What the walk has asked in a leaf; `None` if it has not reached one.
+    pub(super) fn asked(&self) -> Option<Asked<'v>> {
+        match &self.place {
+            Place::Trunk(path) => path.asked(),
+            Place::Above { .. } => None,
+        }
     }
 
     /// Walks until the value of the key is decided (`None`) or a block is missing.

@@ -33,6 +33,7 @@ impl VersionBuilder<'_> {
         runs.extend(new);
         runs.extend(without(&node.runs[at..], claimed));
         let deletes = Arc::clone(&node.range_deletes);
+        node.hints.run_debt.store(0, Ordering::Relaxed);
         self.replace(&node, vec![node.with(runs, deletes, node.body_clone())]);
         true
     }

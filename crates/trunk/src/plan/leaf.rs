@@ -3,6 +3,7 @@
 use frondb_core::NodeId;
 
 use super::planned::{Plan, Reason};
+use super::readers::merge_for_readers;
 use super::summary::{Context, RunSummary, Summary};
 use super::thresholds::{BASE_VIEWS_MAX, RANGE_DELETES_MAX, SCAN_DEBT_FACTOR};
 use crate::schedule::{merge_due, runs_for};
@@ -59,6 +60,12 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
+    }
+    let sizes = node.runs.iter().map(|run| (run.id, run.raw_bytes));
+    if let Some(merge) = merge_for_readers(sizes, context.inputs_max)
+        && node.run_debt >= merge.due
+    {
+        return Some(Plan::MergeForReaders(merge.runs));
     }
     if held {
         return None;

@@ -40,6 +40,8 @@ pub enum Plan {
     TruncatePrefix,
     /// Merges this many of a node's newest runs into one.
     MergeRuns(usize),
+    /// The same in a leaf, because readers have spent as much on these runs as the merge costs.
+    MergeForReaders(usize),
     /// Merges neighbouring views of a leaf's base into one, beginning with the view of this index.
     MergeBase {
         /// Index of the first view.
@@ -77,8 +79,13 @@ impl Planned {
     /// throttle them.
     #[must_use]
     pub fn is_debt(&self) -> bool {
-        let is_for_readers =
-            matches!(self.plan, Plan::Rewrite(Reason::ScanDebt, _) | Plan::Join(_) | Plan::Regroup);
+        let is_for_readers = matches!(
+            self.plan,
+            Plan::MergeForReaders(_)
+                | Plan::Rewrite(Reason::ScanDebt, _)
+                | Plan::Join(_)
+                | Plan::Regroup
+        );
         self.priority < PRIORITY_VALUES && !is_for_readers
     }
 }

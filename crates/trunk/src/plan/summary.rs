@@ -50,6 +50,8 @@ pub struct Summary {
     pub range_deletes: usize,
     /// See [`CompactionHints::scan_debt`](crate::CompactionHints::scan_debt).
     pub scan_debt: u64,
+    /// See [`CompactionHints::run_debt`](crate::CompactionHints::run_debt).
+    pub run_debt: u64,
     /// See [`CompactionHints::compact_tombstones`](crate::CompactionHints::compact_tombstones).
     pub compact_tombstones: bool,
     /// See [`CompactionHints::truncate_prefix`](crate::CompactionHints::truncate_prefix); set only
@@ -166,6 +168,7 @@ impl Summary {
             base_views: node.base().iter().map(RunSummary::of).collect(),
             range_deletes: node.range_deletes.len(),
             scan_debt: node.hints.scan_debt.load(Ordering::Relaxed),
+            run_debt: node.hints.run_debt.load(Ordering::Relaxed),
             compact_tombstones: node.hints.compact_tombstones.load(Ordering::Relaxed) != 0,
             truncate_prefix: node.hints.truncate_prefix.load(Ordering::Relaxed) != 0
                 && node.can_truncate_prefix(),

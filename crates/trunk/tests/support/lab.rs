@@ -21,8 +21,8 @@ use frondb_trunk::install::{Change, Place, PlacedRun, RunsToAttach, VersionBuild
 use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
-    CompactionHints, Node, NodeImage, Prepared, Trunk, TrunkOptions, prepare, restore, segment,
-    verify,
+    CompactionHints, Node, NodeImage, Prepared, Scan, Trunk, TrunkOptions, prepare, restore,
+    segment, verify,
 };
 
 use super::messages::{Entry, References, VecSource, sort};
@@ -252,7 +252,9 @@ impl Lab {
             Plan::FlushNode => {
                 builder.flush_node(node, &claimed, &consumed, &result.new_runs, oldest)
             }
-            Plan::MergeRuns(_) => builder.merge_runs(node, &claimed, &result.new_runs),
+            Plan::MergeRuns(_) | Plan::MergeForReaders(_) => {
+                builder.merge_runs(node, &claimed, &result.new_runs)
+            }
             Plan::MergeBase { .. } => builder.merge_base(node, &claimed, &result.new_runs),
             Plan::TruncatePrefix => {
                 let kept = result.first_kept.as_ref();
@@ -435,7 +437,8 @@ pub(crate) fn scan(
         Direction::Backward => hi.map(<[u8]>::to_vec),
     };
     loop {
-        let part = segment(trunk, direction, at.as_deref(), lo, hi, snapshot, &[]).unwrap();
+        let scan = Scan { direction, at: at.as_deref(), lo, hi, snapshot, expected: 0 };
+        let part = segment(trunk, &scan, &[]).unwrap();
         let options = VisibleOptions {
             direction,
             range_deletes: part.range_deletes,

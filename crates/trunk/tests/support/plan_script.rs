@@ -113,6 +113,7 @@ impl PlanScript {
                 "old-refs" => node.old_refs = number(),
                 "base-refs" => node.base_refs = number(),
                 "refs" => node.children[0].refs = number(),
+                "run-debt-kib" => node.run_debt = number() << 10,
                 "debt-kib" => node.scan_debt = number() << 10,
                 "overlap" => node.overlap_percent = number(),
                 "tombstones" => node.compact_tombstones = true,

@@ -1,0 +1,72 @@
+//! Merges of runs that readers have paid for.
+//!
+//! Every run above the base costs each scan of the leaf a cursor, and each lookup the question to a
+//! filter. A leaf that is updated again and again in the same rows gets one small run after the
+//! other; they never reach the size of the base, and to merge them costs far less than a rewrite.
+//! So readers pay for such a merge apart from the rewrite, by the same rule of rent or buy.
+
+use frondb_core::RunId;
+
+use super::thresholds::SCAN_DEBT_FACTOR;
+
+/// A merge of the newest runs of a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ReaderMerge {
+    /// How many runs.
+    pub(crate) runs: usize,
+    /// The debt of all runs from which it is due.
+    pub(crate) due: u64,
+}
+
+/// The first merge that readers pay for: the one that costs least for each run that it removes.
+/// `sizes` are the runs with their bytes, newest first; the merge reads at most `most` of them,
+/// unless views of one run have to be merged together (rule 1). `None` if there is nothing to merge.
+pub(crate) fn merge_for_readers(
+    sizes: impl ExactSizeIterator<Item = (RunId, u64)> + Clone,
+    most: usize,
+) -> Option<ReaderMerge> {
+    let removable = sizes.len().checked_sub(1).filter(|runs| *runs > 0)?;
+    let mut next = sizes.clone().map(|(id, _)| id).skip(1);
+    let (mut bytes, mut best) = (0u64, None::<ReaderMerge>);
+    for (at, (id, size)) in sizes.enumerate() {
+        bytes += size;
+        let is_whole = next.next() != Some(id);
+        if at == 0 || !is_whole {
+            continue;
+        }
+        // Of the debt, the merge would have saved the part of the runs that it removes.
+        let due = u128::from(bytes * SCAN_DEBT_FACTOR) * removable as u128 / at as u128;
+        let due = due.min(u128::from(u64::MAX - 1)) as u64 + 1;
+        if best.is_none_or(|best| due < best.due && at < most) {
+            best = Some(ReaderMerge { runs: at + 1, due });
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merge(sizes: &[(u64, u64)], most: usize) -> Option<(usize, u64)> {
+        let sizes = sizes.iter().map(|&(id, bytes)| (RunId(id), bytes));
+        merge_for_readers(sizes, most).map(|merge| (merge.runs, merge.due - 1))
+    }
+
+    #[test]
+    fn the_merge_is_the_cheapest_for_each_run_that_it_removes() {
+        assert_eq!(merge(&[], 9), None);
+        assert_eq!(merge(&[(1, 100)], 9), None);
+        assert_eq!(merge(&[(2, 100), (1, 100)], 9), Some((2, 800)));
+        assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 100)], 9), Some((4, 1600)));
+        // The old run is large: it is merged only when reads have paid for that.
+        assert_eq!(merge(&[(3, 100), (2, 100), (1, 9000)], 9), Some((2, 1600)));
+    }
+
+    #[test]
+    fn it_reads_no_more_runs_than_allowed_and_views_of_one_run_together() {
+        assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 100)], 3), Some((3, 1800)));
+        assert_eq!(merge(&[(3, 100), (2, 100), (2, 100), (1, 900)], 9), Some((3, 1800)));
+        assert_eq!(merge(&[(2, 100), (2, 100)], 9), Some((2, 800)));
+    }
+}
