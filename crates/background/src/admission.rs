@@ -12,13 +12,11 @@ use frondb_commit::Batch;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::background::Background;
+use crate::full_disk::Patience;
 use crate::pacing::Debt;
 
 /// Longest wait for background work between two checks of the health of the database.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
-
-/// How many times a delete or a flush on a full disk checks for space before it fails.
-pub(crate) const FULL_TRIES: u32 = 20;
 
 /// The size of a commit, and how it is to be admitted.
 #[derive(Clone, Copy, Debug)]
@@ -120,15 +118,14 @@ impl Background {
     /// On a full disk, admits deletes while memory has room for them. Without room, deletes wait
     /// for flushes of deletes, for which the reserve has space. Other commits fail.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let mut tries = 0;
+        let mut patience = Patience::default();
         while let Some(full) = self.health().full() {
             if load.frees_space && self.has_room_to_delete() {
                 return Ok(());
             }
-            if !load.frees_space || self.is_manual() || tries == FULL_TRIES {
+            if !load.frees_space || self.is_manual() || self.gives_up(&mut patience) {
                 return Err(full);
             }
-            tries += 1;
             check_cancelled(is_cancelled)?;
             self.freeze_deletes();
             let changed = || self.health().full().is_none() || self.has_room_to_delete();

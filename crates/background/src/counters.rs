@@ -70,6 +70,13 @@ pub(crate) fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl JobCounters {
+    /// Flushes and merges of all kinds that have ended.
+    pub(crate) fn jobs(&self) -> u64 {
+        let done = self.read();
+        let merges = done.merges + done.rewrites + done.scan_rewrites + done.node_flushes;
+        done.flushes + merges + done.prefix_truncations
+    }
+
     pub(crate) fn add_flush(&self, stats: &JobStats) {
         add(&self.flushes, 1);
         add(&self.flush_bytes, stats.bytes_written);

@@ -10,7 +10,31 @@ use crate::planning::replan;
 /// Bytes of the reserve that the log and the manifest get on a full disk at a time.
 pub(crate) const LEND_BYTES: u64 = 2 << 20;
 
+/// How many checks in a row may find the disk full, without any job having ended in between, before
+/// a delete or a flush fails.
+const CHECKS_MAX: u32 = 20;
+
+/// How long a call waits on a full disk for work that frees space. On a slow device, or beside other
+/// programs, that work may take long; while it gets anything done, the call goes on waiting.
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    checks: u32,
+    jobs: u64,
+}
+
 impl Background {
+    /// Notes a check that has found the disk full. Returns whether the call gives up. In a database
+    /// without background threads the call has done all the work that there is before the check, so
+    /// it gives up at the second one.
+    pub(crate) fn gives_up(&self, patience: &mut Patience) -> bool {
+        let jobs = self.jobs.counters.jobs();
+        if jobs != patience.jobs && !self.is_manual() {
+            *patience = Patience { checks: 0, jobs };
+        }
+        patience.checks += 1;
+        patience.checks > if self.is_manual() { 1 } else { CHECKS_MAX }
+    }
+
     /// Runs `commit`. If it finds no space and only deletes, it gets space from the reserve for its
     /// log record and runs again (rule 25).
     ///
@@ -45,7 +69,7 @@ impl Background {
         }
         self.plan_failed();
         let due = self.queue.due();
-        self.queue.release(|| {
+        self.queue.attempt(|| {
             if due.debt_jobs == 0 && due.running == 0 {
                 // No failed work is left: its tree was dropped, or no commit waits for it. No job
                 // would ever report that there is space again.

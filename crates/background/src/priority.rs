@@ -5,5 +5,5 @@
 pub const TOMBSTONES: u8 = 0;
 /// Flush of a memtable.
 pub const FLUSH: u8 = 1;
-/// Amortised merge, which many scans have made worthwhile. It gets at least a quarter of all steps.
+/// Amortised merge, which many reads have made worthwhile. It gets at least a quarter of all steps.
 pub const SCAN: u8 = 4;

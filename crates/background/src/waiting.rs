@@ -4,8 +4,9 @@ use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::TreeCore;
 
-use crate::admission::{CHECK_EVERY, FULL_TRIES};
+use crate::admission::CHECK_EVERY;
 use crate::background::Background;
+use crate::full_disk::Patience;
 
 impl Background {
     /// Waits until all frozen memtables are flushed.
@@ -13,7 +14,7 @@ impl Background {
     /// # Errors
     /// `NoSpace` if the disk stays full; `Poisoned`.
     pub fn wait_flushed(&self) -> Result<()> {
-        let mut tries = 0;
+        let mut patience = Patience::default();
         let mut left = self.jobs.trees.all();
         loop {
             self.health().check_unpoisoned()?;
@@ -29,10 +30,9 @@ impl Background {
             }
             if let Some(full) = self.health().full() {
                 // Merges that are under way may still free space.
-                if tries == FULL_TRIES || self.is_manual() && tries > 0 {
+                if self.gives_up(&mut patience) {
                     return Err(full);
                 }
-                tries += 1;
             }
             if self.is_manual() {
                 continue;
@@ -62,7 +62,7 @@ impl Background {
         self.plan_values();
         drop(call);
         let _value_jobs = self.queue.let_value_jobs_run();
-        let mut tries = 0;
+        let mut patience = Patience::default();
         loop {
             let _call = begin_call()?;
             if self.is_manual() {
@@ -79,10 +79,9 @@ impl Background {
                 continue;
             };
             // Merges may free the missing space, or have freed it already: retry before failing.
-            if tries == FULL_TRIES || self.is_manual() && tries > 0 {
+            if self.gives_up(&mut patience) {
                 return Err(full);
             }
-            tries += 1;
             if settled && !self.is_manual() {
                 self.queue.wait_until(CHECK_EVERY, &mut |_| false);
             }

@@ -31,12 +31,31 @@ impl Queue {
         waiting
     }
 
+    /// Begins another attempt on a full disk. Work that frees space goes first, alone: other work,
+    /// however urgent, could take the space that it needs, attempt after attempt. Once that work
+    /// has ended, or has found no space, all work may run; then `note` is called with the queue
+    /// locked.
+    pub fn attempt(&self, note: impl FnOnce()) {
+        let mut state = self.state.lock();
+        let is_alone = match state.went_alone {
+            false => state.waiting_priority().is_some(),
+            true => state.running > 0,
+        };
+        if state.held && is_alone {
+            (state.stuck, state.went_alone) = (false, true);
+        } else {
+            note();
+            (state.held, state.stuck, state.went_alone) = (false, false, false);
+        }
+        self.changed.notify_all();
+    }
+
     /// Lets the work that was held back run again. `note` is called with the queue locked and notes
     /// what is known of the disk now.
     pub fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         note();
-        (state.held, state.stuck) = (false, false);
+        (state.held, state.stuck, state.went_alone) = (false, false, false);
         self.changed.notify_all();
     }
 

@@ -57,6 +57,52 @@ fn a_long_job_yields_to_a_more_urgent_task() {
     assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
+/// Rule 25: a merge that frees no space could take, attempt after attempt, the space that a rewrite
+/// needs in order to free far more.
+#[test]
+fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, work) = (Arc::clone(create(&engine, "t").core()), Queue::default());
+    let (frees, takes) = (NodeId(1), NodeId(2));
+    let plan = || {
+        let of_space = Planned { frees_space: true, ..planned(frees, 3) };
+        work.set_plan(&tree, frees, Some(of_space));
+        work.set_plan(&tree, takes, Some(planned(takes, 2)));
+    };
+    let next = || match work.try_next() {
+        Some(Task::Plan(_, planned)) => Some(planned.node),
+        Some(_) => panic!("only plans are due"),
+        None => None,
+    };
+    let too_early = || panic!("work that frees space is not done");
+    plan();
+    for _ in 0..2 {
+        assert!(work.hold(|| ()).is_empty());
+    }
+    assert_eq!(next(), None, "all work is held back");
+    work.attempt(too_early);
+    assert_eq!((next(), next()), (Some(frees), None));
+    work.attempt(too_early);
+    assert_eq!(next(), None, "the rewrite is under way");
+
+    // It finds no space either.
+    work.hold(|| ());
+    work.end_plan(tree.id, frees);
+    plan();
+    let mut noted = false;
+    work.attempt(|| noted = true);
+    assert_eq!((noted, next(), next()), (true, Some(takes), Some(frees)));
+
+    // The next time it is alone again.
+    for node in [takes, frees] {
+        work.hold(|| ());
+        work.end_plan(tree.id, node);
+    }
+    plan();
+    work.attempt(too_early);
+    assert_eq!((next(), next()), (Some(frees), None));
+}
+
 /// Rule 10: a flush and the maintenance that frees its log leave no moment without a due task.
 /// Commits that wait for a shorter log would otherwise continue too early.
 #[test]
