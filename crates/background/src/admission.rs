@@ -64,9 +64,13 @@ impl Background {
     /// deletes. `Cancelled` soon after `is_cancelled` returns `true`. `Poisoned`, `Closed`.
     pub fn admit(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         if self.health().full().is_some() {
-            if self.is_manual() && !(load.frees_space && self.has_room_to_delete()) {
-                self.try_space();
-                self.run_pending();
+            // The first attempt lets only the work that frees space run.
+            for _ in 0..2 {
+                let admits = load.frees_space && self.has_room_to_delete();
+                if self.is_manual() && !admits && self.health().full().is_some() {
+                    self.try_space();
+                    self.run_pending();
+                }
             }
             return self.admit_to_full_disk(load, is_cancelled);
         }

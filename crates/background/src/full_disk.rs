@@ -14,12 +14,31 @@ pub(crate) const LEND_BYTES: u64 = 2 << 20;
 /// a delete or a flush fails.
 const CHECKS_MAX: u32 = 20;
 
+/// How many checks in all: a minute. Jobs that end need not serve the call that waits.
+const CHECKS_IN_ALL_MAX: u32 = 600;
+
 /// How long a call waits on a full disk for work that frees space. On a slow device, or beside other
-/// programs, that work may take long; while it gets anything done, the call goes on waiting.
+/// programs, that work may take long; while it gets anything done, the call goes on waiting, but not
+/// for ever.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
+    /// Checks in all, and those since a job ended last.
     checks: u32,
+    idle_checks: u32,
+    /// Jobs that had ended at the last check.
     jobs: u64,
+}
+
+impl Patience {
+    /// Notes a check that has found the disk full, when `jobs` jobs had ended. Returns whether the
+    /// call gives up.
+    fn is_over(&mut self, jobs: u64) -> bool {
+        if jobs != self.jobs {
+            (self.idle_checks, self.jobs) = (0, jobs);
+        }
+        (self.checks, self.idle_checks) = (self.checks + 1, self.idle_checks + 1);
+        self.idle_checks > CHECKS_MAX || self.checks > CHECKS_IN_ALL_MAX
+    }
 }
 
 impl Background {
@@ -27,12 +46,11 @@ impl Background {
     /// without background threads the call has done all the work that there is before the check, so
     /// it gives up at the second one.
     pub(crate) fn gives_up(&self, patience: &mut Patience) -> bool {
-        let jobs = self.jobs.counters.jobs();
-        if jobs != patience.jobs && !self.is_manual() {
-            *patience = Patience { checks: 0, jobs };
+        if self.is_manual() {
+            patience.checks += 1;
+            return patience.checks > 1;
         }
-        patience.checks += 1;
-        patience.checks > if self.is_manual() { 1 } else { CHECKS_MAX }
+        patience.is_over(self.jobs.counters.jobs())
     }
 
     /// Runs `commit`. If it finds no space and only deletes, it gets space from the reserve for its
@@ -110,5 +128,24 @@ impl Background {
             self.queue.release(|| self.health().set_full(None));
             self.plan_failed();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_waits_as_long_as_jobs_end_and_at_most_a_minute() {
+        let mut patience = Patience::default();
+        let idle = (0..1000).take_while(|_| !patience.is_over(0)).count();
+        assert_eq!(idle as u32, CHECKS_MAX);
+
+        let mut patience = Patience::default();
+        let mut of_jobs = |checks: std::ops::Range<u64>| {
+            checks.take_while(|at| !patience.is_over(at / 10)).count()
+        };
+        assert_eq!(of_jobs(0..100), 100);
+        assert_eq!(of_jobs(100..10_000) as u32, CHECKS_IN_ALL_MAX - 100);
     }
 }

@@ -113,12 +113,12 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         value
     }
 
-    /// Whether readers use a key: it is cached, and was read after its insertion. Does not count as
-    /// a read, so a merge can ask about the blocks that it replaces.
+    /// How often a key was read lately, up to 3; 0 if it is not cached. Does not count as a read, so
+    /// a merge can ask about the blocks that it replaces.
     #[must_use]
-    pub fn is_in_use(&self, key: CacheKey) -> bool {
+    pub fn reads_of(&self, key: CacheKey) -> u8 {
         let hash = key.hash64();
-        self.shards[self.shard_of(hash)].shard.read().is_in_use(key, hash)
+        self.shards[self.shard_of(hash)].shard.read().reads_of(key, hash)
     }
 
     /// Inserts a value of `bytes` bytes of memory, replacing the key's previous value. A value too
@@ -127,7 +127,7 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         let bytes = bytes + Shard::<V>::ENTRY_BYTES;
         let own = self.shard_of(key.hash64());
         let divisor = match priority {
-            Priority::Data | Priority::Successor => DATA_DIVISOR,
+            Priority::Data | Priority::Successor(_) => DATA_DIVISOR,
             Priority::Meta => META_DIVISOR,
         };
         if bytes > self.capacity() / divisor {

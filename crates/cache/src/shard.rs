@@ -7,6 +7,7 @@
 //!                  |                   v                              |  | here: once more round
 //!                  |                 ghost (keys only)                +--+
 //!                  +-- in the ghost, or metadata --> main             v else evicted
+//!   a merge hands on what was read -------------->
 //! ```
 //!
 //! A hit adds one to a counter of the entry (at most 3) and moves nothing, so hits can share the
@@ -33,9 +34,12 @@ const READS_TO_MAIN: u8 = 2;
 pub enum Priority {
     /// A data block: it starts in the small queue.
     Data,
-    /// A data block that takes over from one in use ([`Cache::is_in_use`](crate::Cache::is_in_use)):
-    /// it starts in the main queue, as if it had been read once there.
-    Successor,
+    /// A data block that takes over from one that was read so often ([`Cache::reads_of`]): it starts
+    /// in the main queue with one read less. So a block that nobody reads any more is not handed on
+    /// for ever.
+    ///
+    /// [`Cache::reads_of`]: crate::Cache::reads_of
+    Successor(u8),
     /// An index or a filter. It starts in the main queue, because lookups of many blocks need it.
     Meta,
 }
@@ -123,14 +127,11 @@ impl<V> Shard<V> {
         entry.value.as_ref()
     }
 
-    /// Whether a key is held and was read since its insertion, now or on an earlier round. Does not
-    /// count as a read.
-    pub(crate) fn is_in_use(&self, key: CacheKey, hash: u64) -> bool {
+    /// How often a key was read since it was inserted, as far as that is known (at most
+    /// `READS_MAX`, less one for each round); 0 if it is not held. Does not count as a read.
+    pub(crate) fn reads_of(&self, key: CacheKey, hash: u64) -> u8 {
         let at = self.table.find(hash, |at| self.entries.0[at as usize].key == key);
-        at.is_some_and(|at| {
-            let entry = &self.entries.0[at as usize];
-            entry.queue == Queue::Main || entry.reads.load(Ordering::Relaxed) > 0
-        })
+        at.map_or(0, |at| self.entries.0[at as usize].reads.load(Ordering::Relaxed))
     }
 
     /// Adds an entry, or replaces the value of its key; returns the old one.
@@ -146,7 +147,7 @@ impl<V> Shard<V> {
         let returned = old.is_some() || self.ghost.take(hash);
         let (queue, reads) = match priority {
             Priority::Meta => (Queue::Main, READS_MAX),
-            Priority::Successor => (Queue::Main, 1),
+            Priority::Successor(reads) => (Queue::Main, reads.saturating_sub(1).min(READS_MAX)),
             Priority::Data if returned => (Queue::Main, 0),
             Priority::Data => (Queue::Small, 0),
         };
@@ -177,7 +178,7 @@ impl<V> Shard<V> {
             let hash = entry.key.hash64();
             match entry.queue {
                 Queue::Small if reads >= READS_TO_MAIN => {
-                    *entry.reads.get_mut() = 0;
+                    *entry.reads.get_mut() = reads - READS_TO_MAIN;
                     self.requeue(oldest, Queue::Main);
                 }
                 Queue::Main if reads > 0 => {
@@ -313,20 +314,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_in_use_and_its_successor_outlives_what_is_read_once() {
+    fn a_successor_of_what_was_read_outlives_what_is_read_once() {
         let mut shard = Shard::new();
-        let is_in_use =
-            |shard: &Shard<u32>, block| shard.is_in_use(key(block), key(block).hash64());
+        let reads = |shard: &Shard<u32>, block| shard.reads_of(key(block), key(block).hash64());
         insert(&mut shard, 0, Priority::Data);
-        assert!(!is_in_use(&shard, 0) && !is_in_use(&shard, 1));
-        assert!(get(&shard, 0).is_some());
-        assert!(is_in_use(&shard, 0));
-        insert(&mut shard, 1, Priority::Successor);
-        assert!(is_in_use(&shard, 1), "the next merge passes the place on");
-        for block in 100..115 {
+        assert_eq!((reads(&shard, 0), reads(&shard, 1)), (0, 0));
+        for _ in 0..5 {
+            assert!(get(&shard, 0).is_some());
+        }
+        assert_eq!(reads(&shard, 0), READS_MAX);
+        for block in 1..5 {
+            let before = reads(&shard, block - 1);
+            insert(&mut shard, block, Priority::Successor(before));
+        }
+        assert_eq!((reads(&shard, 1), reads(&shard, 3), reads(&shard, 4)), (2, 0, 0));
+        for block in 100..110 {
             insert(&mut shard, block, Priority::Data);
         }
-        assert!(get(&shard, 1).is_some() && get(&shard, 0).is_none());
+        assert!(get(&shard, 4).is_some(), "it is in the main queue");
     }
 
     #[test]

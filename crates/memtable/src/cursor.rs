@@ -359,7 +359,9 @@ impl Source for MemCursor {
     }
 
     fn expect(&mut self, messages: usize) {
-        self.want = messages.max(CHUNK_MESSAGES_AFTER_SKIP).min(self.most);
+        if messages > 0 {
+            self.want = messages.max(CHUNK_MESSAGES_AFTER_SKIP).min(self.most);
+        }
     }
 
     fn keep_small(&mut self, messages: usize) {

@@ -272,7 +272,7 @@ fn the_first_chunk_has_the_expected_messages() {
     let table = Memtable::new(Budget::new(1 << 20));
     fill(&table, MessageKind::Put, 0, 300, 50);
     let all = (Bound::Unbounded, Bound::Unbounded);
-    for (expected, first) in [(100, 100), (0, 16), (8, 16)] {
+    for (expected, first) in [(100, 100), (0, 16), (8, 8), (1, 4)] {
         let mut cursor = table.visible_cursor(Direction::Forward, all.0, all.1, SeqNo::MAX);
         cursor.expect(expected);
         let mut chunk = Chunk::new();

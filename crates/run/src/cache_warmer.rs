@@ -32,8 +32,7 @@ const READER_FACTOR: u64 = 2;
 /// The position in error messages of a frame that is not written yet.
 const UNWRITTEN: Place<'static> = Place { file: "(being written)", offset: 0 };
 
-/// Inserts the parts of one run into the cache. Parts of a run that is never finished are evicted
-/// sooner or later: run ids are not reused, so no reader requests these parts.
+/// Inserts the parts of one run into the cache.
 pub(crate) struct CacheWarmer {
     env: Arc<RunEnv>,
     run: RunId,
@@ -44,11 +43,27 @@ pub(crate) struct CacheWarmer {
     /// Whether a block of the run took over from its inputs: then the run's index and filter, which
     /// are far smaller, do so too.
     has_taken_over: bool,
+    /// The run's blocks up to the last one that was cached; they leave the cache if the run is never
+    /// finished.
+    blocks: u32,
+}
+
+impl Drop for CacheWarmer {
+    fn drop(&mut self) {
+        if self.blocks > 0 {
+            self.env.cache.remove_run(self.run, self.blocks, 0, 0);
+        }
+    }
 }
 
 impl CacheWarmer {
     pub(crate) fn new(env: Arc<RunEnv>, run: RunId, reads: u64, handover: Arc<Handover>) -> Self {
-        Self { env, run, reads, handover, has_taken_over: false }
+        Self { env, run, reads, handover, has_taken_over: false, blocks: 0 }
+    }
+
+    /// The run is finished: what was cached stays.
+    pub(crate) fn keep(mut self) {
+        self.blocks = 0;
     }
 
     /// Caches data block `number` if its inputs hand over their place, or if reads justify it and
@@ -58,23 +73,24 @@ impl CacheWarmer {
     /// `Corruption` if a reader would reject the frame. In that case the caller must not write the
     /// frame.
     pub(crate) fn block(&mut self, number: u32, frame: &[u8]) -> Result<()> {
-        let takes_over = self.handover.take(raw_len(frame));
-        if !takes_over && !self.is_in_room(frame) {
+        let reads = self.handover.take(raw_len(frame));
+        if reads.is_none() && !self.is_in_room(frame) {
             return Ok(());
         }
         let block = Block::decode(frame, &UNWRITTEN)?;
         let bytes = block.memory_bytes() as u64;
         let (key, value) = (CacheKey::block(self.run, number), Cached::Block(block));
-        if takes_over {
+        self.blocks = number + 1;
+        if let Some(reads) = reads {
             self.has_taken_over = true;
-            self.env.cache.insert(key, value, bytes, Priority::Successor);
+            self.env.cache.insert(key, value, bytes, Priority::Successor(reads));
         } else {
             self.env.cache.insert_in_room(key, value, bytes, Priority::Data);
         }
         Ok(())
     }
 
-    /// Caches the block index of the run that `meta` describes; errors as [`block`](Self::block).
+    /// Caches the block index of the finished run that `meta` describes; errors as [`block`](Self::block).
     pub(crate) fn index(&self, frames: &IndexFrames, meta: &RunMeta) -> Result<()> {
         let wrong = |_| Error::internal("a block index that was just written cannot be decoded");
         let payload = |frame| decode_frame(frame, BlockKind::Index, &UNWRITTEN);

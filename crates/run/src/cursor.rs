@@ -367,6 +367,9 @@ impl Source for RunCursor {
     }
 
     fn expect(&mut self, messages: usize) {
+        if messages == 0 {
+            return;
+        }
         let most = if self.is_low_memory { CHUNK_ENTRIES_FIRST } else { CHUNK_ENTRIES_MAX };
         self.chunk_entries = messages.clamp(CHUNK_ENTRIES_LEAST, most);
     }

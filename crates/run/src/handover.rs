@@ -1,17 +1,17 @@
 //! [`Handover`]: blocks that a merge writes take the place of the cached blocks that it reads.
 //!
 //! ```text
-//!   cursors of the inputs -- blocks in use --> Handover -- covers a new block? --> cache warmer
+//!   cursors of the inputs -- blocks that were read --> Handover -- covers a new block? --> cache warmer
 //! ```
 //!
 //! A merge passes inputs and output in key order, so the blocks that are cached are those of the
 //! keys that readers want, and a leaf of which a third is cached is a third cached afterwards.
 
 use frondb_core::sync::Arc;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Largest balance in bytes of blocks before encoding: a few blocks, because an output block follows closely on the blocks
-/// that it was merged from.
+/// Largest balance, in decoded bytes: a few blocks, because an output block follows closely on the
+/// blocks that it was merged from.
 const BYTES_MAX: u64 = 64 * 1024;
 
 /// The balance of one job. Its cursors add and its writer takes, both in the job's steps, which one
@@ -19,6 +19,8 @@ const BYTES_MAX: u64 = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct Handover {
     bytes: AtomicU64,
+    /// How often the last block added was read.
+    reads: AtomicU8,
 }
 
 impl Handover {
@@ -28,20 +30,25 @@ impl Handover {
         Arc::new(Self::default())
     }
 
-    /// Adds a block of `bytes` before encoding that is in use and that the job replaces.
-    pub(crate) fn add(&self, bytes: u64) {
-        let bytes = self.bytes.load(Ordering::Relaxed) + bytes;
-        self.bytes.store(bytes.min(BYTES_MAX), Ordering::Relaxed);
+    /// Adds a block of `bytes` that the job replaces and that was read `reads` times in the cache;
+    /// a block that was not read, or is not there, hands nothing over.
+    pub(crate) fn add(&self, bytes: u64, reads: u8) {
+        if reads > 0 {
+            let bytes = self.bytes.load(Ordering::Relaxed) + bytes;
+            self.bytes.store(bytes.min(BYTES_MAX), Ordering::Relaxed);
+            self.reads.store(reads, Ordering::Relaxed);
+        }
     }
 
-    /// Takes a block of `bytes` before encoding; `false` if less than half of it is covered.
-    pub(crate) fn take(&self, bytes: u64) -> bool {
+    /// Takes a block of `bytes`, and returns how often its predecessors were read; `None` if less
+    /// than half of it is covered.
+    pub(crate) fn take(&self, bytes: u64) -> Option<u8> {
         let held = self.bytes.load(Ordering::Relaxed);
         let is_covered = held > 0 && held >= bytes / 2;
-        if is_covered {
+        is_covered.then(|| {
             self.bytes.store(held.saturating_sub(bytes), Ordering::Relaxed);
-        }
-        is_covered
+            self.reads.load(Ordering::Relaxed)
+        })
     }
 }
 
@@ -52,22 +59,23 @@ mod tests {
     #[test]
     fn as_much_is_taken_as_was_added() {
         let handover = Handover::default();
-        assert!(!handover.take(1), "nothing was added");
-        for _ in 0..10 {
-            handover.add(1000);
-            assert!(handover.take(1100));
+        handover.add(1000, 0);
+        assert_eq!(handover.take(1), None, "nothing was read");
+        for reads in 1..4 {
+            handover.add(1000, reads);
+            assert_eq!(handover.take(1100), Some(reads));
         }
-        assert!(!handover.take(100));
-        handover.add(400);
-        assert!(!handover.take(1000), "less than half");
-        assert!(handover.take(500));
+        assert_eq!(handover.take(100), None);
+        handover.add(400, 1);
+        assert_eq!(handover.take(1000), None, "less than half");
+        assert_eq!(handover.take(500), Some(1));
     }
 
     #[test]
     fn the_balance_is_limited() {
         let handover = Handover::default();
-        handover.add(10 * BYTES_MAX);
-        assert!(handover.take(BYTES_MAX));
-        assert!(!handover.take(1));
+        handover.add(10 * BYTES_MAX, 1);
+        assert_eq!(handover.take(BYTES_MAX), Some(1));
+        assert_eq!(handover.take(1), None);
     }
 }

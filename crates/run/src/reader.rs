@@ -195,9 +195,9 @@ impl Run {
         block
     }
 
-    /// Whether readers use data block `number`; not a read of it.
-    pub(crate) fn is_block_in_use(&self, number: usize) -> bool {
-        self.env.cache.is_in_use(CacheKey::block(self.meta.id, number as u32))
+    /// How often data block `number` was read in the cache lately; not a read of it.
+    pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
+        self.env.cache.reads_of(CacheKey::block(self.meta.id, number as u32))
     }
 
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {

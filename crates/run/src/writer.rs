@@ -247,6 +247,7 @@ impl RunWriter {
                 warmer.filter(part, frame)?;
             }
         }
+        self.warmer.map(CacheWarmer::keep);
         self.meta.extents = output.end_run();
         Ok(Some(self.meta))
     }

@@ -20,13 +20,14 @@ use crate::tree::TreeCore;
 /// part of the filter in the cache.
 const FILTER_BYTES: u64 = 128;
 
-/// Adds the cost of a scan that opened `sources` cursors over runs. A leaf whose only run is its
-/// base adds nothing; each further run adds one block.
+/// Adds the cost of a scan that opened `sources` cursors over runs, `runs` of them above the leaf's
+/// base. A leaf whose only run is its base adds nothing; each further run adds one block.
 pub(crate) fn add_scan(
     context: &ReadContext,
     tree: &Arc<TreeCore>,
     leaf: &Arc<Node>,
     sources: usize,
+    runs: usize,
 ) {
     let extra = (sources as u64).saturating_sub(1);
     if extra == 0 {
@@ -40,14 +41,13 @@ pub(crate) fn add_scan(
     if debt > due && debt - extra * block <= due {
         context.hints.post(tree, leaf.id);
     }
-    let bases = usize::from(!leaf.base().is_empty());
-    let runs = sources.saturating_sub(bases).min(leaf.runs.len());
     add_run_debt(context, tree, leaf, (runs as u64).saturating_sub(1) * block);
 }
 
 /// Adds the cost of a lookup.
 pub(crate) fn add_lookup(context: &ReadContext, tree: &Arc<TreeCore>, asked: Asked<'_>) {
-    add_run_debt(context, tree, asked.leaf, asked.extra_runs() * FILTER_BYTES);
+    let extra = (asked.runs as u64).saturating_sub(1);
+    add_run_debt(context, tree, asked.leaf, extra * FILTER_BYTES);
 }
 
 fn add_run_debt(context: &ReadContext, tree: &Arc<TreeCore>, leaf: &Node, bytes: u64) {
@@ -56,8 +56,31 @@ fn add_run_debt(context: &ReadContext, tree: &Arc<TreeCore>, leaf: &Node, bytes:
         return;
     }
     let debt = leaf.hints.add_run_debt(bytes);
-    // The planner may allow fewer inputs, and so a later merge: it is asked again at each multiple.
-    if debt / due != (debt - bytes) / due {
+    if passes_limit(debt - bytes, debt, due) {
         context.hints.post(tree, leaf.id);
+    }
+}
+
+/// Whether a debt reaches its limit, or has doubled since it last did: the merge may be impossible for
+/// now, because the disk is full or other work has the leaf.
+fn passes_limit(before: u64, debt: u64, due: u64) -> bool {
+    (debt / due).checked_ilog2() != (before / due).checked_ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_debt_that_is_not_paid_is_reported_ever_more_seldom() {
+        let due = 1000;
+        let reported = |debts: std::ops::Range<u64>| {
+            debts
+                .map(|debt| debt * FILTER_BYTES)
+                .filter(|&debt| passes_limit(debt, debt + FILTER_BYTES, due))
+        };
+        assert_eq!(reported(0..7).count(), 0, "the limit is 7.8 times the cost");
+        assert_eq!(reported(7..8).count(), 1);
+        assert_eq!(reported(8..1_000_000).count(), 16);
     }
 }

@@ -111,7 +111,7 @@ pub struct Job {
     /// Largest SeqNo of the inputs.
     max_seq: SeqNo,
     handover: Arc<Handover>,
-    metas: Vec<(RunMeta, Key, Place)>,
+    finished: FinishedRuns,
     stats: JobStats,
     done: bool,
     /// Whether the job is a prefix truncation: it writes nothing and ends at the first message it
@@ -120,6 +120,22 @@ pub struct Job {
     first_kept: Option<Key>,
     /// The job's share of the memory budget until the job is dropped (rule 24).
     _memory: Reservation,
+}
+
+/// The finished runs of a job, with their lower bounds and places.
+struct FinishedRuns {
+    env: Arc<RunEnv>,
+    runs: Vec<(RunMeta, Key, Place)>,
+}
+
+impl Drop for FinishedRuns {
+    /// Runs of a job that was given up leave the cache: nobody will ever read them.
+    fn drop(&mut self) {
+        for (meta, ..) in &self.runs {
+            let (filters, indexes) = (meta.filter_parts, meta.index_parts);
+            self.env.cache.remove_run(meta.id, meta.blocks, filters, indexes);
+        }
+    }
 }
 
 /// The result of a finished job, ready to be installed.
@@ -181,6 +197,7 @@ impl Job {
         let merge = FoldMerge::new(input.sources, options)?;
         let output =
             Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);
+        let finished = FinishedRuns { env: Arc::clone(&env.run_env), runs: Vec::new() };
         let mut job = Self {
             env,
             merge,
@@ -194,7 +211,7 @@ impl Job {
             per_entry_seqs,
             max_seq: max,
             handover: input.handover,
-            metas: Vec::new(),
+            finished,
             stats: JobStats::default(),
             done: false,
             is_truncation: false,
@@ -342,7 +359,7 @@ impl Job {
                 // so keeps their position in the order of ages.
                 meta.max_seq = meta.max_seq.max(self.max_seq);
             }
-            self.metas.push((meta, Arc::clone(&self.lo), place));
+            self.finished.runs.push((meta, Arc::clone(&self.lo), place));
         }
         Ok(())
     }
@@ -356,13 +373,10 @@ impl Job {
         self.stats.entries_in = counts.entries_in;
         self.stats.dropped_deletes = counts.dropped_deletes;
         let prefix = self.env.options.filter_prefix();
-        let n = self.metas.len();
+        let n = self.finished.runs.len();
         let his: Vec<Option<Key>> = (0..n).map(|i| self.hi_of(i)).collect();
-        let new_runs = self.metas.drain(..).zip(his).map(|((meta, lo, place), hi)| PlacedRun {
-            run: Run::new(meta, prefix, Arc::clone(&self.env.run_env)),
-            lo,
-            hi,
-            place,
+        let new_runs = self.finished.runs.drain(..).zip(his).map(|((meta, lo, place), hi)| {
+            PlacedRun { run: Run::new(meta, prefix, Arc::clone(&self.env.run_env)), lo, hi, place }
         });
         let new_runs = new_runs.collect();
         let (first_kept, dropped_refs) = (self.first_kept, self.merge.take_dropped_refs());
@@ -373,9 +387,9 @@ impl Job {
     /// The end of a run's range: the beginning of the next piece in its target, or the end of the
     /// target.
     fn hi_of(&self, i: usize) -> Option<Key> {
-        let (_, lo, _) = &self.metas[i];
+        let (_, lo, _) = &self.finished.runs[i];
         let target = self.targets.iter().rfind(|target| target.lo <= *lo)?;
-        match self.metas.get(i + 1) {
+        match self.finished.runs.get(i + 1) {
             Some((_, next, _)) if target.hi.as_ref().is_none_or(|hi| next < hi) => {
                 Some(Arc::clone(next))
             }

@@ -22,12 +22,12 @@ impl Trunk {
     ) -> Result<Option<Asked<'_>>> {
         let mut node = &self.root;
         loop {
-            let mut views = 0;
-            let more = get_in_node(node, key, snapshot, lookup, &mut views)?;
+            let mut runs = 0;
+            let more = get_in_node(node, key, snapshot, lookup, &mut runs)?;
             match node.child_for(key) {
                 Some(child) if more => node = child,
                 Some(_) => return Ok(None),
-                None => return Ok(Some(Asked { leaf: node, views })),
+                None => return Ok(Some(Asked { leaf: node, runs })),
             }
         }
     }
@@ -38,19 +38,12 @@ impl Trunk {
 pub struct Asked<'a> {
     /// The leaf.
     pub leaf: &'a Arc<Node>,
-    /// How many of its views, newest first: the runs above the base, then the base.
-    pub views: usize,
+    /// Runs above the base that might have had the key.
+    pub runs: usize,
 }
 
-impl Asked<'_> {
-    /// How many runs above the base were asked in vain, if there were one run in their place.
-    #[must_use]
-    pub fn extra_runs(&self) -> u64 {
-        self.views.min(self.leaf.runs.len()).saturating_sub(1) as u64
-    }
-}
-
-/// Returns whether the lookup must continue in older nodes; counts the views that it asks.
+/// Returns whether the lookup must continue in older nodes. Counts the runs that it asks; a base does
+/// not count.
 fn get_in_node(
     node: &Node,
     key: &[u8],
@@ -61,9 +54,9 @@ fn get_in_node(
     if !node.range_deletes.is_empty() {
         lookup.hide_below(node.range_deletes.newest_covering(key, snapshot));
     }
-    for view in node.views() {
+    for (at, view) in node.views().enumerate() {
         if view.covers(key) {
-            *asked += 1;
+            *asked += usize::from(at < node.runs.len());
             let more = view
                 .run
                 .get(key, snapshot, &mut |seq, kind, value| Ok(lookup.feed(seq, kind, value)))?;

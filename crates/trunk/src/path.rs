@@ -13,8 +13,9 @@ use crate::node::{Node, Trunk};
 #[derive(Clone, Copy, Debug)]
 pub struct LookupPath<'a> {
     node: &'a Arc<Node>,
-    /// Views of the node that were visited, and how many of them may have the key.
+    /// Views of the node that were visited.
     views: usize,
+    /// Runs of the node that might have had the key; its base does not count.
     asked: usize,
 }
 
@@ -42,7 +43,7 @@ impl<'a> LookupPath<'a> {
             for view in self.node.views().skip(self.views) {
                 self.views += 1;
                 if view.covers(key) {
-                    self.asked += 1;
+                    self.asked += usize::from(self.views <= self.node.runs.len());
                     return Some(&view.run);
                 }
             }
@@ -53,6 +54,6 @@ impl<'a> LookupPath<'a> {
     /// What the lookup has asked in the leaf that it is in; `None` in an inner node.
     #[must_use]
     pub fn asked(&self) -> Option<Asked<'a>> {
-        self.node.is_leaf().then_some(Asked { leaf: self.node, views: self.asked })
+        self.node.is_leaf().then_some(Asked { leaf: self.node, runs: self.asked })
     }
 }

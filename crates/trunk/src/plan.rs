@@ -80,9 +80,10 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
 /// possible would write its own output again with every slice that arrives in the meantime.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
-        Plan::MergeRuns(n) | Plan::MergeForReaders(n) => n,
+        Plan::MergeRuns(n) => n,
         Plan::FlushNode | Plan::TruncatePrefix | Plan::Rewrite(..) => node.runs.len(),
-        Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => 0,
+        // Readers pay for as few runs as rule 1 allows.
+        Plan::MergeForReaders(_) | Plan::MergeBase { .. } | Plan::Regroup | Plan::Join(_) => 0,
     };
     let most = context.inputs_max.max(2);
     if reads <= most || frees_space(node, plan, context) {

@@ -11,7 +11,10 @@ use crate::node::{Key, Node, Trunk};
 use crate::view::View;
 
 /// Entries that a reader of unknown needs is expected to read: the first chunk of a base.
-const EXPECTED_ENTRIES: usize = 32;
+const EXPECTED_ENTRIES: u64 = 32;
+
+/// More entries than this do not make a first chunk larger.
+const EXPECTED_ENTRIES_MAX: usize = 1024;
 
 /// The data that a scan reads within one leaf's range.
 pub struct Segment {
@@ -19,6 +22,8 @@ pub struct Segment {
     pub leaf: Arc<Node>,
     /// Sources over runs, newest first, bounded to the range of the leaf and of the scan.
     pub sources: Vec<Box<dyn Source>>,
+    /// How many of them are over runs above the leaf's base.
+    pub leaf_runs: usize,
     /// Range deletes of the nodes on the path and those `above` the trunk that may hide entries of
     /// the scan. They may reach beyond the range.
     pub range_deletes: Vec<RangeDeletes>,
@@ -70,15 +75,17 @@ pub fn segment(trunk: &Trunk, scan: &Scan<'_>, above: &[RangeDeletes]) -> Result
     let deletes = above.iter().chain(path.iter().map(|node| &*node.range_deletes));
     let deletes = deletes.filter(|set| set.touches(&lo, hi.as_deref(), snapshot));
     let range_deletes = deletes.cloned().collect();
-    let mut segment = Segment { leaf, sources: Vec::new(), range_deletes, lo, hi };
+    let mut segment = Segment { leaf, sources: Vec::new(), leaf_runs: 0, range_deletes, lo, hi };
+    let share = Share::new(&segment.leaf, expected);
     for node in path {
         for view in &node.runs {
             if let Some(part) = segment.visible_part(view, snapshot)
                 && let Some(mut cursor) = unless_excluded(&part, direction)?
             {
-                if let Some(messages) = expected_beside(&segment.leaf, view, expected) {
+                if let Some(messages) = share.of(node, view) {
                     cursor.expect(messages);
                 }
+                segment.leaf_runs += usize::from(node.is_leaf());
                 segment.sources.push(Box::new(cursor));
             }
         }
@@ -92,7 +99,7 @@ pub fn segment(trunk: &Trunk, scan: &Scan<'_>, above: &[RangeDeletes]) -> Result
                     _ => Box::new(BaseCursor::new(base, direction, ReadMode::Scan)),
                 };
                 if expected > 0 {
-                    source.expect(expected);
+                    source.expect(expected.max(EXPECTED_ENTRIES as usize));
                 }
                 segment.sources.push(source);
             }
@@ -101,14 +108,33 @@ pub fn segment(trunk: &Trunk, scan: &Scan<'_>, above: &[RangeDeletes]) -> Result
     Ok(segment)
 }
 
-/// About how many messages of a run above the base a reader of `expected` entries of the leaf needs:
-/// decoding more of a run with few messages would cost more than all that the reader needs of the
-/// base. `None` without a base.
-fn expected_beside(leaf: &Node, view: &View, expected: usize) -> Option<usize> {
-    let base: u64 = leaf.base().iter().map(View::entries).sum();
-    let expected = if expected == 0 { EXPECTED_ENTRIES } else { expected } as u64;
-    let share = (view.entries().min(base) * expected).checked_div(base)?;
-    Some((share + share / 2) as usize)
+/// About how many messages of a run a reader of a leaf needs.
+#[derive(Clone, Copy)]
+struct Share {
+    /// Messages in the leaf's base.
+    base: u64,
+    /// Entries that the reader needs; 0 if unknown.
+    expected: u64,
+}
+
+impl Share {
+    fn new(leaf: &Node, expected: usize) -> Self {
+        let base = leaf.base().iter().map(View::entries).sum();
+        Self { base, expected: expected.min(EXPECTED_ENTRIES_MAX) as u64 }
+    }
+
+    /// The messages of a view of `node`, the leaf or a node above it: half as many again as its share
+    /// of the leaf. Decoding more of a run with few messages would cost more than all that the
+    /// reader needs of the base. `None` if nothing is known.
+    fn of(self, node: &Node, view: &View) -> Option<usize> {
+        if self.base == 0 {
+            return (self.expected > 0).then_some(self.expected as usize);
+        }
+        let wanted = if self.expected == 0 { EXPECTED_ENTRIES } else { self.expected };
+        let here = view.entries() / node.totals.leaves.max(1);
+        let share = here.min(self.base) * wanted / self.base;
+        Some((share + share / 2).min(wanted) as usize)
+    }
 }
 
 /// A cursor over a part of a run above the base; `None` if the run's filter excludes the part.

@@ -7,6 +7,10 @@ use frondb_tree::TreeCore;
 use super::Queue;
 use crate::jobs::Running;
 
+/// Attempts, of 200 ms or more, for which work that frees space runs alone at most: what it has freed
+/// by then is enough for other work to go on.
+const ALONE_MAX: u32 = 5;
+
 impl Queue {
     /// Holds work back because the disk is full. The first call holds all work that frees no space.
     /// A second call, after work that frees space found none either, holds all work that writes.
@@ -33,19 +37,19 @@ impl Queue {
 
     /// Begins another attempt on a full disk. Work that frees space goes first, alone: other work,
     /// however urgent, could take the space that it needs, attempt after attempt. Once that work
-    /// has ended, or has found no space, all work may run; then `note` is called with the queue
-    /// locked.
+    /// has ended, or has found no space, or after [`ALONE_MAX`] attempts, all work may run; then
+    /// `note` is called with the queue locked.
     pub fn attempt(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
-        let is_alone = match state.went_alone {
-            false => state.waiting_priority().is_some(),
-            true => state.running > 0,
+        let is_alone = match state.alone {
+            0 => state.waiting_priority().is_some(),
+            attempts => state.running > 0 && attempts < ALONE_MAX,
         };
         if state.held && is_alone {
-            (state.stuck, state.went_alone) = (false, true);
+            (state.stuck, state.alone) = (false, state.alone + 1);
         } else {
             note();
-            (state.held, state.stuck, state.went_alone) = (false, false, false);
+            (state.held, state.stuck, state.alone) = (false, false, 0);
         }
         self.changed.notify_all();
     }
@@ -55,7 +59,7 @@ impl Queue {
     pub fn release(&self, note: impl FnOnce()) {
         let mut state = self.state.lock();
         note();
-        (state.held, state.stuck, state.went_alone) = (false, false, false);
+        (state.held, state.stuck, state.alone) = (false, false, 0);
         self.changed.notify_all();
     }
 

@@ -52,8 +52,8 @@ pub(super) struct QueueState {
     pub(super) held: bool,
     /// Even that work found no space: until the next attempt, nothing that writes runs.
     pub(super) stuck: bool,
-    /// Since all work was held back, an attempt has let the work that frees space run alone.
-    pub(super) went_alone: bool,
+    /// Attempts for which the work that frees space has run alone since all work could run.
+    pub(super) alone: u32,
     /// Trees whose active memtables are to be searched for tombstone runs.
     pub(super) searches: BTreeMap<TreeId, (Arc<TreeCore>, SearchWhen)>,
     /// Trees whose memtables workers are searching, once for each worker.

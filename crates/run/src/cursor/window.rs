@@ -96,10 +96,9 @@ impl RunCursor {
         if window.is_cached {
             self.run.cache_block(number, &block);
         }
-        if let Some(handover) = &self.handover
-            && self.run.is_block_in_use(number)
-        {
-            handover.add(frame_raw_len(frame).unwrap_or_default() as u64);
+        if let Some(handover) = &self.handover {
+            let bytes = frame_raw_len(frame).unwrap_or_default() as u64;
+            handover.add(bytes, self.run.reads_of_block(number));
         }
         let is_last = match self.direction {
             Direction::Forward => number + 1 == window.blocks.end,

@@ -120,8 +120,8 @@ impl Cursor {
         self.scope.is_probe = true;
     }
 
-    /// The caller is about to read this many entries. From the next leaf on, the first chunk of each
-    /// source has as many.
+    /// The caller is about to read this many entries. From the next leaf on, the first chunk of a
+    /// base has as many, and that of a run above it as many as its share of the leaf.
     #[inline]
     pub fn expect(&mut self, entries: usize) {
         self.scope.expected = entries;

@@ -104,7 +104,7 @@ impl Walk {
         let scan = Scan { direction, at, lo, hi, snapshot: seq, expected };
         let mut part = segment(&version.trunk, &scan, &deletes)?;
         if !scope.is_probe {
-            add_scan(&scope.context, &scope.tree, &part.leaf, part.sources.len());
+            add_scan(&scope.context, &scope.tree, &part.leaf, part.sources.len(), part.leaf_runs);
         }
         let sources = open_sources(scope, &version, direction, seq, &mut part)?;
         let options = VisibleOptions {
@@ -161,8 +161,13 @@ fn open_sources(
     part: &mut Segment,
 ) -> Result<Vec<Box<dyn Source>>> {
     let mut sources: Vec<Box<dyn Source>> = Vec::with_capacity(part.sources.len() + 2);
+    let expecting = |mut source: Box<dyn Source>| {
+        source.expect(scope.expected);
+        source
+    };
     for writes in scope.writes() {
-        sources.extend(writes.sources(direction, &part.lo, part.hi.as_deref())?);
+        let writes = writes.sources(direction, &part.lo, part.hi.as_deref())?;
+        sources.extend(writes.into_iter().map(expecting));
     }
     let from = Bound::Included(&*part.lo);
     let to = part.hi.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -172,13 +177,13 @@ fn open_sources(
             let mut cursor = source.memtable.visible_cursor(direction, from, to, seq);
             if has_base {
                 cursor.expect(MEMTABLE_MESSAGES);
-            } else if scope.expected > 0 {
-                cursor.expect(scope.expected);
+                sources.push(Box::new(cursor));
+            } else {
+                sources.push(expecting(Box::new(cursor)));
             }
-            sources.push(Box::new(cursor));
         }
         for run in source.runs() {
-            sources.extend(part.source_of(run, direction, seq)?);
+            sources.extend(part.source_of(run, direction, seq)?.map(expecting));
         }
     }
     sources.append(&mut part.sources);

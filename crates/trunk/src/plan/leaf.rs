@@ -35,8 +35,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         }
         let writes: Vec<u8> = node.runs.iter().map(|run| run.writes).collect();
         if let Some(n) = merge_due(&writes, k, context.writes()) {
-            // A rewrite for the garbage would follow at once. On a full disk it must come first,
-            // because the merge keeps the garbage and finds no space.
+            // Unless the merge itself removes the garbage, a rewrite would follow. On a full disk the
+            // rewrite must come first: a merge keeps most garbage, and finds no space.
             if garbage_percent(node, held, node.truncated_entries / 2) > o.garbage_percent {
                 return rewrite(Reason::Runs);
             }

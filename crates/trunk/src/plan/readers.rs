@@ -9,6 +9,10 @@ use frondb_core::RunId;
 
 use super::thresholds::SCAN_DEBT_FACTOR;
 
+/// What a merge costs whatever its size, as bytes merged: it writes a run and an edit of the
+/// manifest, and syncs both.
+const MERGE_BYTES_FIXED: u64 = 64 * 1024;
+
 /// A merge of the newest runs of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReaderMerge {
@@ -27,7 +31,7 @@ pub(crate) fn merge_for_readers(
 ) -> Option<ReaderMerge> {
     let removable = sizes.len().checked_sub(1).filter(|runs| *runs > 0)?;
     let mut next = sizes.clone().map(|(id, _)| id).skip(1);
-    let (mut bytes, mut best) = (0u64, None::<ReaderMerge>);
+    let (mut bytes, mut best) = (MERGE_BYTES_FIXED, None::<ReaderMerge>);
     for (at, (id, size)) in sizes.enumerate() {
         bytes += size;
         let is_whole = next.next() != Some(id);
@@ -48,25 +52,28 @@ pub(crate) fn merge_for_readers(
 mod tests {
     use super::*;
 
+    /// Sizes are in units of the fixed cost of a merge, and so is the due debt.
     fn merge(sizes: &[(u64, u64)], most: usize) -> Option<(usize, u64)> {
-        let sizes = sizes.iter().map(|&(id, bytes)| (RunId(id), bytes));
-        merge_for_readers(sizes, most).map(|merge| (merge.runs, merge.due - 1))
+        let sizes = sizes.iter().map(|&(id, size)| (RunId(id), size * MERGE_BYTES_FIXED));
+        let merge = merge_for_readers(sizes, most)?;
+        Some((merge.runs, (merge.due - 1) / MERGE_BYTES_FIXED))
     }
 
     #[test]
     fn the_merge_is_the_cheapest_for_each_run_that_it_removes() {
         assert_eq!(merge(&[], 9), None);
         assert_eq!(merge(&[(1, 100)], 9), None);
-        assert_eq!(merge(&[(2, 100), (1, 100)], 9), Some((2, 800)));
-        assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 100)], 9), Some((4, 1600)));
+        assert_eq!(merge(&[(2, 100), (1, 99)], 9), Some((2, 800)));
+        assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 99)], 9), Some((4, 1600)));
         // The old run is large: it is merged only when reads have paid for that.
-        assert_eq!(merge(&[(3, 100), (2, 100), (1, 9000)], 9), Some((2, 1600)));
+        assert_eq!(merge(&[(3, 100), (2, 99), (1, 9000)], 9), Some((2, 1600)));
+        assert_eq!(merge(&[(2, 0), (1, 0)], 9), Some((2, 4)), "the smallest merge costs something");
     }
 
     #[test]
     fn it_reads_no_more_runs_than_allowed_and_views_of_one_run_together() {
-        assert_eq!(merge(&[(4, 100), (3, 100), (2, 100), (1, 100)], 3), Some((3, 1800)));
-        assert_eq!(merge(&[(3, 100), (2, 100), (2, 100), (1, 900)], 9), Some((3, 1800)));
-        assert_eq!(merge(&[(2, 100), (2, 100)], 9), Some((2, 800)));
+        assert_eq!(merge(&[(4, 100), (3, 100), (2, 99), (1, 100)], 3), Some((3, 1800)));
+        assert_eq!(merge(&[(3, 100), (2, 100), (2, 99), (1, 900)], 9), Some((3, 1800)));
+        assert_eq!(merge(&[(2, 100), (2, 99)], 9), Some((2, 800)));
     }
 }
