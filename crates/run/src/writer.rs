@@ -241,13 +241,13 @@ impl RunWriter {
         self.meta.top_index_bytes = index_bytes(index.top.iter().map(Vec::len))?;
         self.meta.index_bytes = index_bytes(index.frames().map(<[u8]>::len))?;
         index.frames().chain(filters.frames()).try_for_each(|frame| output.write(frame))?;
-        if let Some(warmer) = &self.warmer {
+        if let Some(warmer) = self.warmer {
             warmer.index(&index, &self.meta)?;
             for (part, frame) in (0..).zip(filters.frames()) {
                 warmer.filter(part, frame)?;
             }
+            warmer.keep();
         }
-        self.warmer.map(CacheWarmer::keep);
         self.meta.extents = output.end_run();
         Ok(Some(self.meta))
     }
