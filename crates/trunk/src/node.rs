@@ -216,7 +216,8 @@ impl Node {
         }
         let is_leaf = matches!(body, Body::Leaf { .. });
         let sizes = runs.iter().map(|view| (view.run.meta().id, view.raw_bytes()));
-        let merge = if is_leaf { merge_for_readers(sizes, usize::MAX) } else { None };
+        let merge =
+            if is_leaf { merge_for_readers(sizes, totals.raw_bytes, usize::MAX) } else { None };
         let run_debt_due = merge.map_or(u64::MAX, |merge| merge.due);
         Arc::new(Self { id, lo, hi, runs, range_deletes, body, hints, totals, run_debt_due })
     }

@@ -67,7 +67,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         return rewrite(Reason::ScanDebt);
     }
     let sizes = node.runs.iter().map(|run| (run.id, run.raw_bytes));
-    if let Some(merge) = merge_for_readers(sizes, context.inputs_max)
+    if let Some(merge) = merge_for_readers(sizes, total, context.inputs_max)
         && node.run_debt >= merge.due
     {
         return Some(Plan::MergeForReaders(merge.runs));

@@ -13,6 +13,10 @@ use super::thresholds::SCAN_DEBT_FACTOR;
 /// manifest, and syncs both.
 const MERGE_BYTES_FIXED: u64 = 64 * 1024;
 
+/// Readers pay for a merge that reads at most this part of the leaf. Where the runs are larger, they pay
+/// for a rewrite, which removes all of them: to pay for both would take twice the work.
+const LEAF_PART: u64 = 8;
+
 /// A merge of the newest runs of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReaderMerge {
@@ -23,23 +27,29 @@ pub(crate) struct ReaderMerge {
 }
 
 /// The first merge that readers pay for: the one that costs least for each run that it removes.
-/// `sizes` are the runs with their bytes, newest first; the merge reads at most `most` of them,
-/// unless views of one run have to be merged together (rule 1). `None` if there is nothing to merge.
+/// `sizes` are the runs of a leaf of `leaf_bytes` with their bytes, newest first; the merge reads at
+/// most `most` of them, unless views of one run have to be merged together (rule 1). `None` if there
+/// is nothing to merge.
 pub(crate) fn merge_for_readers(
     sizes: impl ExactSizeIterator<Item = (RunId, u64)> + Clone,
+    leaf_bytes: u64,
     most: usize,
 ) -> Option<ReaderMerge> {
     let removable = sizes.len().checked_sub(1).filter(|runs| *runs > 0)?;
     let mut next = sizes.clone().map(|(id, _)| id).skip(1);
-    let (mut bytes, mut best) = (MERGE_BYTES_FIXED, None::<ReaderMerge>);
+    let (mut bytes, mut best) = (0u64, None::<ReaderMerge>);
     for (at, (id, size)) in sizes.enumerate() {
         bytes += size;
+        if bytes > leaf_bytes / LEAF_PART {
+            break;
+        }
         let is_whole = next.next() != Some(id);
         if at == 0 || !is_whole {
             continue;
         }
         // Of the debt, the merge would have saved the part of the runs that it removes.
-        let due = u128::from(bytes * SCAN_DEBT_FACTOR) * removable as u128 / at as u128;
+        let cost = (bytes + MERGE_BYTES_FIXED) * SCAN_DEBT_FACTOR;
+        let due = u128::from(cost) * removable as u128 / at as u128;
         let due = due.min(u128::from(u64::MAX - 1)) as u64 + 1;
         if best.is_none_or(|best| due < best.due && at < most) {
             best = Some(ReaderMerge { runs: at + 1, due });
@@ -53,10 +63,14 @@ mod tests {
     use super::*;
 
     /// Sizes are in units of the fixed cost of a merge, and so is the due debt.
-    fn merge(sizes: &[(u64, u64)], most: usize) -> Option<(usize, u64)> {
+    fn merge_in(leaf: u64, sizes: &[(u64, u64)], most: usize) -> Option<(usize, u64)> {
         let sizes = sizes.iter().map(|&(id, size)| (RunId(id), size * MERGE_BYTES_FIXED));
-        let merge = merge_for_readers(sizes, most)?;
+        let merge = merge_for_readers(sizes, leaf * MERGE_BYTES_FIXED, most)?;
         Some((merge.runs, (merge.due - 1) / MERGE_BYTES_FIXED))
+    }
+
+    fn merge(sizes: &[(u64, u64)], most: usize) -> Option<(usize, u64)> {
+        merge_in(1_000_000, sizes, most)
     }
 
     #[test]
@@ -75,5 +89,12 @@ mod tests {
         assert_eq!(merge(&[(4, 100), (3, 100), (2, 99), (1, 100)], 3), Some((3, 1800)));
         assert_eq!(merge(&[(3, 100), (2, 100), (2, 99), (1, 900)], 9), Some((3, 1800)));
         assert_eq!(merge(&[(2, 100), (2, 99)], 9), Some((2, 800)));
+    }
+
+    #[test]
+    fn it_reads_a_small_part_of_the_leaf() {
+        assert_eq!(merge_in(1600, &[(2, 100), (1, 99)], 9), Some((2, 800)));
+        assert_eq!(merge_in(1600, &[(2, 100), (1, 101)], 9), None);
+        assert_eq!(merge_in(1600, &[(3, 100), (2, 99), (1, 100)], 9), Some((2, 1600)));
     }
 }
