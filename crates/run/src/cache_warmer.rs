@@ -90,7 +90,8 @@ impl CacheWarmer {
         Ok(())
     }
 
-    /// Caches the block index of the finished run that `meta` describes; errors as [`block`](Self::block).
+    /// Caches the block index of the finished run that `meta` describes; errors as
+    /// [`block`](Self::block).
     pub(crate) fn index(&self, frames: &IndexFrames, meta: &RunMeta) -> Result<()> {
         let wrong = |_| Error::internal("a block index that was just written cannot be decoded");
         let payload = |frame| decode_frame(frame, BlockKind::Index, &UNWRITTEN);

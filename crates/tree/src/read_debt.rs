@@ -61,8 +61,8 @@ fn add_run_debt(context: &ReadContext, tree: &Arc<TreeCore>, leaf: &Node, bytes:
     }
 }
 
-/// Whether a debt reaches its limit, or has doubled since it last did: the merge may be impossible for
-/// now, because the disk is full or other work has the leaf.
+/// Whether a debt reaches its limit, or has doubled since it last did: the merge may be impossible
+/// for now, because the disk is full or other work has the leaf.
 fn passes_limit(before: u64, debt: u64, due: u64) -> bool {
     (debt / due).checked_ilog2() != (before / due).checked_ilog2()
 }

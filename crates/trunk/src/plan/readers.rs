@@ -13,8 +13,8 @@ use super::thresholds::SCAN_DEBT_FACTOR;
 /// manifest, and syncs both.
 const MERGE_BYTES_FIXED: u64 = 64 * 1024;
 
-/// Readers pay for a merge that reads at most this part of the leaf. Where the runs are larger, they pay
-/// for a rewrite, which removes all of them: to pay for both would take twice the work.
+/// Readers pay for a merge that reads at most this part of the leaf. Where the runs are larger, they
+/// pay for a rewrite, which removes all of them: to pay for both would take twice the work.
 const LEAF_PART: u64 = 8;
 
 /// A merge of the newest runs of a leaf.
