@@ -130,7 +130,7 @@ pub(crate) fn open(
     }
     let space = Space::open(Arc::clone(&device), space_options, used)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-    let runs = RunEnv::new(space, cache, Arc::clone(&budget));
+    let runs = RunEnv::new(space, cache, Arc::clone(&budget), Arc::clone(&clock));
     let uncharged =
         UnchargedMemory::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
     // From here on the block allocator keeps idle what the memory of this database allows.

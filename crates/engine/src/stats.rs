@@ -57,6 +57,9 @@ engine_stats! {
     row_cache_bytes,
     /// Lookups in runs that a cached row answered without its block, a count.
     row_cache_hits,
+    /// Blocks that readers found in the cache as they are on disk, and decoded, a count. The cache of a slow
+    /// device holds blocks so.
+    cache_frame_hits,
     /// Commits.
     commits,
     /// Messages committed.

@@ -130,8 +130,9 @@ impl Run {
         for &number in blocks {
             let (at, len) = index.extent(number);
             let begin = (at - offset) as usize;
-            if let Ok(block) = self.decode(&span.bytes()[begin..begin + len], at) {
-                self.cache_block(number, &block);
+            let frame = &span.bytes()[begin..begin + len];
+            if let Ok(block) = self.decode(frame, at) {
+                self.cache_block(number, &block, frame);
                 held.push((number, block));
             }
         }

@@ -6,14 +6,18 @@ use frondb_block::Block;
 use frondb_cache::{Cache, CacheKey, RowCache};
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
+use frondb_core::clock::SharedClock;
+use frondb_core::mem::Bytes;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_filter::FilterReader;
 use frondb_space::Space;
 
 use crate::block_reads::BlockReads;
+use crate::device_pace::DevicePace;
 use crate::index::BlockIndex;
 use crate::index::TopIndex;
+use crate::index_pressure::IndexPressure;
 use crate::loads::Loads;
 use crate::read_credit::ReadCredit;
 
@@ -22,8 +26,12 @@ use crate::read_credit::ReadCredit;
 pub enum Cached {
     /// A decoded data block.
     Block(Block),
+    /// A data block as it is on disk.
+    Frame(Bytes),
     /// A part of a run's block index, or all of it if it has one part.
     Index(Arc<BlockIndex>),
+    /// A part of a run's block index as it is on disk.
+    IndexFrame(Bytes),
     /// The upper level of a run's block index.
     TopIndex(Arc<TopIndex>),
     /// A part of a run's filter.
@@ -61,6 +69,8 @@ pub struct RunStats {
     pub reads: AtomicU64,
     /// Bytes of those reads.
     pub read_bytes: AtomicU64,
+    /// Blocks that lookups and scans found in the cache as they are on disk, and decoded.
+    pub frame_hits: AtomicU64,
     /// Lookups that a filter excluded.
     pub filter_negatives: AtomicU64,
     /// Lookups that a filter passed.
@@ -87,6 +97,10 @@ pub struct RunEnv {
     pub(crate) loads: Loads<Cached>,
     /// Blocks that readers are reading and decoding.
     pub(crate) block_reads: BlockReads,
+    /// Whether the cache should hold parts of indexes as they are on disk.
+    pub(crate) index_pressure: IndexPressure,
+    /// Whether the cache should hold blocks as they are on disk.
+    pub(crate) pace: DevicePace,
     /// Bytes of the read-ahead windows of all readers.
     pub(crate) window_bytes: AtomicU64,
     /// With low memory: bytes of the blocks that readers' cursors hold.
@@ -100,9 +114,14 @@ pub struct RunEnv {
 }
 
 impl RunEnv {
-    /// New handles, with all counters at 0.
+    /// New handles, with all counters at 0. `clock` measures the reads of the device.
     #[must_use]
-    pub fn new(space: Arc<Space>, cache: Arc<Cache<Cached>>, budget: Arc<Budget>) -> Arc<Self> {
+    pub fn new(
+        space: Arc<Space>,
+        cache: Arc<Cache<Cached>>,
+        budget: Arc<Budget>,
+        clock: SharedClock,
+    ) -> Arc<Self> {
         Arc::new(Self {
             space,
             cache,
@@ -111,6 +130,8 @@ impl RunEnv {
             read_credit: ReadCredit::default(),
             loads: Loads::default(),
             block_reads: BlockReads::default(),
+            index_pressure: IndexPressure::default(),
+            pace: DevicePace::new(clock),
             window_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             top_index_bytes: AtomicU64::new(0),

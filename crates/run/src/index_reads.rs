@@ -207,9 +207,8 @@ impl Run {
     /// A part of the index, from the cache or the device.
     #[inline]
     fn index_part(&self, top: &TopIndex, part: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
-        let key = CacheKey::index_part(self.meta().id, part as u32);
-        match self.env().cache.get(key) {
-            Some(cached) => index_of(cached),
+        match self.cached_index_part(top, part) {
+            Some(index) => Ok(index),
             None => self.load_index_part(top, part, mode),
         }
     }
@@ -224,13 +223,14 @@ impl Run {
         if mode == ReadMode::Merge {
             return self.read_index_part(top, part, mode);
         }
-        let key = CacheKey::index_part(self.meta().id, part as u32);
+        let (env, key) = (self.env(), CacheKey::index_part(self.meta().id, part as u32));
         let takes = (Part::Index, u64::from(top.place(part).frame_bytes) * INDEX_FACTOR);
-        index_of(self.load(key, takes, &|| {
-            let index = self.read_index_part(top, part, mode)?;
-            let bytes = index.memory_bytes() as u64;
-            self.env().rows.note_index_read(bytes);
-            Ok((Cached::Index(index), bytes))
+        let cached = || self.cached_index_part(top, part).map(Cached::Index);
+        index_of(env.loads.load(key, takes, &env.budget, cached, || {
+            let index = self.read_part_into(top, part, mode, |index, frame| {
+                self.cache_index(key, index, frame);
+            })?;
+            Ok(Cached::Index(index))
         })?)
     }
 
@@ -241,8 +241,21 @@ impl Run {
         part: usize,
         mode: ReadMode,
     ) -> Result<Arc<BlockIndex>> {
+        self.read_part_into(top, part, mode, |_, _| ())
+    }
+
+    /// As [`read_index_part`](Self::read_index_part); gives the part and its frame to `keep`, or no
+    /// bytes if the part was rebuilt.
+    fn read_part_into(
+        &self,
+        top: &TopIndex,
+        part: usize,
+        mode: ReadMode,
+        keep: impl FnOnce(&Arc<BlockIndex>, &[u8]),
+    ) -> Result<Arc<BlockIndex>> {
         let key = CacheKey::index_part(self.meta().id, part as u32);
         if let Some(index) = self.env().rebuilt.get(key) {
+            keep(&index, &[]);
             return Ok(index);
         }
         let place = top.place(part);
@@ -254,39 +267,43 @@ impl Run {
         };
         let payload = self.frame(&span, offset, BlockKind::Index)?;
         let index = BlockIndex::decode_part(&payload, &place);
-        index.map(Arc::new).map_err(|_| self.malformed_index(offset))
+        let index = index.map(Arc::new).map_err(|_| self.malformed_index(offset))?;
+        keep(&index, span.bytes());
+        Ok(index)
     }
 
     /// The index of a run whose index has one part, from the cache or the device.
     #[inline]
     pub(crate) fn only_index(&self) -> Result<Arc<BlockIndex>> {
-        match self.env().cache.get(CacheKey::index(self.meta().id)) {
-            Some(cached) => index_of(cached),
+        match self.cached_only_index() {
+            Some(index) => Ok(index),
             None => self.load_only_index(),
         }
     }
 
     #[cold]
     fn load_only_index(&self) -> Result<Arc<BlockIndex>> {
-        let key = CacheKey::index(self.meta().id);
+        let (env, key) = (self.env(), CacheKey::index(self.meta().id));
         let takes = (Part::Index, u64::from(self.meta().index_bytes) * INDEX_FACTOR);
-        index_of(self.load(key, takes, &|| {
-            let index = match self.env().rebuilt.get(key) {
-                Some(index) => index,
-                None => self.read_only_index()?,
-            };
-            let bytes = index.memory_bytes() as u64;
-            self.env().rows.note_index_read(bytes);
-            Ok((Cached::Index(index), bytes))
+        let cached = || self.cached_only_index().map(Cached::Index);
+        index_of(env.loads.load(key, takes, &env.budget, cached, || {
+            self.read_only_index(key).map(Cached::Index)
         })?)
     }
 
-    fn read_only_index(&self) -> Result<Arc<BlockIndex>> {
+    /// Reads the index of a run whose index has one part, and inserts it into the cache.
+    fn read_only_index(&self, key: CacheKey) -> Result<Arc<BlockIndex>> {
+        if let Some(index) = self.env().rebuilt.get(key) {
+            self.cache_index(key, &index, &[]);
+            return Ok(index);
+        }
         let offset = self.meta().blocks_bytes;
         let span = self.read(offset, self.meta().index_bytes as usize)?;
         let payload = self.frame(&span, offset, BlockKind::Index)?;
         let index = BlockIndex::decode(&payload, self.meta());
-        index.map(Arc::new).map_err(|_| self.malformed_index(offset))
+        let index = index.map(Arc::new).map_err(|_| self.malformed_index(offset))?;
+        self.cache_index(key, &index, span.bytes());
+        Ok(index)
     }
 
     fn malformed_index(&self, offset: u64) -> Error {

@@ -15,15 +15,19 @@
 
 mod block_reads;
 mod cache_warmer;
+mod cached_blocks;
 mod charge;
 mod count;
 mod cursor;
+mod device_pace;
 mod env;
 mod estimate;
 mod filter_writer;
 pub mod format;
 mod handover;
 mod index;
+mod index_frames;
+mod index_pressure;
 mod index_reads;
 mod loads;
 mod lookup;

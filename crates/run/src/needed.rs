@@ -126,35 +126,34 @@ fn give_span(blocks: &[OfBlock<'_>], span: Result<Span>, take: &mut Take<'_>) {
             let begin = blocks[0][0].block.offset;
             for block in blocks {
                 let MissingBlock { offset, len, .. } = block[0].block;
-                let frame = &span.bytes()[(offset - begin) as usize..][..len];
-                give(block, block[0].run.decode(frame, offset), take);
+                give(block, Ok(&span.bytes()[(offset - begin) as usize..][..len]), take);
             }
         }
         Err(error) if blocks.len() == 1 => give(blocks[0], Err(error), take),
         Err(_) => {
             for block in blocks {
                 let (run, MissingBlock { offset, len, .. }) = (block[0].run, block[0].block);
-                let decoded =
-                    run.read(offset, len).and_then(|span| run.decode(span.bytes(), offset));
-                give(block, decoded, take);
+                let span = run.read(offset, len);
+                give(block, span.as_ref().map(Span::bytes).map_err(Clone::clone), take);
             }
         }
     }
 }
 
-/// Inserts a block into the cache and gives it to its lookups.
-fn give(lookups: OfBlock<'_>, block: Result<Block>, take: &mut Take<'_>) {
+/// Decodes the frame of a block, inserts it into the cache and gives it to its lookups.
+fn give(lookups: OfBlock<'_>, frame: Result<&[u8]>, take: &mut Take<'_>) {
     let [first, others @ ..] = lookups else { return };
-    let block = match block {
-        Ok(block) => block,
+    let (run, number) = (first.run, first.block.number);
+    let decoded = frame.and_then(|frame| Ok((frame, run.decode(frame, first.block.offset)?)));
+    let (frame, block) = match decoded {
+        Ok(decoded) => decoded,
         Err(error) => return take(first, Err(error)),
     };
-    let (run, number) = (first.run, first.block.number);
-    let keeps_row = !run.cache_block(number, &block);
+    let keeps_row = !run.cache_block(number, &block, frame);
     take(first, Ok(ReadBlock { block: block.clone(), keeps_row }));
     for other in others {
         // The cache counts one hit for each of them, as when they come one after the other.
-        let block = run.cached_block(number).unwrap_or_else(|| block.clone());
+        let block = run.cached_again(number, &block);
         take(other, Ok(ReadBlock { block, keeps_row: false }));
     }
 }

@@ -21,10 +21,7 @@ use crate::read::{Span, locate, read_span};
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
 /// decoded once more with its real file and offset, so that the error names them.
-const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
-
-/// Blocks are decoded with rows while the cache has room for the memory budget divided by this.
-const ROOM_DIVISOR: u64 = 64;
+pub(crate) const NO_PLACE: Place<'static> = Place { file: "", offset: 0 };
 
 /// An immutable run. Thread-safe; freed with its last reference.
 ///
@@ -145,10 +142,12 @@ impl Run {
             return Ok((block, true));
         }
         let (offset, len) = index.extent(number);
+        let begin = self.env.pace.now();
         let span = self.read(offset, len)?;
+        let end = self.env.pace.now();
         let block = self.decode(span.bytes(), offset)?;
-        drop(span);
-        let has_room = self.cache_block(number, &block);
+        self.env.pace.note(begin, end);
+        let has_room = self.cache_block(number, &block, span.bytes());
         Ok((block, has_room))
     }
 
@@ -170,59 +169,8 @@ impl Run {
     }
 
     /// Average raw bytes of a block.
-    fn raw_block_bytes(&self) -> u64 {
+    pub(crate) fn raw_block_bytes(&self) -> u64 {
         self.meta.raw_bytes / u64::from(self.meta.blocks.max(1))
-    }
-
-    /// Whether a block that is decoded now should have rows: many reads will find it in the cache,
-    /// because the cache has room for it. The room changes with the blocks that other threads are
-    /// reading, so little room counts as none.
-    fn wants_rows(&self) -> bool {
-        let least = (self.env.budget.total() / ROOM_DIVISOR).max(2 * self.raw_block_bytes());
-        self.env.cache.room() >= least
-    }
-
-    /// A block with columns that was found in the cache: if reads have found it there often, or the
-    /// cache has room by now, replaces it by the same block with rows.
-    #[cold]
-    fn with_rows(&self, number: usize, block: Block) -> Block {
-        if !block.is_worth_rows() && !self.wants_rows() {
-            return block;
-        }
-        let (key, block) = (CacheKey::block(self.meta.id, number as u32), block.to_rows());
-        let bytes = block.memory_bytes() as u64;
-        self.env.cache.insert(key, Cached::Block(block.clone()), bytes, Priority::Data);
-        block
-    }
-
-    /// How often data block `number` was read in the cache lately; not a read of it.
-    pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
-        self.env.cache.reads_of(CacheKey::block(self.meta.id, number as u32))
-    }
-
-    pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
-        let key = CacheKey::block(self.meta.id, number as u32);
-        match self.env.cache.get(key) {
-            Some(Cached::Block(block)) => {
-                if !self.env.rows.is_empty() {
-                    self.env.rows.note_block_hit(self.meta.id, number);
-                }
-                Some(if block.has_columns() { self.with_rows(number, block) } else { block })
-            }
-            _ => None,
-        }
-    }
-
-    /// Inserts a block into the cache. Returns whether the cache has room for more such blocks.
-    pub(crate) fn cache_block(&self, number: usize, block: &Block) -> bool {
-        let key = CacheKey::block(self.meta.id, number as u32);
-        let bytes = block.memory_bytes() as u64;
-        let has_room = self.env.cache.room() >= 2 * bytes;
-        self.env.cache.insert(key, Cached::Block(block.clone()), bytes, Priority::Data);
-        if !has_room {
-            self.env.rows.note_block_read();
-        }
-        has_room
     }
 
     /// Decodes the block whose frame is `frame`, at logical `offset`, for a lookup or a scan.

@@ -11,19 +11,24 @@ use frondb_cache::CacheKey;
 use frondb_core::budget::Part;
 use frondb_core::prng::Prng;
 use frondb_core::{Chunk, Direction, MessageKind, SeqNo, Source, TreeId};
-use frondb_run::{INDEX_PART_BLOCKS, ReadMode, Run, RunCursor, RunOptions, RunWriter};
+use frondb_run::{Cached, INDEX_PART_BLOCKS, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 use support::{Fixture, get, options, put, scan};
 
 const KEYS: u32 = 60_000;
 
 /// A run of about 6,000 blocks, without a filter.
 fn run_of(fixture: &Fixture, index_part_blocks: u32, reads: u64) -> Arc<Run> {
+    run_with(fixture, KEYS, index_part_blocks, reads)
+}
+
+/// A run with a block for ten keys, without a filter.
+fn run_with(fixture: &Fixture, keys: u32, index_part_blocks: u32, reads: u64) -> Arc<Run> {
     let mut output = fixture.output(0);
     let options =
         RunOptions { filter: frondb_filter::FilterKind::None, index_part_blocks, ..options(150) };
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, false);
     let mut writer = writer.warming_cache(&fixture.env, reads, &Arc::default());
-    for i in 0..KEYS {
+    for i in 0..keys {
         writer.add(&mut output, &key(i), SeqNo(1), MessageKind::Put, b"value 12345").unwrap();
     }
     let meta = writer.finish(&mut output).unwrap().unwrap();
@@ -118,6 +123,51 @@ fn lookups_degrade_gracefully_with_little_memory() {
     println!("{much_bytes}, {half_bytes} and {little_bytes} bytes a lookup");
     assert!(much < 1.2 && half < 1.8 && little < 2.01, "{much}, {half} and {little} reads");
     assert!(little_bytes < 2000, "{little_bytes} bytes a lookup");
+}
+
+/// Parts that do not fit into the cache when they are decoded, but do as they are on disk.
+#[test]
+fn parts_are_cached_as_they_are_on_disk_where_they_do_not_fit() {
+    let keys = 400_000;
+    let fixture = Fixture::new();
+    for (part_blocks, keys_of_run, count) in [(128, keys, 1), (u32::MAX, keys / 400, 400)] {
+        let runs: Vec<_> =
+            (0..count).map(|_| run_with(&fixture, keys_of_run, part_blocks, 0)).collect();
+        let decoded: u64 = runs.iter().map(|run| run.index().unwrap().memory_bytes() as u64).sum();
+        let mut prng = Prng::new(3);
+        let mut look_up = |lookups: u32| {
+            let (reads, _) = reads_of(&fixture, || {
+                for _ in 0..lookups {
+                    let run = &runs[prng.below(runs.len() as u64) as usize];
+                    let i = prng.below(u64::from(keys_of_run)) as u32;
+                    assert_eq!(get(run, &key(i), 9).unwrap().len(), 1);
+                }
+            });
+            reads as f64 / f64::from(lookups)
+        };
+        let frames = || {
+            let keys_of = |run: &Arc<Run>| {
+                let id = run.meta().id;
+                let parts = (0..run.meta().index_parts).map(move |p| CacheKey::index_part(id, p));
+                parts.chain([CacheKey::index(id)])
+            };
+            let cached = runs.iter().flat_map(keys_of).filter_map(|key| fixture.env.cache.get(key));
+            cached.filter(|cached| matches!(cached, Cached::IndexFrame(_))).count()
+        };
+        fixture.env.cache.clear();
+        fixture.env.budget.set_total(decoded * 9 / 8);
+        let early = look_up(1_000);
+        look_up(20_000);
+        let late = look_up(20_000);
+        let found = frames();
+        println!("{early:.2} reads a lookup, then {late:.2}; {found} frames");
+        assert!(found > 20, "{found} frames");
+        assert!(late < 1.25 && late < early - 0.2, "{early:.2} reads a lookup, then {late:.2}");
+        fixture.env.budget.set_total(64 << 20);
+        look_up(20_000);
+        assert_eq!(frames(), 0, "the memory has grown");
+        fixture.env.budget.set_total(decoded * 9 / 8);
+    }
 }
 
 /// The top indexes that runs keep take at most a thirty-second of the memory.

@@ -10,6 +10,7 @@
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
+use frondb_core::clock::SystemClock;
 use frondb_core::prng::Prng;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
@@ -93,7 +94,7 @@ impl Bench {
         let env = JobEnv {
             tree,
             options: TrunkOptions::default(),
-            run_env: RunEnv::new(space, cache, budget),
+            run_env: RunEnv::new(space, cache, budget, SystemClock::shared()),
             run_ids: Arc::new(AtomicU64::new(0)),
             update: None,
             reads: 0,

@@ -119,6 +119,7 @@ mod tests {
     use frondb_block::Codec;
     use frondb_cache::{Cache, CacheOptions};
     use frondb_core::budget::Budget;
+    use frondb_core::clock::SystemClock;
     use frondb_core::sync::Arc;
     use frondb_core::{MessageKind, RunId, SeqNo, TreeId};
     use frondb_device::MemoryDevice;
@@ -134,7 +135,12 @@ mod tests {
         let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
         let space = Space::open(Arc::new(MemoryDevice::new()), options, []).unwrap();
         let budget = Budget::new(64 << 20);
-        RunEnv::new(space, Cache::new(Arc::clone(&budget), CacheOptions::default()), budget)
+        RunEnv::new(
+            space,
+            Cache::new(Arc::clone(&budget), CacheOptions::default()),
+            budget,
+            SystemClock::shared(),
+        )
     }
 
     fn key(letter: char, number: usize) -> Vec<u8> {

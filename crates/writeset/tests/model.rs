@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use frondb_block::Codec;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::Budget;
+use frondb_core::clock::SystemClock;
 use frondb_core::message::UpdateFn;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
@@ -49,7 +50,7 @@ fn world(seed: u64) -> World {
     let space = Space::open(Arc::new(device), options, []).unwrap();
     let budget = Budget::new(64 << 20);
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-    let runs = RunEnv::new(Arc::clone(&space), cache, budget);
+    let runs = RunEnv::new(Arc::clone(&space), cache, budget, SystemClock::shared());
     let env = SpillEnv {
         runs,
         run_ids: Arc::default(),

@@ -79,11 +79,14 @@ impl RunCursor {
         {
             return Ok(block);
         }
+        let (begin, mut read) = (env.pace.now(), None);
         let window = match self.window.take() {
             Some(window) if window.blocks.contains(&number) => window,
             other => {
                 drop(other);
-                self.read_window(number)?
+                let window = self.read_window(number)?;
+                read = (window.blocks.len() == 1).then(|| env.pace.now());
+                window
             }
         };
         let (offset, len) = self.index.extent(number);
@@ -93,8 +96,11 @@ impl RunCursor {
             ReadMode::Scan => self.run.decode(frame, offset)?,
             ReadMode::Merge => self.run.decode_rows(frame, offset)?,
         };
+        if let Some(end) = read {
+            env.pace.note(begin, end);
+        }
         if window.is_cached {
-            self.run.cache_block(number, &block);
+            self.run.cache_block(number, &block, frame);
         }
         if let Some(handover) = &self.handover {
             let bytes = frame_raw_len(frame).unwrap_or_default() as u64;

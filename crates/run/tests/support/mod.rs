@@ -5,6 +5,7 @@
 use frondb_block::Codec;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::Budget;
+use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
@@ -59,12 +60,21 @@ impl Fixture {
 
     /// A fixture whose runs are read through a wrapper of the device in memory.
     pub(crate) fn wrapping(bytes: u64, wrap: impl FnOnce(SharedDevice) -> SharedDevice) -> Self {
+        Self::with_clock(bytes, SystemClock::shared(), wrap)
+    }
+
+    /// As [`wrapping`](Self::wrapping); `clock` measures the reads.
+    pub(crate) fn with_clock(
+        bytes: u64,
+        clock: SharedClock,
+        wrap: impl FnOnce(SharedDevice) -> SharedDevice,
+    ) -> Self {
         let device = MemoryDevice::new();
         let options = SpaceOptions { reserve_bytes: 0, slack_bytes: 0, ..SpaceOptions::default() };
         let space = Space::open(wrap(Arc::new(device.clone())), options, []).unwrap();
         let budget = Budget::new(bytes);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-        let env = RunEnv::new(space, cache, budget);
+        let env = RunEnv::new(space, cache, budget, clock);
         Self { device, env, next_id: AtomicU64::new(1) }
     }
 

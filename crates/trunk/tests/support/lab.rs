@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use frondb_block::Codec;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::Budget;
+use frondb_core::clock::SystemClock;
 use frondb_core::codec::Reader;
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::RangeDeletes;
@@ -82,7 +83,7 @@ impl Lab {
         let space = Space::open(Arc::new(device.clone()), space_options, []).unwrap();
         let budget = Budget::new(16 << 20);
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
-        let run_env = RunEnv::new(space, cache, budget);
+        let run_env = RunEnv::new(space, cache, budget, SystemClock::shared());
         let run_ids = Arc::new(AtomicU64::new(0));
         let env =
             JobEnv { tree: TREE, options, run_env, run_ids, update, reads: 0, reserved: false };
