@@ -219,6 +219,12 @@ impl<V: Clone + Send + Sync + 'static> Cache<V> {
         stats
     }
 
+    /// Entries evicted to make room so far.
+    #[must_use]
+    pub fn evictions(&self) -> u64 {
+        self.shards.iter().map(|slot| slot.evictions.load(Ordering::Relaxed)).sum()
+    }
+
     /// Bytes of the cache's own tables, to check the overhead charged per entry.
     #[doc(hidden)]
     #[must_use]

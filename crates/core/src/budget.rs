@@ -35,7 +35,7 @@ use crate::sync::{Arc, RwLock};
 pub enum Part {
     /// Arenas of active and frozen memtables.
     Memtable = 0,
-    /// Decompressed blocks. The cache yields its memory to every other part.
+    /// Blocks, most often decompressed. The cache yields its memory to every other part.
     Cache = 1,
     /// Filters that are held outside the cache.
     Filter = 2,

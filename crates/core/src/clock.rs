@@ -76,6 +76,12 @@ pub trait Clock: Send + Sync + fmt::Debug {
 
     /// Returns once at least `length` has passed on this clock.
     fn sleep(&self, length: Duration);
+
+    /// The time that the calling thread has spent so far waiting for a processor while it could have
+    /// run; zero if that is not known. Costs some microseconds.
+    fn processor_wait(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// A clock that the parts of the engine share.
@@ -114,6 +120,14 @@ impl Clock for SystemClock {
 
     fn sleep(&self, length: Duration) {
         std::thread::sleep(length);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn processor_wait(&self) -> Duration {
+        // Nanoseconds on a processor, nanoseconds waiting for one, and the number of times.
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let nanos = text.split_ascii_whitespace().nth(1).and_then(|nanos| nanos.parse().ok());
+        Duration::from_nanos(nanos.unwrap_or(0))
     }
 }
 

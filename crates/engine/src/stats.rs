@@ -57,9 +57,12 @@ engine_stats! {
     row_cache_bytes,
     /// Lookups in runs that a cached row answered without its block, a count.
     row_cache_hits,
-    /// Blocks that readers found in the cache as they are on disk, and decoded, a count. The cache of a slow
-    /// device holds blocks so.
+    /// Blocks that readers found in the cache as they are on disk, and decoded, a count. Only the cache
+    /// of a slow device holds such blocks.
     cache_frame_hits,
+    /// Block indexes, and parts of them, that readers found in the cache as they are on disk, and
+    /// decoded, a count. The cache holds such ones where it has no room for decoded ones.
+    cache_index_frame_hits,
     /// Commits.
     commits,
     /// Messages committed.

@@ -2,7 +2,7 @@
 //! that a job replaces find the new blocks there.
 //!
 //! ```text
-//!   a block of a job -- do its inputs hand over their place? --- yes ------> decoded and cached
+//!   a block of a job -- do its inputs hand over their place? --- yes -------------> cached
 //!                               | no                                              ^
 //!                        room in the cache? ------ as many reads as blocks? ------+
 //!                               | no                     | no
@@ -13,7 +13,8 @@
 //! rewrites it. A block that takes over from blocks in use evicts others if it must: the blocks that
 //! it replaces leave the cache when the job is installed. Other warming evicts nothing, and does no
 //! work if there are no reads. Decoding a block here costs as much as it would cost the reader that
-//! needs the block, and saves that reader the wait for the device.
+//! needs the block, and saves that reader the wait for the device. While the cache holds frames, it
+//! gets the frames of the new blocks and indexes, too.
 
 use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
@@ -23,6 +24,7 @@ use frondb_filter::FilterReader;
 
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
+use crate::frames;
 use crate::handover::Handover;
 use crate::index::{BlockIndex, IndexFrames, TopIndex};
 
@@ -79,7 +81,13 @@ impl CacheWarmer {
         }
         let block = Block::decode(frame, &UNWRITTEN)?;
         let bytes = block.memory_bytes() as u64;
-        let (key, value) = (CacheKey::block(self.run, number), Cached::Block(block));
+        let key = CacheKey::block(self.run, number);
+        let (value, bytes) = if self.env.wants_frame(frame.len(), bytes) {
+            let (frame, bytes) = frames::copy_of(frame);
+            (Cached::Frame(frame), bytes)
+        } else {
+            (Cached::Block(block), bytes)
+        };
         self.blocks = number + 1;
         if let Some(reads) = reads {
             self.has_taken_over = true;
@@ -99,7 +107,7 @@ impl CacheWarmer {
             let only = frames.parts.iter().filter(|frame| self.is_worth(frame));
             return only.into_iter().try_for_each(|frame| {
                 let index = BlockIndex::decode(&payload(frame)?, meta).map_err(wrong)?;
-                self.insert_index(CacheKey::index(self.run), index);
+                self.insert_index(CacheKey::index(self.run), index, frame);
                 Ok(())
             });
         };
@@ -111,7 +119,7 @@ impl CacheWarmer {
             if self.is_worth(frame) {
                 let place = top.place(part);
                 let index = BlockIndex::decode_part(&payload(frame)?, &place).map_err(wrong)?;
-                self.insert_index(CacheKey::index_part(self.run, part as u32), index);
+                self.insert_index(CacheKey::index_part(self.run, part as u32), index, frame);
             }
         }
         let (key, bytes) = (CacheKey::index(self.run), top.memory_bytes());
@@ -119,7 +127,11 @@ impl CacheWarmer {
         Ok(())
     }
 
-    fn insert_index(&self, key: CacheKey, index: BlockIndex) {
+    fn insert_index(&self, key: CacheKey, index: BlockIndex, frame: &[u8]) {
+        if self.env.wants_index_frames() {
+            let (frame, bytes) = frames::copy_of(frame);
+            return self.insert_meta(key, Cached::IndexFrame(frame), bytes as usize);
+        }
         let bytes = index.memory_bytes();
         self.insert_meta(key, Cached::Index(Arc::new(index)), bytes);
     }

@@ -12,22 +12,16 @@
 
 use frondb_block::Block;
 use frondb_cache::{CacheKey, Priority};
-use frondb_core::mem::Bytes;
 use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Cached;
+use crate::frames::{self, Frame};
 use crate::reader::{NO_PLACE, Run};
 
 /// Blocks are decoded with rows while the cache has room for the memory budget divided by this.
 const ROOM_DIVISOR: u64 = 64;
-/// The cache of a slow device holds decoded blocks while it has room for the memory budget divided by
-/// this.
-const MUCH_ROOM_DIVISOR: u64 = 4;
 /// A frame can be replaced by the decoded block once it was read so often, as far as the cache counts.
 const FRAME_READS: u8 = 3;
-/// Of the hits of such frames, one in so many replaces its frame: a decoded block takes the memory of
-/// several frames, so only those are worth it that are read far more often than most.
-const FRAME_HITS: u64 = 256;
 
 impl Run {
     /// Whether a block that is decoded now should have rows: many reads will find it in the cache,
@@ -39,23 +33,27 @@ impl Run {
         env.cache.room() >= least
     }
 
-    /// Whether the cache has so much room that it need not save memory: more than background work and
-    /// readers take for a while and give back.
-    pub(crate) fn has_much_room(&self) -> bool {
-        let env = self.env();
-        env.cache.room() >= env.budget.total() / MUCH_ROOM_DIVISOR
-    }
-
     /// How often data block `number` was read in the cache lately; not a read of it.
     pub(crate) fn reads_of_block(&self, number: usize) -> u8 {
         self.env().cache.reads_of(self.key_of(number))
     }
 
+    /// Whether the cache has data block `number`; a read of it.
+    pub(crate) fn has_cached_block(&self, number: usize) -> bool {
+        self.hit(number).is_some()
+    }
+
     /// Data block `number`, if the cache has it.
     pub(crate) fn cached_block(&self, number: usize) -> Option<Block> {
+        self.cached_for_lookup(number).map(|(block, _)| block)
+    }
+
+    /// Data block `number`, if the cache has it, and whether a lookup should keep the row that it
+    /// finds there: it saves decoding a frame.
+    pub(crate) fn cached_for_lookup(&self, number: usize) -> Option<(Block, bool)> {
         match self.hit(number)? {
-            Cached::Block(block) => Some(self.laid_out(number, block)),
-            Cached::Frame(frame) => self.decode_frame_of(number, &frame),
+            Cached::Block(block) => Some((self.laid_out(number, block), false)),
+            Cached::Frame(frame) => Some((self.decode_frame_of(number, &frame)?, true)),
             _ => None,
         }
     }
@@ -82,10 +80,8 @@ impl Run {
         let (env, bytes) = (self.env(), block.memory_bytes() as u64);
         env.index_pressure.note_block();
         let has_room = env.cache.room() >= 2 * bytes;
-        let saves_a_quarter = frame.len() as u64 * 4 <= bytes * 3;
-        if saves_a_quarter && env.pace.is_slow() && !self.has_much_room() {
-            let frame = Bytes::copy_from(frame);
-            let bytes = frame.footprint() as u64;
+        if env.wants_frame(frame.len(), bytes) {
+            let (frame, bytes) = frames::copy_of(frame);
             env.cache.insert(self.key_of(number), Cached::Frame(frame), bytes, Priority::Data);
         } else {
             self.insert(number, block);
@@ -114,24 +110,18 @@ impl Run {
         block
     }
 
-    /// The block of a frame that was found in the cache. It may replace a frame that was read often,
-    /// and does if the cache has room by now. `None` if the frame cannot be decoded: it was intact
-    /// when it was read, so the device still has the block.
+    /// The block of a frame that was found in the cache, which it may replace. `None` if the frame
+    /// cannot be decoded: it was intact when it was read, so the device still has the block.
     #[cold]
-    fn decode_frame_of(&self, number: usize, frame: &Bytes) -> Option<Block> {
+    fn decode_frame_of(&self, number: usize, frame: &Frame) -> Option<Block> {
         let env = self.env();
-        let has_room = self.has_much_room();
-        let block = match has_room {
-            true => Block::decode(frame, &NO_PLACE),
-            false => Block::decode_columns(frame, &NO_PLACE),
-        };
-        let Ok(block) = block else {
+        let Ok(block) = Block::decode_columns(frame, &NO_PLACE) else {
             drop(env.cache.remove(self.key_of(number)));
             return None;
         };
-        let hits = env.stats.frame_hits.fetch_add(1, Ordering::Relaxed);
-        let is_chosen = hits.is_multiple_of(FRAME_HITS) || !env.pace.is_slow();
-        if has_room || (is_chosen && self.reads_of_block(number) >= FRAME_READS) {
+        env.stats.frame_hits.fetch_add(1, Ordering::Relaxed);
+        let is_chosen = env.block_frames.replaces(env, env.pace.is_slow());
+        if is_chosen && self.reads_of_block(number) >= FRAME_READS {
             self.insert(number, &block);
         }
         Some(block)

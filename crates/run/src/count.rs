@@ -108,7 +108,7 @@ impl Run {
         if held.len() < ends.len() && blocks.len() <= TOGETHER_BLOCKS_MAX {
             let between = ends[0] + 1..ends[1];
             let is_missing = |n: &usize| match between.contains(n) {
-                true => self.cached_block(*n).is_none(),
+                true => !self.has_cached_block(*n),
                 false => held.iter().all(|(held, _)| held != n),
             };
             let missing: SmallVec<[usize; TOGETHER_BLOCKS_MAX]> =

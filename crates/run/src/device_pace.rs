@@ -6,16 +6,21 @@ use std::time::Duration;
 use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Reads between two decisions. Each decision halves the sums, so about twice as many reads count.
-const READS: u64 = 512;
-/// A device is slow once a read takes as long as decoding this many blocks, and stays slow until a
-/// read takes less than [`FAST`]. A read that the cache saves costs about four decodings ([decision
-/// 0066]), so a device that is not clearly slow costs no processor time.
+/// Of the reads of single blocks, one in so many is timed.
+const SAMPLED: u64 = 8;
+/// Samples between two decisions. Each decision halves the sums, so about twice as many count.
+const SAMPLES: u64 = 512;
+/// A device is slow once a read takes as long as decoding this many blocks. A read that the cache
+/// saves costs about four decodings ([decision 0066]), so a device that is not clearly slow costs no
+/// processor time.
 ///
 /// [decision 0066]: ../../../docs/decisions/0066-frames-in-the-cache-of-a-slow-device.md
 const SLOW: u64 = 12;
-/// See [`SLOW`].
+/// A device is fast again once reads have taken less than this many decodings for [`FAST_FOR`].
 const FAST: u64 = 8;
+/// A volume with a limit is fast as long as the cache keeps the requests below it. If the cache held
+/// decoded blocks again at once, the limit would soon be reached again, and so on in turn.
+const FAST_FOR: Duration = Duration::from_secs(60);
 /// Shortest time of a decoding that counts: clocks of tests stand still meanwhile.
 const DECODING_MIN: Duration = Duration::from_micros(1);
 
@@ -24,9 +29,22 @@ const DECODING_MIN: Duration = Duration::from_micros(1);
 pub(crate) struct DevicePace {
     clock: SharedClock,
     reads: AtomicU64,
+    samples: AtomicU64,
     read_nanos: AtomicU64,
     decoding_nanos: AtomicU64,
     is_slow: AtomicBool,
+    /// The last time at which a slow device was not fast.
+    last_slow: AtomicU64,
+}
+
+/// A read that is timed.
+pub(crate) struct TimedRead<'a> {
+    pace: &'a DevicePace,
+    begin: Nanos,
+    /// How long the thread had waited for a processor before.
+    waited: Duration,
+    took: Duration,
+    end: Nanos,
 }
 
 impl DevicePace {
@@ -35,9 +53,11 @@ impl DevicePace {
         Self {
             clock,
             reads: AtomicU64::new(0),
+            samples: AtomicU64::new(0),
             read_nanos: AtomicU64::new(0),
             decoding_nanos: AtomicU64::new(0),
             is_slow: AtomicBool::new(false),
+            last_slow: AtomicU64::new(0),
         }
     }
 
@@ -47,31 +67,56 @@ impl DevicePace {
         self.is_slow.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn now(&self) -> Nanos {
-        self.clock.now()
+    /// Begins the read of a single block, if it is one of those that are timed.
+    pub(crate) fn begin(&self) -> Option<TimedRead<'_>> {
+        let is_sampled = self.reads.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
+        is_sampled.then(|| {
+            let waited = self.clock.processor_wait();
+            let begin = self.clock.now();
+            TimedRead { pace: self, begin, waited, took: Duration::ZERO, end: begin }
+        })
     }
 
-    /// Notes the read of a block that began at `begin` and ended at `read`, and that is decoded by
-    /// now.
-    pub(crate) fn note(&self, begin: Nanos, read: Nanos) {
-        let decoding = self.now().since(read).max(DECODING_MIN);
-        self.read_nanos.fetch_add(nanos(read.since(begin)), Ordering::Relaxed);
-        self.decoding_nanos.fetch_add(nanos(decoding), Ordering::Relaxed);
-        if self.reads.fetch_add(1, Ordering::Relaxed) + 1 == READS {
+    fn note(&self, read: Duration, decoding: Duration) {
+        self.read_nanos.fetch_add(nanos(read), Ordering::Relaxed);
+        self.decoding_nanos.fetch_add(nanos(decoding.max(DECODING_MIN)), Ordering::Relaxed);
+        if self.samples.fetch_add(1, Ordering::Relaxed) + 1 == SAMPLES {
+            self.samples.store(0, Ordering::Relaxed);
             self.decide();
         }
     }
 
     fn decide(&self) {
-        self.reads.store(0, Ordering::Relaxed);
         let halved = |sum: &AtomicU64| {
             let now = sum.load(Ordering::Relaxed);
             sum.store(now / 2, Ordering::Relaxed);
             now
         };
         let (reads, decodings) = (halved(&self.read_nanos), halved(&self.decoding_nanos));
-        let limit = if self.is_slow() { FAST } else { SLOW };
-        self.is_slow.store(reads / limit >= decodings, Ordering::Relaxed);
+        let now = self.clock.now();
+        if reads / if self.is_slow() { FAST } else { SLOW } >= decodings {
+            self.is_slow.store(true, Ordering::Relaxed);
+            self.last_slow.store(now.0, Ordering::Relaxed);
+        } else if now.since(Nanos(self.last_slow.load(Ordering::Relaxed))) >= FAST_FOR {
+            self.is_slow.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl TimedRead<'_> {
+    /// The read has ended; the caller decodes the block next. The time that the thread waited for a
+    /// processor is not the device's.
+    pub(crate) fn end(&mut self) {
+        let clock = &self.pace.clock;
+        let took = clock.now().since(self.begin);
+        let waited = clock.processor_wait().saturating_sub(self.waited);
+        self.took = took.saturating_sub(waited);
+        self.end = clock.now();
+    }
+
+    /// The block is decoded.
+    pub(crate) fn decoded(self) {
+        self.pace.note(self.took, self.pace.clock.now().since(self.end));
     }
 }
 
@@ -83,53 +128,93 @@ fn nanos(time: Duration) -> u64 {
 #[cfg(test)]
 #[cfg(not(shuttle))]
 mod tests {
-    use frondb_core::clock::ManualClock;
-    use frondb_core::sync::Arc;
+    use frondb_core::clock::{Clock, ManualClock};
+    use frondb_core::sync::{Arc, Mutex};
 
     use super::*;
 
-    /// Notes reads that take so many times the time of a decoding; returns whether the device is
-    /// slow then.
-    fn after(pace: &DevicePace, clock: &ManualClock, reads: u64, times: u32) -> bool {
-        for _ in 0..reads {
-            let begin = pace.now();
-            clock.advance(10 * DECODING_MIN * times);
-            let read = pace.now();
-            clock.advance(10 * DECODING_MIN);
-            pace.note(begin, read);
+    /// A clock of a thread that waits for a processor as long as the test says.
+    #[derive(Debug, Default)]
+    struct BusyClock {
+        time: ManualClock,
+        waited: Mutex<Duration>,
+    }
+
+    impl Clock for BusyClock {
+        fn now(&self) -> Nanos {
+            self.time.now()
+        }
+
+        fn sleep(&self, length: Duration) {
+            self.time.sleep(length);
+        }
+
+        fn processor_wait(&self) -> Duration {
+            *self.waited.lock()
+        }
+    }
+
+    impl BusyClock {
+        fn wait(&self, length: Duration) {
+            self.time.advance(length);
+            *self.waited.lock() += length;
+        }
+    }
+
+    fn bench() -> (Arc<BusyClock>, DevicePace) {
+        let clock = Arc::new(BusyClock::default());
+        (Arc::clone(&clock), DevicePace::new(clock))
+    }
+
+    /// Notes reads that take so many times the time of a decoding, and waits of the thread for a
+    /// processor that take so many; returns whether the device is slow then.
+    fn after(
+        (clock, pace): &(Arc<BusyClock>, DevicePace),
+        samples: u64,
+        read: u32,
+        wait: u32,
+    ) -> bool {
+        let decoding = 10 * DECODING_MIN;
+        for _ in 0..samples * SAMPLED {
+            let mut timed = pace.begin();
+            clock.time.advance(decoding * read);
+            clock.wait(decoding * wait);
+            timed.iter_mut().for_each(TimedRead::end);
+            clock.time.advance(decoding);
+            timed.into_iter().for_each(TimedRead::decoded);
         }
         pace.is_slow()
     }
 
     #[test]
     fn a_device_is_slow_as_long_as_its_reads_are() {
-        let clock = Arc::new(ManualClock::new());
-        let pace = DevicePace::new(Arc::clone(&clock) as SharedClock);
-        assert!(!after(&pace, &clock, 10 * READS, SLOW as u32 - 1));
-        assert!(!after(&pace, &clock, READS - 1, 100), "too few reads decide nothing");
-        assert!(after(&pace, &clock, 1, 100));
-        assert!(after(&pace, &clock, 10 * READS, FAST as u32 + 1), "it was slow before");
-        assert!(!after(&pace, &clock, 10 * READS, FAST as u32 - 1));
+        let bench = bench();
+        assert!(!after(&bench, 10 * SAMPLES, SLOW as u32 - 1, 0));
+        assert!(!after(&bench, SAMPLES - 1, 100, 0), "too few reads decide nothing");
+        assert!(after(&bench, 1, 100, 0));
+        assert!(after(&bench, 10 * SAMPLES, FAST as u32 + 1, 0), "it was slow before");
+        assert!(after(&bench, 10 * SAMPLES, 1, 0), "it is fast for a second only");
+        bench.0.time.advance(FAST_FOR);
+        assert!(!after(&bench, 2 * SAMPLES, 1, 0));
     }
 
     #[test]
     fn a_few_long_reads_among_many_count_with_their_time() {
-        let clock = Arc::new(ManualClock::new());
-        let pace = DevicePace::new(Arc::clone(&clock) as SharedClock);
-        let is_slow = (0..10 * READS).map(|n| match n % 100 {
-            0 => after(&pace, &clock, 1, 5_000),
-            _ => after(&pace, &clock, 1, 5),
+        let bench = bench();
+        let is_slow = (0..10 * SAMPLES).map(|n| match n % 100 {
+            0 => after(&bench, 1, 5_000, 0),
+            _ => after(&bench, 1, 5, 0),
         });
         assert!(is_slow.last().unwrap(), "a volume that lets bursts through and then none");
     }
 
     #[test]
+    fn waits_for_a_processor_are_not_the_device_s() {
+        assert!(!after(&bench(), 10 * SAMPLES, 5, 1_000));
+    }
+
+    #[test]
     fn a_clock_that_stands_still_decides_nothing() {
-        let pace = DevicePace::new(Arc::new(ManualClock::new()));
-        for _ in 0..10 * READS {
-            let now = pace.clock.now();
-            pace.note(now, now);
-        }
-        assert!(!pace.is_slow());
+        assert!(!after(&bench(), 10 * SAMPLES, 0, 0));
     }
 }

@@ -7,7 +7,6 @@ use frondb_cache::{Cache, CacheKey, RowCache};
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
 use frondb_core::clock::SharedClock;
-use frondb_core::mem::Bytes;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_filter::FilterReader;
@@ -15,6 +14,7 @@ use frondb_space::Space;
 
 use crate::block_reads::BlockReads;
 use crate::device_pace::DevicePace;
+use crate::frames::{Frame, FrameHits};
 use crate::index::BlockIndex;
 use crate::index::TopIndex;
 use crate::index_pressure::IndexPressure;
@@ -27,11 +27,11 @@ pub enum Cached {
     /// A decoded data block.
     Block(Block),
     /// A data block as it is on disk.
-    Frame(Bytes),
+    Frame(Frame),
     /// A part of a run's block index, or all of it if it has one part.
     Index(Arc<BlockIndex>),
     /// A part of a run's block index as it is on disk.
-    IndexFrame(Bytes),
+    IndexFrame(Frame),
     /// The upper level of a run's block index.
     TopIndex(Arc<TopIndex>),
     /// A part of a run's filter.
@@ -71,6 +71,9 @@ pub struct RunStats {
     pub read_bytes: AtomicU64,
     /// Blocks that lookups and scans found in the cache as they are on disk, and decoded.
     pub frame_hits: AtomicU64,
+    /// Block indexes, and parts of them, that readers found in the cache as they are on disk, and
+    /// decoded.
+    pub index_frame_hits: AtomicU64,
     /// Lookups that a filter excluded.
     pub filter_negatives: AtomicU64,
     /// Lookups that a filter passed.
@@ -85,7 +88,7 @@ pub struct RunStats {
 pub struct RunEnv {
     /// The data files.
     pub space: Arc<Space>,
-    /// Decoded blocks, indexes and filters.
+    /// Blocks, indexes and filters: decoded, or blocks and indexes as they are on disk.
     pub cache: Arc<Cache<Cached>>,
     /// Rows of blocks that the cache has no room for.
     pub rows: Arc<RowCache>,
@@ -97,6 +100,9 @@ pub struct RunEnv {
     pub(crate) loads: Loads<Cached>,
     /// Blocks that readers are reading and decoding.
     pub(crate) block_reads: BlockReads,
+    /// Which frames of blocks are replaced by decoded blocks, and which of indexes.
+    pub(crate) block_frames: FrameHits,
+    pub(crate) index_frames: FrameHits,
     /// Whether the cache should hold parts of indexes as they are on disk.
     pub(crate) index_pressure: IndexPressure,
     /// Whether the cache should hold blocks as they are on disk.
@@ -130,6 +136,8 @@ impl RunEnv {
             read_credit: ReadCredit::default(),
             loads: Loads::default(),
             block_reads: BlockReads::default(),
+            block_frames: FrameHits::default(),
+            index_frames: FrameHits::default(),
             index_pressure: IndexPressure::default(),
             pace: DevicePace::new(clock),
             window_bytes: AtomicU64::new(0),

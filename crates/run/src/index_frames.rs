@@ -9,40 +9,49 @@
 use frondb_block::{BlockKind, decode_frame};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::codec::Truncated;
-use frondb_core::mem::Bytes;
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Cached;
+use crate::frames::{self, Frame};
 use crate::index::{BlockIndex, TopIndex};
 use crate::reader::{NO_PLACE, Run};
 
-/// Of the hits of frames, one in so many puts the decoded part in the frame's place: once the parts
-/// fit, the frames go within a few hundred hits of each.
-const FRAME_HITS: u64 = 256;
-
 impl Run {
     /// Inserts an index, or a part of one, that was read from the device into the cache: as its frame
-    /// if the parts do not fit. There is no frame if a salvage has rebuilt it.
+    /// if the parts do not fit.
     pub(crate) fn cache_index(&self, key: CacheKey, index: &Arc<BlockIndex>, frame: &[u8]) {
-        let (env, bytes) = (self.env(), index.memory_bytes() as u64);
+        let env = self.env();
         env.index_pressure.note_part();
-        env.rows.note_index_read(bytes);
-        if env.index_pressure.is_high() && !self.has_much_room() && !frame.is_empty() {
-            let frame = Bytes::copy_from(frame);
-            let bytes = frame.footprint() as u64;
+        if env.wants_index_frames() {
+            let (frame, bytes) = frames::copy_of(frame);
+            env.rows.note_index_read(bytes);
             env.cache.insert(key, Cached::IndexFrame(frame), bytes, Priority::Meta);
         } else {
-            env.cache.insert(key, Cached::Index(Arc::clone(index)), bytes, Priority::Meta);
+            env.rows.note_index_read(index.memory_bytes() as u64);
+            self.insert_index(key, index);
         }
     }
 
-    /// A part of the index, if the cache has it, decoded or not.
+    /// Inserts a decoded index, or a part of one, into the cache.
+    pub(crate) fn insert_index(&self, key: CacheKey, index: &Arc<BlockIndex>) {
+        let bytes = index.memory_bytes() as u64;
+        self.env().cache.insert(key, Cached::Index(Arc::clone(index)), bytes, Priority::Meta);
+    }
+
+    /// A part of the index that was found in the cache, decoded or not. `None` if its frame cannot be
+    /// decoded: it was intact when it was read, so the device still has the part.
     #[inline]
-    pub(crate) fn cached_index_part(&self, top: &TopIndex, part: usize) -> Option<Arc<BlockIndex>> {
-        let key = CacheKey::index_part(self.meta().id, part as u32);
-        match self.env().cache.get(key)? {
+    pub(crate) fn index_part_of(
+        &self,
+        cached: Cached,
+        top: &TopIndex,
+        part: usize,
+    ) -> Option<Arc<BlockIndex>> {
+        match cached {
             Cached::Index(index) => Some(index),
             Cached::IndexFrame(frame) => {
+                let key = CacheKey::index_part(self.meta().id, part as u32);
                 let decode = |payload: &[u8]| BlockIndex::decode_part(payload, &top.place(part));
                 self.decode_index_of(key, &frame, &decode)
             }
@@ -50,13 +59,13 @@ impl Run {
         }
     }
 
-    /// The index of a run whose index has one part, if the cache has it, decoded or not.
+    /// As [`index_part_of`](Self::index_part_of), for a run whose index has one part.
     #[inline]
-    pub(crate) fn cached_only_index(&self) -> Option<Arc<BlockIndex>> {
-        let key = CacheKey::index(self.meta().id);
-        match self.env().cache.get(key)? {
+    pub(crate) fn only_index_of(&self, cached: Cached) -> Option<Arc<BlockIndex>> {
+        match cached {
             Cached::Index(index) => Some(index),
             Cached::IndexFrame(frame) => {
+                let key = CacheKey::index(self.meta().id);
                 let decode = |payload: &[u8]| BlockIndex::decode(payload, self.meta());
                 self.decode_index_of(key, &frame, &decode)
             }
@@ -64,13 +73,11 @@ impl Run {
         }
     }
 
-    /// The part of a frame that was found in the cache; one of many takes its place. `None` if the
-    /// frame cannot be decoded: it was intact when it was read, so the device still has the part.
     #[cold]
     fn decode_index_of(
         &self,
         key: CacheKey,
-        frame: &Bytes,
+        frame: &Frame,
         decode: &dyn Fn(&[u8]) -> Result<BlockIndex, Truncated>,
     ) -> Option<Arc<BlockIndex>> {
         let env = self.env();
@@ -80,10 +87,9 @@ impl Run {
             drop(env.cache.remove(key));
             return None;
         };
-        let hits = env.index_pressure.note_frame_hit();
-        let bytes = index.memory_bytes() as u64;
-        if hits.is_multiple_of(FRAME_HITS) || self.has_much_room() {
-            env.cache.insert(key, Cached::Index(Arc::clone(&index)), bytes, Priority::Meta);
+        env.stats.index_frame_hits.fetch_add(1, Ordering::Relaxed);
+        if env.index_frames.replaces(env, env.index_pressure.is_high()) {
+            self.insert_index(key, &index);
         }
         Some(index)
     }

@@ -4,10 +4,9 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Reads of blocks between two decisions.
 const READS: u64 = 1024;
-/// The pressure is high once there is a read of a part for so few reads of blocks, until there is
-/// one for [`LOW`].
+/// The pressure becomes high once there is at least one read of a part for so many reads of blocks.
 const HIGH: u64 = 8;
-/// See [`HIGH`].
+/// It stays high until there is less than one for so many.
 const LOW: u64 = 32;
 
 /// Whether reads of index parts are frequent beside those of blocks. One object for all threads;
@@ -16,7 +15,6 @@ const LOW: u64 = 32;
 pub(crate) struct IndexPressure {
     blocks: AtomicU64,
     parts: AtomicU64,
-    frame_hits: AtomicU64,
     is_high: AtomicBool,
 }
 
@@ -24,11 +22,6 @@ impl IndexPressure {
     /// Counts a part, or the index of a run that has one part, that was read from the device.
     pub(crate) fn note_part(&self) {
         self.parts.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a hit of a frame; returns how many there were before.
-    pub(crate) fn note_frame_hit(&self) -> u64 {
-        self.frame_hits.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts a block that was read from the device.

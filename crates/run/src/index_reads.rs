@@ -10,8 +10,8 @@
 //! objects in the cache, and the first of them would have to be there anyway. The top indexes of all
 //! runs take at most a fraction of the memory; the others are in the cache.
 //!
-//! Any thread may read. A merge reads the parts without inserting them into the cache: it reads each
-//! once, and then its run is dropped.
+//! Any thread may read. A merge reads the parts that are not in the cache without inserting them: it
+//! reads each once, and then its run is dropped.
 
 use std::ops::Deref;
 
@@ -207,7 +207,8 @@ impl Run {
     /// A part of the index, from the cache or the device.
     #[inline]
     fn index_part(&self, top: &TopIndex, part: usize, mode: ReadMode) -> Result<Arc<BlockIndex>> {
-        match self.cached_index_part(top, part) {
+        let cached = self.env().cache.get(CacheKey::index_part(self.meta().id, part as u32));
+        match cached.and_then(|cached| self.index_part_of(cached, top, part)) {
             Some(index) => Ok(index),
             None => self.load_index_part(top, part, mode),
         }
@@ -225,13 +226,24 @@ impl Run {
         }
         let (env, key) = (self.env(), CacheKey::index_part(self.meta().id, part as u32));
         let takes = (Part::Index, u64::from(top.place(part).frame_bytes) * INDEX_FACTOR);
-        let cached = || self.cached_index_part(top, part).map(Cached::Index);
-        index_of(env.loads.load(key, takes, &env.budget, cached, || {
-            let index = self.read_part_into(top, part, mode, |index, frame| {
-                self.cache_index(key, index, frame);
-            })?;
-            Ok(Cached::Index(index))
-        })?)
+        let loaded = env.loads.load(
+            key,
+            takes,
+            &env.budget,
+            || env.cache.get(key),
+            || {
+                self.read_part_into(top, part, mode, |index, frame| match frame {
+                    Some(frame) => self.cache_index(key, index, frame),
+                    None => self.insert_index(key, index),
+                })
+                .map(Cached::Index)
+            },
+        )?;
+        // Another thread may have cached a frame meanwhile.
+        match self.index_part_of(loaded, top, part) {
+            Some(index) => Ok(index),
+            None => self.read_index_part(top, part, mode),
+        }
     }
 
     /// Reads a part of the index, bypassing the cache; if a salvage has rebuilt it, returns that.
@@ -244,18 +256,18 @@ impl Run {
         self.read_part_into(top, part, mode, |_, _| ())
     }
 
-    /// As [`read_index_part`](Self::read_index_part); gives the part and its frame to `keep`, or no
-    /// bytes if the part was rebuilt.
+    /// As [`read_index_part`](Self::read_index_part); gives `keep` the part and its frame, which a part
+    /// that was rebuilt has not.
     fn read_part_into(
         &self,
         top: &TopIndex,
         part: usize,
         mode: ReadMode,
-        keep: impl FnOnce(&Arc<BlockIndex>, &[u8]),
+        keep: impl FnOnce(&Arc<BlockIndex>, Option<&[u8]>),
     ) -> Result<Arc<BlockIndex>> {
         let key = CacheKey::index_part(self.meta().id, part as u32);
         if let Some(index) = self.env().rebuilt.get(key) {
-            keep(&index, &[]);
+            keep(&index, None);
             return Ok(index);
         }
         let place = top.place(part);
@@ -268,14 +280,15 @@ impl Run {
         let payload = self.frame(&span, offset, BlockKind::Index)?;
         let index = BlockIndex::decode_part(&payload, &place);
         let index = index.map(Arc::new).map_err(|_| self.malformed_index(offset))?;
-        keep(&index, span.bytes());
+        keep(&index, Some(span.bytes()));
         Ok(index)
     }
 
     /// The index of a run whose index has one part, from the cache or the device.
     #[inline]
     pub(crate) fn only_index(&self) -> Result<Arc<BlockIndex>> {
-        match self.cached_only_index() {
+        let cached = self.env().cache.get(CacheKey::index(self.meta().id));
+        match cached.and_then(|cached| self.only_index_of(cached)) {
             Some(index) => Ok(index),
             None => self.load_only_index(),
         }
@@ -285,16 +298,21 @@ impl Run {
     fn load_only_index(&self) -> Result<Arc<BlockIndex>> {
         let (env, key) = (self.env(), CacheKey::index(self.meta().id));
         let takes = (Part::Index, u64::from(self.meta().index_bytes) * INDEX_FACTOR);
-        let cached = || self.cached_only_index().map(Cached::Index);
-        index_of(env.loads.load(key, takes, &env.budget, cached, || {
+        let cached = || env.cache.get(key);
+        let loaded = env.loads.load(key, takes, &env.budget, cached, || {
             self.read_only_index(key).map(Cached::Index)
-        })?)
+        })?;
+        // Another thread may have cached a frame meanwhile.
+        match self.only_index_of(loaded) {
+            Some(index) => Ok(index),
+            None => self.read_only_index(key),
+        }
     }
 
     /// Reads the index of a run whose index has one part, and inserts it into the cache.
     fn read_only_index(&self, key: CacheKey) -> Result<Arc<BlockIndex>> {
         if let Some(index) = self.env().rebuilt.get(key) {
-            self.cache_index(key, &index, &[]);
+            self.insert_index(key, &index);
             return Ok(index);
         }
         let offset = self.meta().blocks_bytes;
@@ -308,12 +326,5 @@ impl Run {
 
     fn malformed_index(&self, offset: u64) -> Error {
         self.corrupt(offset, BlockKind::Index.name(), "the block index is malformed")
-    }
-}
-
-fn index_of(cached: Cached) -> Result<Arc<BlockIndex>> {
-    match cached {
-        Cached::Index(index) => Ok(index),
-        _ => Err(Error::internal("the cache entry of a block index is not an index")),
     }
 }

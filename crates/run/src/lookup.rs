@@ -223,8 +223,8 @@ impl Run {
         number: usize,
         key: &[u8],
     ) -> Result<Option<(Block, bool)>> {
-        if let Some(block) = self.cached_block(number) {
-            return Ok(Some((block, false)));
+        if let Some(cached) = self.cached_for_lookup(number) {
+            return Ok(Some(cached));
         }
         if !self.passes_unasked(candidate.unasked, key)? {
             return Ok(None);

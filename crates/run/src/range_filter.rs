@@ -89,7 +89,7 @@ impl Run {
 
     /// Whether the block in which `key` would be is in the cache.
     fn has_block_cached(&self, index: &BlockIndex, key: &[u8]) -> bool {
-        self.cached_block(index.find(key)).is_some()
+        self.has_cached_block(index.find(key))
     }
 }
 

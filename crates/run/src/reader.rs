@@ -12,6 +12,7 @@ use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
 use crate::block_reads::BlockRead;
+use crate::device_pace::TimedRead;
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart};
@@ -142,11 +143,11 @@ impl Run {
             return Ok((block, true));
         }
         let (offset, len) = index.extent(number);
-        let begin = self.env.pace.now();
+        let mut timed = self.env.pace.begin();
         let span = self.read(offset, len)?;
-        let end = self.env.pace.now();
+        timed.iter_mut().for_each(TimedRead::end);
         let block = self.decode(span.bytes(), offset)?;
-        self.env.pace.note(begin, end);
+        timed.into_iter().for_each(TimedRead::decoded);
         let has_room = self.cache_block(number, &block, span.bytes());
         Ok((block, has_room))
     }

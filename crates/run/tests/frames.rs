@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -19,9 +20,9 @@ use frondb_device::intercept::{Call, Intercepted, Interceptor, Operation, Verdic
 use frondb_run::{Cached, ReadMode, Run, RunOptions};
 use support::{Entry, Fixture, get, options, put, scan};
 
-const KEYS: u32 = 120_000;
+const KEYS: u32 = 240_000;
 /// So many reads that the device is known.
-const WARM_UP: u32 = 8_000;
+const WARM_UP: u32 = 12_000;
 
 /// A device whose reads each take a time, by a clock that nothing else moves.
 #[derive(Debug)]
@@ -44,6 +45,7 @@ struct Bench {
     run: Arc<Run>,
     entries: Vec<Entry>,
     micros: Arc<AtomicU64>,
+    clock: Arc<ManualClock>,
 }
 
 fn key(n: u32) -> [u8; 4] {
@@ -57,16 +59,17 @@ fn value(prng: &mut Prng) -> Vec<u8> {
     value
 }
 
-/// A run in blocks of 4 KiB, some six times the memory, on a device whose reads take `micros`.
+/// A run in blocks of 4 KiB, some twelve times the memory, on a device whose reads take `micros`.
 fn bench(codec: Codec, micros: u64, mut value: impl FnMut() -> Vec<u8>) -> Bench {
     let (clock, micros) = (Arc::new(ManualClock::new()), Arc::new(AtomicU64::new(micros)));
     let paced = Paced { clock: Arc::clone(&clock), micros: Arc::clone(&micros) };
-    let fixture = Fixture::with_clock(2 << 20, clock as SharedClock, |device| -> SharedDevice {
+    let shared = Arc::clone(&clock) as SharedClock;
+    let fixture = Fixture::with_clock(2 << 20, shared, |device| -> SharedDevice {
         Arc::new(Intercepted::wrap(device, paced))
     });
     let entries: Vec<Entry> = (0..KEYS).map(|n| put(&key(n), 1, &value())).collect();
     let run = fixture.run(RunOptions { codec, ..options(4096) }, false, &entries);
-    Bench { fixture, run, entries, micros }
+    Bench { fixture, run, entries, micros, clock }
 }
 
 impl Bench {
@@ -78,6 +81,13 @@ impl Bench {
     fn look_up(&self, n: u32) {
         let found = get(&self.run, &key(n), u64::MAX).unwrap();
         assert_eq!(found, [self.entries[n as usize].clone()]);
+    }
+
+    fn scan(&self, keys: Range<u32>) {
+        let (lo, hi) = (key(keys.start), key(keys.end));
+        let found =
+            scan(&self.run, Direction::Forward, ReadMode::Scan, Some(&lo), Some(&hi)).unwrap();
+        assert_eq!(found, self.entries[keys.start as usize..keys.end as usize]);
     }
 
     fn look_up_many(&self, prng: &mut Prng, lookups: u32) {
@@ -121,7 +131,7 @@ fn a_slow_device_is_read_less_often() {
     let with_frames = reads(&slow, &mut prng);
     assert!(slow.frame_hits() > 0);
     let (frames, decoded) = slow.cached();
-    assert!(frames > 4 * decoded, "{frames} frames, {decoded} decoded blocks");
+    assert!(frames > 3 * decoded, "{frames} frames, {decoded} decoded blocks");
     assert!(with_frames * 10 < with_blocks * 9, "{with_frames} and {with_blocks} reads");
 }
 
@@ -131,22 +141,16 @@ fn a_frame_that_is_read_often_is_decoded_for_good() {
     let slow = Bench::compressed(1_000);
     slow.look_up_many(&mut prng, WARM_UP);
     // Scans, because the row cache answers repeated lookups.
-    let hot = || {
-        let (lo, hi) = (key(20_000), key(20_004));
-        let found =
-            scan(&slow.run, Direction::Forward, ReadMode::Scan, Some(&lo), Some(&hi)).unwrap();
-        assert_eq!(found, slow.entries[20_000..20_004]);
-    };
     let mut last = slow.frame_hits();
     let quiet = (0..1_000).map(|_| {
-        hot();
+        slow.scan(20_000..20_004);
         let is_quiet = slow.frame_hits() == last;
         last = slow.frame_hits();
         is_quiet
     });
     let quiet: Vec<bool> = quiet.collect();
     let first = quiet.iter().skip(1).position(|is_quiet| *is_quiet).unwrap();
-    assert!((3..100).contains(&first), "decoded after {first} hits");
+    assert!((2..=300).contains(&first), "decoded after {first} hits");
     assert!(quiet[first + 1..].iter().all(|is_quiet| *is_quiet));
 }
 
@@ -158,9 +162,23 @@ fn frames_go_when_the_device_becomes_fast_and_when_there_is_room() {
     let (frames, _) = bench.cached();
     assert!(frames > 50, "{frames} frames");
     bench.micros.store(5, Ordering::Relaxed);
-    bench.look_up_many(&mut prng, 20 * WARM_UP);
+    for _ in 0..12 {
+        bench.fixture.env.cache.clear();
+        bench.look_up_many(&mut prng, WARM_UP / 2);
+    }
+    bench.look_up_many(&mut prng, 2 * WARM_UP);
     let (left, decoded) = bench.cached();
-    assert!(left < decoded, "{left} frames, {decoded} decoded blocks");
+    assert!(left > decoded, "it may be fast for a moment only: {left} and {decoded} blocks");
+    let hits_of_hot = |scans: usize| {
+        let before = bench.frame_hits();
+        (0..scans).for_each(|_| bench.scan(20_000..20_500));
+        bench.frame_hits() - before
+    };
+    assert!(hits_of_hot(200) > 1_000, "one of 256 hits is decoded for good");
+    bench.clock.advance(Duration::from_secs(60));
+    bench.look_up_many(&mut prng, 2 * WARM_UP);
+    hits_of_hot(200);
+    assert_eq!(hits_of_hot(10), 0, "one of 16 hits is decoded for good");
 
     let bench = Bench::compressed(1_000);
     bench.look_up_many(&mut prng, WARM_UP);

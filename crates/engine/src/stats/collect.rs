@@ -80,6 +80,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     (stats.row_cache_bytes, stats.row_cache_hits) = (rows.bytes, rows.hits);
     let runs = &txns.reads.runs.stats;
     stats.cache_frame_hits = runs.frame_hits.load(Ordering::Relaxed);
+    stats.cache_index_frame_hits = runs.index_frame_hits.load(Ordering::Relaxed);
     stats.reads = runs.reads.load(Ordering::Relaxed);
     stats.read_bytes = runs.read_bytes.load(Ordering::Relaxed);
     stats.merge_reads = runs.merge_reads.load(Ordering::Relaxed);

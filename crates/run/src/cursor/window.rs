@@ -12,6 +12,7 @@ use frondb_core::{Direction, Result};
 use super::RunCursor;
 use crate::block_reads::BlockRead;
 use crate::charge::{Charge, Sum};
+use crate::device_pace::TimedRead;
 use crate::read::{ReadMode, Span};
 
 /// Largest read-ahead of a reader, bytes.
@@ -79,13 +80,15 @@ impl RunCursor {
         {
             return Ok(block);
         }
-        let (begin, mut read) = (env.pace.now(), None);
+        let mut timed = None;
         let window = match self.window.take() {
             Some(window) if window.blocks.contains(&number) => window,
             other => {
                 drop(other);
+                timed = if self.mode == ReadMode::Scan { env.pace.begin() } else { None };
                 let window = self.read_window(number)?;
-                read = (window.blocks.len() == 1).then(|| env.pace.now());
+                timed = timed.filter(|_| window.blocks.len() == 1);
+                timed.iter_mut().for_each(TimedRead::end);
                 window
             }
         };
@@ -96,11 +99,11 @@ impl RunCursor {
             ReadMode::Scan => self.run.decode(frame, offset)?,
             ReadMode::Merge => self.run.decode_rows(frame, offset)?,
         };
-        if let Some(end) = read {
-            env.pace.note(begin, end);
-        }
+        timed.into_iter().for_each(TimedRead::decoded);
         if window.is_cached {
             self.run.cache_block(number, &block, frame);
+        } else if self.mode == ReadMode::Scan {
+            env.index_pressure.note_block();
         }
         if let Some(handover) = &self.handover {
             let bytes = frame_raw_len(frame).unwrap_or_default() as u64;

@@ -1,0 +1,102 @@
+//! Blocks and indexes that the cache holds as they are on disk, and when the decoded object takes the
+//! place of such a frame.
+
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::env::RunEnv;
+
+/// The cache saves no memory while it has room for the memory budget divided by this: more than
+/// background work and readers take for a while and give back.
+const MUCH_ROOM_DIVISOR: u64 = 4;
+/// Of the hits of frames, one in so many replaces its frame: a decoded object takes the memory of
+/// several frames, so only those are worth it that are read far more often than most.
+const HITS: u64 = 256;
+/// The same once the reason for frames has ended.
+const HITS_WITHOUT_REASON: u64 = 16;
+/// Every hit replaces its frame if the cache has evicted nothing of late and has room for the memory
+/// budget divided by this: all that is read fits.
+const ROOM_DIVISOR: u64 = 16;
+
+/// Bytes of a block or an index as they are on disk.
+pub type Frame = Arc<Buf>;
+
+/// A copy of a frame for the cache, and the memory that it takes.
+pub(crate) fn copy_of(frame: &[u8]) -> (Frame, u64) {
+    let copy = Buf::copy_from(frame);
+    let bytes = copy.footprint() + 2 * size_of::<usize>();
+    (Arc::new(copy), bytes as u64)
+}
+
+/// Decides which hits of frames replace them. One object for all threads.
+#[derive(Debug, Default)]
+pub(crate) struct FrameHits {
+    hits: AtomicU64,
+    /// Evictions of the cache when the last [`HITS`] hits began.
+    evictions: AtomicU64,
+    /// Whether there were none during those hits.
+    is_calm: AtomicBool,
+}
+
+impl FrameHits {
+    /// Counts a hit; returns whether the decoded object should take the frame's place. `has_reason`
+    /// tells whether the cache would still insert a frame.
+    pub(crate) fn replaces(&self, env: &RunEnv, has_reason: bool) -> bool {
+        let hits = self.hits.fetch_add(1, Ordering::Relaxed);
+        if hits.is_multiple_of(HITS) {
+            let evictions = env.cache.evictions();
+            let before = self.evictions.swap(evictions, Ordering::Relaxed);
+            self.is_calm.store(hits > 0 && evictions == before, Ordering::Relaxed);
+        }
+        let one_in = if has_reason { HITS } else { HITS_WITHOUT_REASON };
+        is_chosen(hits, one_in) || self.all_fits(env) || env.has_much_room()
+    }
+
+    fn all_fits(&self, env: &RunEnv) -> bool {
+        self.is_calm.load(Ordering::Relaxed)
+            && env.cache.room() >= env.budget.total() / ROOM_DIVISOR
+    }
+}
+
+/// Whether a hit is one of those in `one_in`. They are spread by the golden ratio, so that readers that
+/// visit the same frames in turn do not meet the same ones at each choice.
+fn is_chosen(hits: u64, one_in: u64) -> bool {
+    (hits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).is_multiple_of(one_in)
+}
+
+impl RunEnv {
+    /// Whether the cache should hold a block as its frame of `frame` bytes; decoded it takes `bytes`.
+    pub(crate) fn wants_frame(&self, frame: usize, bytes: u64) -> bool {
+        let saves_a_quarter = frame as u64 * 4 <= bytes * 3;
+        saves_a_quarter && self.pace.is_slow() && !self.has_much_room()
+    }
+
+    /// Whether the cache should hold indexes, or parts of them, as their frames.
+    pub(crate) fn wants_index_frames(&self) -> bool {
+        self.index_pressure.is_high() && !self.has_much_room()
+    }
+
+    fn has_much_room(&self) -> bool {
+        self.cache.room() >= self.budget.total() / MUCH_ROOM_DIVISOR
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(shuttle))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_so_many_hits_is_chosen_whatever_the_order_of_the_readers() {
+        for one_in in [HITS_WITHOUT_REASON, HITS] {
+            let count = |step: usize| {
+                let hits = (0..one_in * 1_000 * step as u64).step_by(step);
+                hits.filter(|&hits| is_chosen(hits, one_in)).count()
+            };
+            for step in [1, 2, 16, 100, 256] {
+                assert!((900..1_100).contains(&count(step)), "every {step}th hit: {}", count(step));
+            }
+        }
+    }
+}
