@@ -7,9 +7,9 @@ use frondb_core::clock::{Nanos, SharedClock};
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Of the reads of single blocks, one in so many is timed.
-const SAMPLED: u64 = 8;
+const SAMPLED: u64 = 32;
 /// Samples between two decisions. Each decision halves the sums, so about twice as many count.
-const SAMPLES: u64 = 512;
+const SAMPLES: u64 = 256;
 /// A device is slow once a read takes as long as decoding this many blocks. A read that the cache
 /// saves costs about four decodings ([decision 0066]), so a device that is not clearly slow costs no
 /// processor time.

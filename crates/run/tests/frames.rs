@@ -22,7 +22,7 @@ use support::{Entry, Fixture, get, options, put, scan};
 
 const KEYS: u32 = 240_000;
 /// So many reads that the device is known.
-const WARM_UP: u32 = 12_000;
+const WARM_UP: u32 = 20_000;
 
 /// A device whose reads each take a time, by a clock that nothing else moves.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ fn frames_go_when_the_device_becomes_fast_and_when_there_is_room() {
     let (frames, _) = bench.cached();
     assert!(frames > 50, "{frames} frames");
     bench.micros.store(5, Ordering::Relaxed);
-    for _ in 0..12 {
+    for _ in 0..10 {
         bench.fixture.env.cache.clear();
         bench.look_up_many(&mut prng, WARM_UP / 2);
     }
