@@ -119,8 +119,8 @@ impl Run {
             drop(env.cache.remove(self.key_of(number)));
             return None;
         };
-        env.stats.frame_hits.fetch_add(1, Ordering::Relaxed);
-        let is_chosen = env.block_frames.replaces(env, env.pace.is_slow());
+        let hits = env.stats.frame_hits.fetch_add(1, Ordering::Relaxed);
+        let is_chosen = env.block_frames.replaces(env, hits, env.pace.is_slow());
         if is_chosen && self.reads_of_block(number) >= FRAME_READS {
             self.insert(number, &block);
         }

@@ -32,7 +32,6 @@ pub(crate) fn copy_of(frame: &[u8]) -> (Frame, u64) {
 /// Decides which hits of frames replace them. One object for all threads.
 #[derive(Debug, Default)]
 pub(crate) struct FrameHits {
-    hits: AtomicU64,
     /// Evictions of the cache when the last [`HITS`] hits began.
     evictions: AtomicU64,
     /// Whether there were none during those hits.
@@ -40,10 +39,9 @@ pub(crate) struct FrameHits {
 }
 
 impl FrameHits {
-    /// Counts a hit; returns whether the decoded object should take the frame's place. `has_reason`
-    /// tells whether the cache would still insert a frame.
-    pub(crate) fn replaces(&self, env: &RunEnv, has_reason: bool) -> bool {
-        let hits = self.hits.fetch_add(1, Ordering::Relaxed);
+    /// Whether the decoded object should take the frame's place at a hit, before which there were
+    /// `hits`. `has_reason` tells whether the cache would still insert a frame.
+    pub(crate) fn replaces(&self, env: &RunEnv, hits: u64, has_reason: bool) -> bool {
         if hits.is_multiple_of(HITS) {
             let evictions = env.cache.evictions();
             let before = self.evictions.swap(evictions, Ordering::Relaxed);
@@ -59,10 +57,11 @@ impl FrameHits {
     }
 }
 
-/// Whether a hit is one of those in `one_in`. They are spread by the golden ratio, so that readers that
-/// visit the same frames in turn do not meet the same ones at each choice.
+/// Whether a hit is one of those in `one_in`: multiples of the golden ratio are spread evenly, so the
+/// distance of two choices is at most twice `one_in`, and readers that visit the same frames in turn do
+/// not meet the same ones at each choice.
 fn is_chosen(hits: u64, one_in: u64) -> bool {
-    (hits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32).is_multiple_of(one_in)
+    hits.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / one_in
 }
 
 impl RunEnv {
@@ -97,6 +96,9 @@ mod tests {
             for step in [1, 2, 16, 100, 256] {
                 assert!((900..1_100).contains(&count(step)), "every {step}th hit: {}", count(step));
             }
+            let chosen: Vec<u64> =
+                (0..one_in * 1_000).filter(|&hits| is_chosen(hits, one_in)).collect();
+            assert!(chosen.windows(2).all(|pair| pair[1] - pair[0] <= 2 * one_in));
         }
     }
 }

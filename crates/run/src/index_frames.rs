@@ -87,8 +87,8 @@ impl Run {
             drop(env.cache.remove(key));
             return None;
         };
-        env.stats.index_frame_hits.fetch_add(1, Ordering::Relaxed);
-        if env.index_frames.replaces(env, env.index_pressure.is_high()) {
+        let hits = env.stats.index_frame_hits.fetch_add(1, Ordering::Relaxed);
+        if env.index_frames.replaces(env, hits, env.index_pressure.is_high()) {
             self.insert_index(key, &index);
         }
         Some(index)

@@ -12,7 +12,6 @@ use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
 use crate::block_reads::BlockRead;
-use crate::device_pace::TimedRead;
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart};
@@ -145,9 +144,13 @@ impl Run {
         let (offset, len) = index.extent(number);
         let mut timed = self.env.pace.begin();
         let span = self.read(offset, len)?;
-        timed.iter_mut().for_each(TimedRead::end);
+        if let Some(timed) = &mut timed {
+            timed.end();
+        }
         let block = self.decode(span.bytes(), offset)?;
-        timed.into_iter().for_each(TimedRead::decoded);
+        if let Some(timed) = timed {
+            timed.decoded();
+        }
         let has_room = self.cache_block(number, &block, span.bytes());
         Ok((block, has_room))
     }

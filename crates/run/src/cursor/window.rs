@@ -12,7 +12,6 @@ use frondb_core::{Direction, Result};
 use super::RunCursor;
 use crate::block_reads::BlockRead;
 use crate::charge::{Charge, Sum};
-use crate::device_pace::TimedRead;
 use crate::read::{ReadMode, Span};
 
 /// Largest read-ahead of a reader, bytes.
@@ -88,7 +87,9 @@ impl RunCursor {
                 timed = if self.mode == ReadMode::Scan { env.pace.begin() } else { None };
                 let window = self.read_window(number)?;
                 timed = timed.filter(|_| window.blocks.len() == 1);
-                timed.iter_mut().for_each(TimedRead::end);
+                if let Some(timed) = &mut timed {
+                    timed.end();
+                }
                 window
             }
         };
@@ -99,7 +100,9 @@ impl RunCursor {
             ReadMode::Scan => self.run.decode(frame, offset)?,
             ReadMode::Merge => self.run.decode_rows(frame, offset)?,
         };
-        timed.into_iter().for_each(TimedRead::decoded);
+        if let Some(timed) = timed {
+            timed.decoded();
+        }
         if window.is_cached {
             self.run.cache_block(number, &block, frame);
         } else if self.mode == ReadMode::Scan {
