@@ -39,6 +39,7 @@ void Session::has(frondb_txn *txn) {
   uint64_t number = 0;
   // A transaction that has ended has no number, and needs none.
   if (txn && Error(frondb_txn_id(txn, &number))) number = 0;
+  std::lock_guard<std::mutex> guard(visits_);
   transaction_.store(number, std::memory_order_relaxed);
 }
 
@@ -50,11 +51,17 @@ void Session::waits() {
   waited_query_.assign(query, bytes);
 }
 
+void Session::visit_owner_of(uint64_t number, void (*visit)(MYSQL_THD owner)) const {
+  if (transaction() != number) return;
+  std::lock_guard<std::mutex> guard(visits_);
+  // It may have ended before the lock was taken.
+  if (transaction() == number) visit(thd_);
+}
+
 void for_each_owner(const uint64_t *transactions, size_t count, void (*visit)(MYSQL_THD owner)) {
   std::lock_guard<std::mutex> guard(registry_lock);
   for (const Session *session : registry())
-    for (size_t i = 0; i < count; i++)
-      if (session->transaction() == transactions[i]) visit(session->thd());
+    for (size_t i = 0; i < count; i++) session->visit_owner_of(transactions[i], visit);
 }
 
 std::map<uint64_t, Owner> owners() {

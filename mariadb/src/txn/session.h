@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    The registry of connections and their transactions, for status pages and the information schema. A connection
-   publishes the number of its transaction with one atomic store; readers take the lock of the registry. */
+   publishes the number of its transaction under a lock of its own; readers of many connections take the lock of the
+   registry. */
 
 #ifndef FRONDB_TXN_SESSION_H
 #define FRONDB_TXN_SESSION_H
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "engine/api.h"
@@ -26,7 +28,8 @@ class Session {
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  /** Publishes the connection's transaction; null for none. Called by the connection's thread. */
+  /** Publishes the connection's transaction; null for none. Called by the connection's thread, which waits here for
+      visitors of the transaction that it had: none comes after it. */
   void has(frondb_txn *txn);
 
   /** Records that the connection's transaction begins to wait for a lock, and the waiting statement: another thread may
@@ -36,8 +39,14 @@ class Session {
   MYSQL_THD thd() const { return thd_; }
   uint64_t transaction() const { return transaction_.load(std::memory_order_relaxed); }
 
+  /** Calls `visit` if this connection has the transaction, which does not end during the call. */
+  void visit_owner_of(uint64_t number, void (*visit)(MYSQL_THD owner)) const;
+
  private:
   MYSQL_THD thd_;
+  /** LOCK: taken alone or under the registry's. Held while a visitor acts on the transaction: the server would take a
+      report about a transaction that has ended for one about the next one of the same connection. */
+  mutable std::mutex visits_;
   std::atomic<uint64_t> transaction_{0};
   /** The transaction and the statement of the last wait; guarded by the registry's lock. */
   uint64_t waited_ = 0;
@@ -53,8 +62,8 @@ struct Owner {
   std::string query;
 };
 
-/** Calls `visit` with each connection that owns one of these transactions; no listed connection can end during the
-    call. */
+/** Calls `visit` with each connection that owns one of these transactions. Neither the connection nor its transaction
+    can end during the call, so `visit` must be short. */
 void for_each_owner(const uint64_t *transactions, size_t count, void (*visit)(MYSQL_THD owner));
 
 /** The owners by the numbers of their transactions. */

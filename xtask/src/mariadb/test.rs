@@ -32,7 +32,7 @@ pub(crate) fn run() -> Result {
 pub(crate) fn jobs() -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
     let mut jobs = Vec::new();
-    for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", "")] {
+    for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", ""), ("sessions", "")] {
         let command = Cmd::new(&plugin::test(name)?.display().to_string(), arguments);
         let name = format!("plugin: {name}");
         jobs.push(Job::command(&name, &name, command).shown());
