@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "30", value_parser = size::positive)]
     pub(crate) warm_up_seconds: f64,
     /// Let the clients of two engines work in turn for short times instead of in rounds: so many
-    /// pairs of them (graph and tpcc)
+    /// pairs of them (graph and tpcc; in sysbench for each test)
     #[arg(long, value_parser = clap::value_parser!(u64).range(10..=10_000))]
     pub(crate) slices: Option<u64>,
     /// Seconds of such a time

@@ -10,7 +10,7 @@
 //!    |
 //!  iibench, sysbench, counts, delete_left, memory      what is done to it
 //!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
-//!  slices                                              the same of two servers, in short turns
+//!  slices, sysbench_slices                             the same of two servers, in short turns
 //! ```
 //!
 //! The server is a separate process, so the kernel's counters of it are the engine's: processor
@@ -35,6 +35,7 @@ mod scenario;
 mod session;
 mod slices;
 mod sysbench;
+mod sysbench_slices;
 mod timed;
 mod tpcc;
 mod turns;

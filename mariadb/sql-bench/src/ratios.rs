@@ -54,7 +54,7 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         if let Some(theirs) = find(Contender::Innodb) {
             let name = format!("innodb: {}", ours.variant);
             let beyond = args.memory() < args.rows() * 200;
-            let (floor, goal) = if beyond { (1.0, 1.5) } else { (0.7, 1.0) };
+            let (floor, goal) = if beyond { (1.2, 2.0) } else { (1.0, 1.3) };
             hold(name, ratio(ours, theirs, |m| m.transactions_per_s), false, floor, goal);
         }
         return all;

@@ -25,13 +25,8 @@ const LEAD_IN_SECONDS: f64 = 0.5;
 /// Measures two engines in turn; returns a measurement of each over all its slices. The first one
 /// has the ratios of the pairs.
 pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Measurement>> {
-    let engines = args.engines();
-    let [one, other] = engines.as_slice() else {
-        return Err(Error::Usage(
-            "slices compare two engines; name them, for example ENGINES=frondb,innodb".to_owned(),
-        ));
-    };
-    let mut stages = [(*one, prepare(*one, args)?), (*other, prepare(*other, args)?)];
+    let [one, other] = two_engines(args)?;
+    let mut stages = [(one, prepare(one, args)?), (other, prepare(other, args)?)];
     let mut slices = Vec::new();
     for pair in 0..pairs {
         note(&format!("pair {} of {pairs}", pair + 1));
@@ -47,6 +42,15 @@ pub(crate) fn measure(args: &Args, pairs: usize) -> Result<Vec<Measurement>> {
     }
     all[0].figures.splice(0..0, figures);
     Ok(all)
+}
+
+/// The engines that the command line names, if it names two.
+pub(crate) fn two_engines(args: &Args) -> Result<[Contender; 2]> {
+    <[Contender; 2]>::try_from(args.engines()).map_err(|_| {
+        Error::Usage(
+            "slices compare two engines; name them, for example ENGINES=frondb,innodb".to_owned(),
+        )
+    })
 }
 
 /// A server that has its tables, is warm, and is stopped.
@@ -80,7 +84,7 @@ fn slices_of(
 
 /// The order of the two engines in a pair. It alternates, so that a steady change of the machine's
 /// speed favours neither.
-fn order(pair: usize) -> [usize; 2] {
+pub(crate) fn order(pair: usize) -> [usize; 2] {
     if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }
 
@@ -101,7 +105,7 @@ fn ratios(slices: &[[Spent; 2]], other: &str) -> Vec<Figure> {
 
 /// The lower quartile, the median and the upper quartile: the medians of the lower half, of all and
 /// of the upper half.
-fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+pub(crate) fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     let half = values.len().div_ceil(2);
     let upper = values[values.len() - half..].to_vec();

@@ -21,63 +21,88 @@ pub(crate) fn measure(
     args: &Args,
     progress: &Progress,
 ) -> Result<Vec<Measurement>> {
-    let host = Host::start(contender, args)?;
-    drop(host.connect()?);
-    progress.say("creating the table");
-    run(&host, contender, args, TESTS[0], "prepare")?;
-    host.settle()?;
-    let mut all = Vec::new();
-    for test in TESTS {
+    let table = Table::prepare(contender, args, progress)?;
+    let test = |test: &&str| {
         progress.say(test);
-        let process = host.process()?;
+        table.test(test, args.read_seconds.ceil())
+    };
+    let all: Vec<Measurement> = TESTS.iter().map(test).collect::<Result<_>>()?;
+    table.finish(all)
+}
+
+/// A server with the table of the tests.
+pub(crate) struct Table {
+    pub(crate) host: Host,
+    contender: Contender,
+    rows: u64,
+}
+
+impl Table {
+    /// Starts a server, fills the table and lets the server settle.
+    pub(crate) fn prepare(contender: Contender, args: &Args, progress: &Progress) -> Result<Self> {
+        let host = Host::start(contender, args)?;
+        drop(host.connect()?);
+        let table = Self { host, contender, rows: args.rows() };
+        progress.say("creating the table");
+        table.call(TESTS[0], 0.0, "prepare")?;
+        table.host.settle()?;
+        Ok(table)
+    }
+
+    /// Runs a test for some whole seconds.
+    pub(crate) fn test(&self, test: &str, seconds: f64) -> Result<Measurement> {
+        let process = self.host.process()?;
         let (cpu, io) = (process.cpu_time()?, process.io()?);
-        let output = run(&host, contender, args, test, "run")?;
+        let output = self.call(test, seconds, "run")?;
         let (per_s, p95) = figures(&output).ok_or_else(|| {
             Error::Engine(format!("sysbench did not report its speed:\n{output}"))
         })?;
-        let transactions = (per_s * args.read_seconds).max(1.0);
-        all.push(Measurement {
+        let cpu = process.cpu_time()? - cpu;
+        Ok(Measurement {
             variant: test.to_owned(),
-            rows: Some(args.rows()),
+            rows: Some(self.rows),
             transactions_per_s: Some(per_s),
             transaction_ms_p95: Some(p95),
             // Per transaction in this workload.
-            server_cpu_us_per_row: Some(
-                (process.cpu_time()? - cpu).as_secs_f64() * 1e6 / transactions,
-            ),
+            server_cpu_us_per_row: Some(cpu.as_secs_f64() * 1e6 / (per_s * seconds).max(1.0)),
             written_bytes: Some(process.io()?.written_bytes - io.written_bytes),
             ..Measurement::default()
-        });
+        })
     }
-    let disk = host.stop()?;
-    for m in &mut all {
-        m.disk_bytes = Some(disk);
-    }
-    Ok(all)
-}
 
-fn run(host: &Host, contender: Contender, args: &Args, test: &str, step: &str) -> Result<String> {
-    let output = Command::new("sysbench")
-        .arg(test)
-        .arg("--db-driver=mysql")
-        .arg(format!("--mysql-socket={}", host.socket().display()))
-        .args(["--mysql-user=root", "--tables=1", "--rand-seed=1"])
-        .arg(format!("--mysql-db={DATABASE}"))
-        .arg(format!("--mysql-storage-engine={}", contender.engine().name()))
-        .arg(format!("--table-size={}", args.rows()))
-        .arg(format!("--threads={THREADS}"))
-        .arg(format!("--time={}", args.read_seconds.ceil()))
-        // Conflicts between two writers are part of the test.
-        .arg("--mysql-ignore-errors=1213,1020,1205")
-        .arg(step)
-        .output()
-        .map_err(Error::io("start sysbench; `make bench WORKLOAD=sysbench` installs it"))?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() {
-        return Ok(text);
+    /// Stops the server, and adds what its files take to the measurements.
+    pub(crate) fn finish(self, mut all: Vec<Measurement>) -> Result<Vec<Measurement>> {
+        let disk = self.host.stop()?;
+        for m in &mut all {
+            m.disk_bytes = Some(disk);
+        }
+        Ok(all)
     }
-    let errors = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Engine(format!("sysbench {test} {step}:\n{text}{errors}")))
+
+    /// Calls sysbench; returns what it prints.
+    fn call(&self, test: &str, seconds: f64, step: &str) -> Result<String> {
+        let output = Command::new("sysbench")
+            .arg(test)
+            .arg("--db-driver=mysql")
+            .arg(format!("--mysql-socket={}", self.host.socket().display()))
+            .args(["--mysql-user=root", "--tables=1", "--rand-seed=1"])
+            .arg(format!("--mysql-db={DATABASE}"))
+            .arg(format!("--mysql-storage-engine={}", self.contender.engine().name()))
+            .arg(format!("--table-size={}", self.rows))
+            .arg(format!("--threads={THREADS}"))
+            .arg(format!("--time={seconds}"))
+            // Conflicts between two writers are part of the test.
+            .arg("--mysql-ignore-errors=1213,1020,1205")
+            .arg(step)
+            .output()
+            .map_err(Error::io("start sysbench; `make bench WORKLOAD=sysbench` installs it"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() {
+            return Ok(text);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr);
+        Err(Error::Engine(format!("sysbench {test} {step}:\n{text}{errors}")))
+    }
 }
 
 /// Transactions a second, and the 95th percentile of their latency, milliseconds.

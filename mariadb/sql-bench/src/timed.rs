@@ -46,7 +46,10 @@ impl Stage {
     /// clients.
     pub(crate) fn prepare(contender: Contender, args: &Args, progress: &Progress) -> Result<Self> {
         let scenario = scenario(args).ok_or_else(|| {
-            Error::Usage(format!("{} has no slices; graph and tpcc have", args.workload.name()))
+            Error::Usage(format!(
+                "{} has no slices; graph, tpcc and sysbench have",
+                args.workload.name()
+            ))
         })?;
         let mut host = Host::start_at_full_speed(contender, args)?;
         progress.say("loading");

@@ -10,7 +10,7 @@ use frondb_bench::{Error, Result};
 use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
-use crate::{counts, delete_left, host, iibench, memory, slices, sysbench, timed};
+use crate::{counts, delete_left, host, iibench, memory, slices, sysbench, sysbench_slices, timed};
 
 /// Measures all engines and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -20,9 +20,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     prepare_dir(&args.dir)?;
     host::clear(args)?;
     if let Some(pairs) = args.slices {
-        let measured = slices::measure(args, pairs as usize);
+        let measured = match args.workload {
+            Workload::Sysbench => sysbench_slices::measure(args, pairs as usize),
+            _ => slices::measure(args, pairs as usize).map(|all| vec![all]),
+        };
         host::clear(args)?;
-        return report_all(args, &[measured?]);
+        return report_all(args, &measured?);
     }
     let engines = args.engines();
     let mut rounds: Vec<Vec<Vec<Measurement>>> = engines.iter().map(|_| Vec::new()).collect();
