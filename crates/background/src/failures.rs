@@ -57,6 +57,10 @@ impl Background {
         node: frondb_core::NodeId,
         error: &Error,
     ) {
+        // An optimize that waits for the node must see that its request was not carried out.
+        if let Some(node) = tree.version().trunk.find(node) {
+            node.withdraw_optimize();
+        }
         if error.kind() == ErrorKind::NoSpace {
             self.queue.add_failed(tree, node);
             if self.health().full().is_none() {

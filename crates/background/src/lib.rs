@@ -18,6 +18,7 @@
 //! | `group.rs` | flushes small memtables of many trees together |
 //! | `admission.rs`, `pacing.rs` | write stalls: what a commit waits for |
 //! | `throttle.rs` | a rate limit on what jobs write |
+//! | `optimize.rs`, `optimize/` | consolidates a tree at the request of a user |
 //! | `freezing.rs` | freezes memtables |
 //! | `waiting.rs` | waits for background work, or does it on the calling thread |
 //! | `checkpoint.rs`, `period.rs`, `log_pins.rs` | trimming the log; checkpoints by time |
@@ -41,6 +42,7 @@ mod idle;
 pub mod jobs;
 mod log_pins;
 mod manifest_snapshot;
+mod optimize;
 mod pacing;
 mod period;
 mod planning;
@@ -59,6 +61,7 @@ pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
 pub use context::JobContext;
 pub use counters::BackgroundStats;
 pub use log_pins::LogPins;
+pub use optimize::{OptimizeOptions, OptimizeReport};
 pub use period::check_period;
 pub use planning::{plan_all, replan};
 pub use queue::{Due, Next, Queue, Task, ValueJobs};

@@ -95,7 +95,10 @@ impl Background {
             self.jobs.throttle.pay(job.bytes_written() - written, self.jobs.now());
             written = job.bytes_written();
             match stepped {
-                Ok(true) => return self.install(job),
+                Ok(true) => {
+                    self.queue.stepped_last(job.priority());
+                    return self.install(job);
+                }
                 Ok(false) => {
                     self.tick();
                     if let Running::Flush(job) = &job {

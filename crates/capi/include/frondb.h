@@ -561,10 +561,10 @@ typedef struct {
 } frondb_file_info;
 
 /**
- * Receives the progress of a verification: the tree's name (valid during the call), the bytes
- * done and the bytes in total. Returns 0 to continue; any other number stops the work with
- * FRONDB_CANCELLED. Called by the verifying thread; must return normally (no exception, no
- * longjmp).
+ * Receives the progress of a verification or an optimize: the tree's name (valid during the call),
+ * what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
+ * continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
+ * the call; must return normally (no exception, no longjmp).
  */
 typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
 
@@ -2838,6 +2838,33 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
                                  void *user_data,
                                  frondb_stats **counts,
                                  frondb_list **faults);
+
+/**
+ * Consolidates a tree while others read and write it: what was committed before the call becomes
+ * one sorted run in each leaf, without deleted and overwritten rows, and then free space is returned
+ * to the file system. The background threads do the work, after what writers wait for and with at
+ * least a quarter of their time. It needs the space of a few leaves. Leaves that are consolidated
+ * already are skipped. Rows that an open snapshot or cursor can see stay.
+ *
+ * `fraction` is the part of the tree's data, from its smallest key on: above 0, at most 1, which is
+ * the whole tree. `leaves_per_second` is a limit on the leaves that are rewritten; 0 means none.
+ * `progress` receives the leaves that are done and all leaves, about ten times a second. `counts`
+ * has `leaves`, `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed`
+ * (leaves that could not be consolidated, because of damage or a failing update function),
+ * `disk_bytes_before` and `disk_bytes_after`. `progress` and `counts` may be NULL.
+ *
+ * Threads: any; several calls may run at the same time.
+ *
+ * Errors: FRONDB_INVALID for another fraction, and for a database that was opened read-only;
+ * FRONDB_CANCELLED; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE while the disk stays
+ * full; FRONDB_POISONED; FRONDB_CLOSED. What has been done stays.
+ */
+frondb_error *frondb_tree_optimize(frondb_tree *tree,
+                                   double fraction,
+                                   uint64_t leaves_per_second,
+                                   frondb_progress progress,
+                                   void *user_data,
+                                   frondb_stats **counts);
 
 /**
  * Saves what can be read of the database in the directory `from` into a new database in the

@@ -15,10 +15,10 @@ use crate::slice::cleared;
 use crate::stats::{self, frondb_stats};
 use crate::tree::frondb_tree;
 
-/// Receives the progress of a verification: the tree's name (valid during the call), the bytes
-/// done and the bytes in total. Returns 0 to continue; any other number stops the work with
-/// FRONDB_CANCELLED. Called by the verifying thread; must return normally (no exception, no
-/// longjmp).
+/// Receives the progress of a verification or an optimize: the tree's name (valid during the call),
+/// what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
+/// continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
+/// the call; must return normally (no exception, no longjmp).
 pub type frondb_progress = Option<
     extern "C" fn(user_data: *mut c_void, tree: *const c_char, done: u64, to_do: u64) -> i32,
 >;

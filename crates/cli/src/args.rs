@@ -87,6 +87,9 @@ pub(crate) enum Command {
     Prepared(Prepared),
     /// Print statistics of the database and its trees
     Stats(Database),
+    /// Consolidate trees: free the space of deleted rows and make reads fast; Ctrl-C ends it, and
+    /// what is done stays
+    Optimize(Optimize),
     /// Read everything and check it; exit code 6 if anything is damaged
     Verify(Verify),
     /// Save what can be read of a damaged database into a new one; exit code 6 if anything is lost
@@ -338,6 +341,23 @@ pub(crate) struct Prepared {
     pub(crate) rollback: Option<String>,
 }
 
+/// `optimize`
+#[derive(Args, Debug)]
+pub(crate) struct Optimize {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Optimize only these trees
+    #[arg(value_name = "TREE")]
+    pub(crate) trees: Vec<String>,
+    /// The part of each tree's data, from its smallest key on: above 0, at most 1
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = fraction)]
+    pub(crate) fraction: f64,
+    /// Rewrite at most N leaves a second; a leaf has 8 to 256 MiB
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) leaves_per_second: Option<u64>,
+}
+
 /// `verify`
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
@@ -398,6 +418,13 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
 }
 
+/// A part of a whole.
+fn fraction(text: &str) -> Result<f64, String> {
+    let wrong = || "a fraction is a number above 0 and at most 1, such as 0.5".to_owned();
+    let fraction: f64 = text.parse().map_err(|_| wrong())?;
+    (fraction > 0.0 && fraction <= 1.0).then_some(fraction).ok_or_else(wrong)
+}
+
 /// Permission bits in octal.
 fn mode(text: &str) -> Result<u32, String> {
     let mode =
@@ -423,6 +450,15 @@ mod tests {
         assert_eq!(mode("600"), Ok(0o600));
         for wrong in ["", "-600", "0700", "0400", "8", "0o600"] {
             assert!(mode(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn fractions_are_parts_of_a_whole() {
+        assert_eq!(fraction("0.25"), Ok(0.25));
+        assert_eq!(fraction("1"), Ok(1.0));
+        for wrong in ["", "0", "-1", "1.01", "half", "NaN"] {
+            assert!(fraction(wrong).is_err(), "{wrong}");
         }
     }
 

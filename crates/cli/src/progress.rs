@@ -9,6 +9,8 @@ use crate::args::Common;
 const BYTES: &str = "{prefix}{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg}  {eta} left";
 /// A bar over an estimated number of entries.
 const ENTRIES: &str = "{prefix}{bar:30} {percent:>3}%  {msg}  {eta} left";
+/// A bar over leaves.
+const LEAVES: &str = "{prefix}{bar:30} {percent:>3}%  {pos} of {len} leaves  {eta} left";
 /// A spinner, for an unknown total.
 const ENDLESS: &str = "{prefix}{spinner} {bytes}  {msg}  {elapsed}";
 
@@ -32,6 +34,13 @@ impl Progress {
     /// Progress over the bytes of the named object; the first step sets the total.
     pub(crate) fn named(common: &Common, name: &str) -> Self {
         let progress = Self::new(common, BYTES, Some(0));
+        progress.bar.set_prefix(format!("{name}  "));
+        progress
+    }
+
+    /// Progress over the leaves of the named tree; the first step sets the total.
+    pub(crate) fn leaves(common: &Common, name: &str) -> Self {
+        let progress = Self::new(common, LEAVES, Some(0));
         progress.bar.set_prefix(format!("{name}  "));
         progress
     }

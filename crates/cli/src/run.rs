@@ -61,6 +61,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
         Command::Dump(args) => commands::dump::dump(common, args),
         Command::Prepared(args) => commands::prepared::prepared(common, args),
         Command::Stats(args) => commands::inspect::stats(common, args),
+        Command::Optimize(args) => commands::optimize::optimize(common, args),
         Command::Verify(args) => commands::inspect::verify(common, args),
         Command::Salvage(args) => commands::salvage::salvage(common, args),
         Command::ExitCodes => commands::inspect::exit_codes(common),

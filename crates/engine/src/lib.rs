@@ -28,6 +28,7 @@ mod transactions;
 pub use damage::Damage;
 pub use engine::{Engine, TreeInfo};
 pub use files::{FileInfo, FileKind};
+pub use frondb_background::{OptimizeOptions, OptimizeReport};
 pub use frondb_catalog::UpdateFns;
 pub use frondb_commit::{Batch, CommitHook, CommitInfo, Durability};
 pub use frondb_locks::{

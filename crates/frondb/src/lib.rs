@@ -40,6 +40,7 @@ mod batch;
 mod bulk;
 mod cursor;
 mod db;
+mod optimize;
 mod options;
 mod salvage;
 mod transaction;
@@ -61,12 +62,13 @@ pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
     Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo, Durability, EngineStats as Stats,
-    FileInfo, FileKind, FirstEntries, Isolation, LockInfo, LockMode, Locked, RangeEstimate,
-    RangeMessages, Recovery, Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait,
-    WaitHook, WaitInfo, WaitNotice,
+    FileInfo, FileKind, FirstEntries, Isolation, LockInfo, LockMode, Locked, OptimizeReport,
+    RangeEstimate, RangeMessages, Recovery, Savepoint, Snapshot, TransactionInfo, TreeStats,
+    VerifyReport, Wait, WaitHook, WaitInfo, WaitNotice,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;
+pub use optimize::OptimizeOptions;
 pub use options::{Options, TreeOptions};
 #[doc(hidden)]
 pub use salvage::Damaged;

@@ -84,7 +84,11 @@ impl Generator {
         }
         let op = match self.prng.below(100) {
             0..=59 => return self.write(),
-            60..=69 => Op::Flush,
+            60..=67 => Op::Flush,
+            68..=69 => {
+                let leaves = if self.prng.chance(1, 2) { u64::MAX } else { self.prng.below(8) };
+                Op::Optimize { tree: self.tree(), leaves }
+            }
             70..=72 => Op::Checkpoint,
             73..=79 => Op::Work { pieces: self.prng.below(6) as u32, idle: self.prng.chance(1, 2) },
             80..=83 => Op::Sync,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use frondb::{Batch, Cursor, Db, Durability, ErrorKind, Result, Snapshot, Tree};
+use frondb::{Batch, Cursor, Db, Durability, ErrorKind, OptimizeOptions, Result, Snapshot, Tree};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_device::{MemoryDevice, SharedDevice};
 
@@ -210,6 +210,14 @@ impl Simulation {
                 self.db().flush()?;
                 self.known.commits_durable();
                 Ok(())
+            }
+            Op::Optimize { tree, leaves } => {
+                let Some(tree) = self.trees.get(tree) else { return Ok(()) };
+                let done = tree.optimize(OptimizeOptions::new(), &mut |done, _| done < *leaves);
+                match done {
+                    Err(error) if error.kind() == ErrorKind::Cancelled => Ok(()),
+                    done => done.map(|_| ()),
+                }
             }
             Op::Checkpoint => self.all_durable(|db| db.checkpoint()),
             Op::Work { pieces, idle } => {

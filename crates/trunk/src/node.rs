@@ -24,8 +24,8 @@ pub use crate::key::Key;
 use crate::plan::merge_for_readers;
 use crate::view::View;
 
-/// Hints from readers and flushes to the planner about one leaf. All versions of the node share
-/// them; they are not durable.
+/// Hints from readers, flushes and optimizes to the planner about one node. All versions of the node
+/// share them; they are not durable.
 #[derive(Debug, Default)]
 pub struct CompactionHints {
     /// Bytes that scans read or merged in addition to what a leaf that is a single base would cost,
@@ -49,6 +49,9 @@ pub struct CompactionHints {
     /// Of the messages merged into the base last time, the percentage that overwrote or deleted an
     /// older message of their key.
     pub overlap_percent: AtomicU64,
+    /// Set while an optimize waits for this node: until the rewrite of a leaf, or the flush of an
+    /// inner node, begins.
+    pub optimize: AtomicU64,
 }
 
 impl CompactionHints {
@@ -81,6 +84,7 @@ impl CompactionHints {
             held_by: copy(&self.held_by),
             held_range_deletes: copy(&self.held_range_deletes),
             overlap_percent: copy(&self.overlap_percent),
+            optimize: copy(&self.optimize),
         }
     }
 

@@ -20,9 +20,9 @@ mod readers;
 mod summary;
 mod thresholds;
 
-use inner::{hides_values_below, is_flush_due, plan_inner};
+use inner::{hides_values_below, is_flush_due, is_optimized, plan_inner};
 use leaf::{garbage_percent, plan_leaf, whole_runs};
-pub use planned::{PRIORITY_IDLE, PRIORITY_VALUES, Plan, Planned, Reason};
+pub use planned::{PRIORITY_AMORTISED, PRIORITY_IDLE, PRIORITY_VALUES, Plan, Planned, Reason};
 pub(crate) use readers::merge_for_readers;
 pub use summary::{ChildSummary, Context, RunSummary, Summary};
 pub use thresholds::{
@@ -40,7 +40,9 @@ pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     };
     let wanted = plan;
     let plan = within_inputs(node, plan, context);
-    let priority = priority_of(node, plan, context);
+    let is_optimize = matches!(wanted, Plan::Rewrite(Reason::Optimize, _));
+    let least = if is_optimize { PRIORITY_AMORTISED } else { 0 };
+    let priority = priority_of(node, plan, context).max(least);
     // Until a merge that only reduces the inputs has ended, the wanted plan remains due too.
     let waits = if plan == wanted { 0 } else { work_bytes(node, wanted) };
     let work_bytes = work_bytes(node, plan) + waits;
@@ -64,11 +66,19 @@ fn work_bytes(node: &Summary, plan: Plan) -> u64 {
 fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
     match plan {
         Plan::FlushNode if node.compact_tombstones => 0,
-        Plan::FlushNode if !is_flush_due(node, context) => PRIORITY_VALUES,
+        Plan::FlushNode if !is_flush_due(node, context) => {
+            if is_optimized(node) {
+                PRIORITY_AMORTISED
+            } else {
+                PRIORITY_VALUES
+            }
+        }
         Plan::TruncatePrefix | Plan::Rewrite(Reason::Tombstones, _) => 0,
         Plan::FlushNode | Plan::Regroup | Plan::Join(_) => 1,
         Plan::MergeRuns(_) | Plan::MergeBase { .. } | Plan::Rewrite(Reason::Runs, _) => 2,
-        Plan::MergeForReaders(_) | Plan::Rewrite(Reason::ScanDebt, _) => 4,
+        Plan::MergeForReaders(_) | Plan::Rewrite(Reason::ScanDebt | Reason::Optimize, _) => {
+            PRIORITY_AMORTISED
+        }
         Plan::Rewrite(Reason::Values, _) => PRIORITY_VALUES,
         Plan::Rewrite(Reason::Idle, _) => PRIORITY_IDLE,
         Plan::Rewrite(..) => 3,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See handler/ha_frondb.h. Here: CHECK, ANALYZE and OPTIMIZE TABLE, with progress and KILL.
+   See handler/ha_frondb.h. Here: CHECK and ANALYZE TABLE, with progress and KILL.
 
      CHECK QUICK, FAST    reads and verifies every block of the rows
      CHECK                and every block of every index
      CHECK EXTENDED       and decodes every row, and compares the indexes with the rows
-     ANALYZE              measures the statistics with a larger sample, and keeps them
-     OPTIMIZE             makes the server rebuild the table and analyze it */
+     ANALYZE              measures the statistics with a larger sample, and keeps them */
 
 #include "handler/ha_frondb.h"
 
@@ -160,5 +159,3 @@ int ha_frondb::analyze(THD *thd, HA_CHECK_OPT *) {
   share_->give_statistics(table);
   return HA_ADMIN_OK;
 }
-
-int ha_frondb::optimize(THD *, HA_CHECK_OPT *) { return HA_ADMIN_TRY_ALTER; }

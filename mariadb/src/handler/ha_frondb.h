@@ -216,6 +216,8 @@ class ha_frondb final : public handler {
   // CHECK and statistics: admin.cc, info.cc.
   int check_blocks(THD *thd, uint index);
   int check_entries(THD *thd);
+  int indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const;
+  int optimize_index(THD *thd, uint index, frondb_progress progress, void *data);
   int report_size(uint flag);
   void report_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);

@@ -5,6 +5,7 @@
 #include "plugin/variables.h"
 
 #include "engine/db.h"
+#include "handler/optimize_variables.h"
 #include "table/options.h"
 #include "txn/session_variables.h"
 
@@ -103,7 +104,9 @@ struct st_mysql_sys_var *system_variables[] = {
     commit_sync_variable,
     snapshot_isolation_variable,
     lock_wait_timeout_variable,
-    default_compression_variable, default_block_size_variable, default_fanout_variable, nullptr};
+    default_compression_variable, default_block_size_variable, default_fanout_variable,
+    optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
+    optimize_index_fraction_variable, nullptr};
 
 Error make_options(Options *options) {
   if (Error error = frondb_options_new(options->out())) return error;

@@ -68,6 +68,9 @@ impl MergeJob {
             let summary = Summary::of(&node, node.id == root);
             let Some(planned) = plan_node(&summary, &planning) else { return Ok(None) };
             install.claimed.insert(node.id);
+            if matches!(planned.plan, Plan::FlushNode | Plan::Rewrite(..)) {
+                node.withdraw_optimize();
+            }
             if planned.plan == Plan::TruncatePrefix {
                 // Flushes from now on may request another truncation.
                 node.hints.truncate_prefix.store(0, Ordering::Relaxed);

@@ -109,8 +109,56 @@ static void limits(const char *path) {
   close_all(db);
 }
 
+struct passed {
+  uint64_t calls, most;
+  int32_t answer;
+};
+
+static int32_t pass(void *user_data, const char *tree, uint64_t done, uint64_t leaves) {
+  struct passed *passed = user_data;
+  CHECK(strcmp(tree, "t") == 0 && done <= leaves);
+  passed->calls++;
+  passed->most = done;
+  return passed->answer;
+}
+
+static uint64_t count(frondb_stats *counts, const char *name) {
+  uint64_t value;
+  OK(frondb_stats_find(counts, name, &value));
+  return value;
+}
+
+static void optimizes(const char *path) {
+  struct passed passed = {0, 0, 0};
+  frondb_db *db = open_small(path, NULL);
+  frondb_tree *tree = make_tree(db, "t");
+  frondb_stats *counts;
+  PUT(tree, "a", "old");
+  OK(frondb_db_flush(db));
+  PUT(tree, "a", "new");
+  OK(frondb_tree_optimize(tree, 1.0, 0, pass, &passed, &counts));
+  CHECK(passed.calls > 0 && passed.most == 1);
+  CHECK(count(counts, "leaves") == 1 && count(counts, "rewritten") == 1);
+  CHECK(count(counts, "held") == 0 && count(counts, "failed") == 0);
+  CHECK(count(counts, "disk_bytes_before") > 0 && count(counts, "disk_bytes_after") > 0);
+  CHECK(frondb_stats_free(counts) == FRONDB_OK);
+  OK(frondb_tree_optimize(tree, 0.5, 100, NULL, NULL, &counts));
+  CHECK(count(counts, "rewritten") == 0);
+  CHECK(frondb_stats_free(counts) == FRONDB_OK);
+  OK(frondb_tree_optimize(tree, 1.0, 0, NULL, NULL, NULL));
+  passed.answer = 1;
+  FAILS(FRONDB_CANCELLED, frondb_tree_optimize(tree, 1.0, 0, pass, &passed, &counts));
+  FAILS(FRONDB_INVALID, frondb_tree_optimize(tree, 0.0, 0, NULL, NULL, NULL));
+  FAILS(FRONDB_INVALID, frondb_tree_optimize(NULL, 1.0, 0, NULL, NULL, NULL));
+  OK(frondb_db_drop_tree(db, "t"));
+  FAILS(FRONDB_NOT_FOUND, frondb_tree_optimize(tree, 1.0, 0, NULL, NULL, NULL));
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 2);
+  optimizes(argv[1]);
   listens(argv[1]);
   limits(argv[1]);
   return done();

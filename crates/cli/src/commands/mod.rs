@@ -4,6 +4,7 @@ pub(crate) mod dump;
 pub(crate) mod entries;
 pub(crate) mod inspect;
 pub(crate) mod load;
+pub(crate) mod optimize;
 pub(crate) mod prepared;
 pub(crate) mod salvage;
 pub(crate) mod scan;

@@ -46,6 +46,36 @@ fn statistics_are_there_by_name() {
     assert!(page.text().contains("16777216 (16.0 MiB)"), "{}", page.text());
 }
 
+#[test]
+fn trees_are_optimized() {
+    let temp = TempDir::new("cli-optimize");
+    let dir = temp.path();
+    frondb("create", dir, &["a", "b"]).ok();
+    frondb("put", dir, &["a", "k", "v"]).ok();
+    let text = frondb("optimize", dir, &[]).ok();
+    let lines: Vec<&str> = text.text().lines().collect();
+    assert!(
+        lines[0].starts_with("a: ") && lines[0].contains(" of 1 leaves rewritten, "),
+        "{lines:?}"
+    );
+    assert!(lines[1].starts_with("b: 0 of 1 leaves rewritten, 0 -> 0 bytes"), "{lines:?}");
+
+    frondb("put", dir, &["a", "k", "w"]).ok();
+    let json = &frondb("optimize", dir, &["a", "--fraction", "0.5", "--json"]).ok().json()[0];
+    let report = &json["trees"]["a"];
+    assert_eq!(
+        (&report["leaves"], &report["held"], &report["failed"]),
+        (&1.into(), &0.into(), &0.into())
+    );
+    assert!(json["trees"]["b"].is_null(), "{json}");
+    assert_eq!(frondb("get", dir, &["a", "k"]).ok().text(), "w\n");
+    assert_eq!(frondb("optimize", dir, &["--quiet", "--leaves-per-second", "3"]).ok().text(), "");
+
+    frondb("optimize", dir, &["missing"]).fails(1, "missing");
+    frondb("optimize", dir, &["--fraction", "0"]).fails(2, "above 0");
+    frondb("optimize", dir, &["--read-only"]).fails(2, "read-only");
+}
+
 /// Prepared transactions of a coordinator that died are listed, and decided by hand.
 #[test]
 fn prepared_transactions_are_decided() {

@@ -1,8 +1,9 @@
-//! Background work that a caller requests: flush, checkpoint, waiting for merges, single tasks, and
-//! the rate limit.
+//! Background work that a caller requests: flush, checkpoint, optimize, waiting for merges, single
+//! tasks, and the rate limit.
 
-use frondb_background::LogPins;
+use frondb_background::{LogPins, OptimizeOptions, OptimizeReport};
 use frondb_core::{Lsn, Result};
+use frondb_tree::Tree;
 
 use super::Engine;
 
@@ -31,6 +32,23 @@ impl Engine {
             .and_then(|()| self.background().rotate_manifest(true))
             .map(|_| ());
         result.inspect_err(|error| self.health().poison_if_unknown(error))
+    }
+
+    /// Consolidates a tree while others read and write it. `progress` gets the leaves that are done
+    /// and all leaves of the part; it returns `false` to cancel.
+    ///
+    /// # Errors
+    /// `Invalid` for a fraction that is not above 0 and at most 1, a tree of another database, and a
+    /// database that was opened read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace`
+    /// while the disk stays full; `Poisoned`, `Closed`. What has been done stays.
+    pub fn optimize(
+        &self,
+        tree: &Tree,
+        options: OptimizeOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<OptimizeReport> {
+        self.check_read(tree, None)?;
+        self.background().optimize(tree, options, progress, || self.begin_call())
     }
 
     /// Changes the rate limit of flushes and merges, bytes written per second; 0 means no limit.

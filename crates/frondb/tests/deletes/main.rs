@@ -6,5 +6,7 @@ mod support;
 
 mod empty_ranges;
 mod idle_space;
+mod optimize;
+mod optimize_failures;
 mod range_edges;
 mod tombstone_runs;

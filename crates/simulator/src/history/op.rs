@@ -88,6 +88,8 @@ pub enum Op {
     Sync,
     /// Flushes all memtables.
     Flush,
+    /// Optimizes a tree; cancels after so many leaves.
+    Optimize { tree: TreeNumber, leaves: u64 },
     /// Flushes, snapshots the manifest, and releases the log.
     Checkpoint,
     /// Executes pieces of background work.

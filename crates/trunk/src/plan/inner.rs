@@ -46,5 +46,11 @@ pub(super) fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
         }
         (a, b) => a.children > 0 && b.children > 0 && a.children + b.children <= o.fanout,
     };
-    node.children.windows(2).position(joins).map(Plan::Join)
+    let join = node.children.windows(2).position(joins).map(Plan::Join);
+    join.or_else(|| is_optimized(node).then_some(Plan::FlushNode))
+}
+
+/// Whether an optimize waits until the node has passed on what it buffers.
+pub(super) fn is_optimized(node: &Summary) -> bool {
+    node.optimize && (!node.runs.is_empty() || node.range_deletes > 0)
 }

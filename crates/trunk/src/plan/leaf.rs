@@ -37,7 +37,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         if let Some(n) = merge_due(&writes, k, context.writes()) {
             // Unless the merge itself removes the garbage, a rewrite would follow. On a full disk the
             // rewrite must come first: a merge keeps most garbage, and finds no space.
-            if garbage_percent(node, held, node.truncated_entries / 2) > o.garbage_percent {
+            let garbage = garbage_percent(node, held, node.truncated_entries / 2);
+            if garbage > o.garbage_percent {
                 return rewrite(Reason::Runs);
             }
             return Some(Plan::MergeRuns(whole_runs(&node.runs, n)));
@@ -62,6 +63,9 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     let truncated = node.truncated_entries;
     if node.hides_view && !held || garbage_percent(node, held, truncated / 2) > o.garbage_percent {
         return rewrite(Reason::Garbage);
+    }
+    if node.optimize {
+        return rewrite(Reason::Optimize);
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);

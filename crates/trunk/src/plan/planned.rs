@@ -2,6 +2,10 @@
 
 use frondb_core::NodeId;
 
+/// Priority of amortised merges, for which readers have paid, and of the work of an optimize. Writers
+/// do not wait for work of this priority or of a larger number.
+pub const PRIORITY_AMORTISED: u8 = 4;
+
 /// Priority of work that frees deleted large values. It runs when the database is not being written
 /// to, or when a thread waits for the space.
 pub const PRIORITY_VALUES: u8 = 5;
@@ -22,6 +26,8 @@ pub enum Reason {
     Growth,
     /// Too much of the leaf is garbage.
     Garbage,
+    /// An optimize waits for the leaf.
+    Optimize,
     /// Scans have spent as much on merging as a rewrite costs.
     ScanDebt,
     /// Idle work: the leaf most likely holds large values that are hidden.
@@ -75,17 +81,11 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Whether writers are throttled while the plan waits. Work that serves readers does not
-    /// throttle them.
+    /// Whether writers are throttled while the plan waits. Work that serves readers or an optimize
+    /// does not throttle them.
     #[must_use]
     pub fn is_debt(&self) -> bool {
-        let is_for_readers = matches!(
-            self.plan,
-            Plan::MergeForReaders(_)
-                | Plan::Rewrite(Reason::ScanDebt, _)
-                | Plan::Join(_)
-                | Plan::Regroup
-        );
-        self.priority < PRIORITY_VALUES && !is_for_readers
+        let is_shape = matches!(self.plan, Plan::Join(_) | Plan::Regroup);
+        self.priority < PRIORITY_AMORTISED && !is_shape
     }
 }

@@ -65,6 +65,8 @@ pub struct Summary {
     pub held_by: u64,
     /// See [`CompactionHints::held_range_deletes`](crate::CompactionHints::held_range_deletes).
     pub held_range_deletes: usize,
+    /// See [`CompactionHints::optimize`](crate::CompactionHints::optimize).
+    pub optimize: bool,
     /// Whether a leaf's range deletes hide everything that one of its views shows.
     pub hides_view: bool,
     /// References to large values in all views but the newest, which newer messages may hide.
@@ -176,6 +178,7 @@ impl Summary {
             overlap_percent: node.hints.overlap_percent.load(Ordering::Relaxed),
             held_by: node.hints.held_by.load(Ordering::Relaxed),
             held_range_deletes: node.hints.held_range_deletes.load(Ordering::Relaxed) as usize,
+            optimize: node.hints.optimize.load(Ordering::Relaxed) != 0,
             hides_view: hides_view(node),
             old_refs: node.views().skip(1).map(View::refs).sum(),
             base_refs: node.base().iter().map(View::refs).sum(),

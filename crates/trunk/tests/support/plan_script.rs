@@ -4,7 +4,7 @@
 //! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] or views=KiB,... runs=KiB[/deletes%][@writes],...  deletes= hides-view
-//!      debt=KiB overlap=% tombstones truncate-prefix truncated=KiB held= kept= old-refs=
+//!      debt=KiB overlap=% tombstones optimize truncate-prefix truncated=KiB held= kept= old-refs=
 //!      base-refs=                                       prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
 //! ```
@@ -117,6 +117,7 @@ impl PlanScript {
                 "debt-kib" => node.scan_debt = number() << 10,
                 "overlap" => node.overlap_percent = number(),
                 "tombstones" => node.compact_tombstones = true,
+                "optimize" => node.optimize = true,
                 "truncate-prefix" => node.truncate_prefix = true,
                 "truncated" => node.truncated_entries = (number() << 10) / MESSAGE_BYTES,
                 "held-by" => node.held_by = number() + 1,

@@ -1,0 +1,187 @@
+//! Optimize: consolidates a tree while others read and write it, at the request of a user.
+//!
+//! ```text
+//!  flush of the memtable -> the leaves in key order -> free space returned
+//!                           (pass.rs: requests work, workers do it)
+//! ```
+//!
+//! The work has the priority of amortised merges: it gets a quarter of the steps, and writers never
+//! wait for it. What has been done stays when the call is cancelled. The method is that of PerconaFT's
+//! hot optimizer, which goes down to the leaves in key order and flushes what it meets on the way;
+//! here the leaves are also rewritten, each at most once, so that it ends beside writers of any speed.
+
+mod pace;
+mod pass;
+
+use std::time::Duration;
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_space::Reclaim;
+use frondb_tree::Tree;
+
+use crate::admission::CHECK_EVERY;
+use crate::background::Background;
+use crate::full_disk::Patience;
+use pass::{Look, Pass};
+
+/// How a tree is optimized.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OptimizeOptions {
+    /// The part of the tree's data, from its smallest key on: above 0, at most 1. The part ends with
+    /// a leaf, so a small tree is optimized whole.
+    pub fraction: f64,
+    /// How many leaves are rewritten a second, at most; 0 means no limit.
+    pub leaves_per_second: u64,
+}
+
+impl Default for OptimizeOptions {
+    /// The whole tree, without a limit.
+    fn default() -> Self {
+        Self { fraction: 1.0, leaves_per_second: 0 }
+    }
+}
+
+/// What an optimize has done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OptimizeReport {
+    /// Leaves in the part of the tree that was optimized.
+    pub leaves: u64,
+    /// Leaves that were rewritten; the others needed no work.
+    pub rewritten: u64,
+    /// Leaves in which an open snapshot keeps garbage.
+    pub held: u64,
+    /// Leaves that could not be consolidated, because data in them or in the nodes above them is
+    /// damaged, or an update function has failed; the log of the database names such errors.
+    pub failed: u64,
+    /// Bytes of the tree on disk before and after, without large values.
+    pub disk_bytes: (u64, u64),
+}
+
+impl Background {
+    /// Consolidates a tree: what was committed before the call becomes one sorted run in each leaf,
+    /// without deleted and overwritten rows; then free space is returned to the file system.
+    ///
+    /// `progress` gets the leaves that are done and all leaves of the part; it returns `false` to
+    /// cancel. It is called while no call of the database is under way. `begin_call` is called before each step of the wait and fails once the database is
+    /// closed; its result is dropped after the step.
+    ///
+    /// # Errors
+    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was opened
+    /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
+    /// full; `Poisoned`; errors of `begin_call`.
+    /// What has been done stays.
+    pub fn optimize<C>(
+        &self,
+        tree: &Tree,
+        options: OptimizeOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+        begin_call: impl Fn() -> Result<C>,
+    ) -> Result<OptimizeReport> {
+        if !(options.fraction > 0.0 && options.fraction <= 1.0) {
+            return Err(Error::invalid(format!(
+                "the fraction to optimize is {}; it must be above 0 and at most 1",
+                options.fraction
+            )));
+        }
+        self.health().check_writable()?;
+        self.flush_tree(tree, progress, &begin_call)?;
+        // The SeqNo of all that is in runs now: an older one would leave out what the memtable got
+        // before it was frozen.
+        let upto = tree.core().install.lock().flushed;
+        let mut pass = Pass::new(self, tree.core(), options, upto);
+        let mut patience = Patience::default();
+        loop {
+            let call = begin_call()?;
+            let is_full = self.check_waiting(tree, &mut patience)?;
+            let before = pass.progress().0;
+            let look = pass.look(is_full);
+            drop(call);
+            let (done, leaves) = pass.progress();
+            if done > before {
+                patience = Patience::default();
+            }
+            check_cancelled(progress(done, leaves))?;
+            match look {
+                Look::More => {}
+                Look::Waits(version) => {
+                    let _call = begin_call()?;
+                    pass.wait(&version);
+                }
+                Look::End => break,
+            }
+        }
+        let report = pass.report();
+        drop(pass);
+        let _call = begin_call()?;
+        self.return_slack().inspect_err(|error| self.fail(error))?;
+        Ok(report)
+    }
+
+    /// Flushes all messages that the tree has in memory now.
+    fn flush_tree<C>(
+        &self,
+        tree: &Tree,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+        begin_call: &impl Fn() -> Result<C>,
+    ) -> Result<()> {
+        let core = tree.core();
+        let leaves = core.version().trunk.root.totals.leaves;
+        let call = begin_call()?;
+        self.freeze(core);
+        drop(call);
+        let frozen = core.version().frozen.clone();
+        let is_flushed = || {
+            let version = core.version();
+            !frozen.iter().any(|old| version.frozen.iter().any(|source| Arc::ptr_eq(old, source)))
+        };
+        let mut patience = Patience::default();
+        while !is_flushed() {
+            check_cancelled(progress(0, leaves))?;
+            let _call = begin_call()?;
+            self.check_waiting(tree, &mut patience)?;
+            if self.is_manual() {
+                self.run_pending();
+            } else {
+                self.wait_at_most(CHECK_EVERY, is_flushed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until `is_done` returns `true`, which is called with the queue locked, or this time has
+    /// passed.
+    fn wait_at_most(&self, most: Duration, is_done: impl Fn() -> bool) {
+        let begun = self.now();
+        self.queue.wait_until(most, &mut |_| is_done() || self.now().since(begun) >= most);
+    }
+
+    /// Returns free space to the file system, except for what a busy database keeps. Idle maintenance
+    /// returns the rest when the writers rest.
+    fn return_slack(&self) -> Result<()> {
+        self.touched();
+        while self.jobs.reads.runs.space.reclaim_step(Reclaim::Busy)? {}
+        Ok(())
+    }
+
+    /// Fails if it makes no sense to wait for work on the tree. Returns whether the disk is full.
+    fn check_waiting(&self, tree: &Tree, patience: &mut Patience) -> Result<bool> {
+        self.health().check_unpoisoned()?;
+        tree.check(tree.engine_id())?;
+        let Some(full) = self.health().full() else { return Ok(false) };
+        if self.gives_up(patience) {
+            return Err(full);
+        }
+        if self.is_manual() {
+            self.try_space();
+        }
+        Ok(true)
+    }
+}
+
+fn check_cancelled(goes_on: bool) -> Result<()> {
+    if goes_on {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Cancelled, "the optimize was cancelled; what it has done stays"))
+}

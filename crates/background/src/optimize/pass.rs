@@ -1,0 +1,252 @@
+//! [`Pass`]: goes through the leaves of a tree, requests work on those that are not consolidated, and
+//! waits for it. The workers do the work ([`crate::tasks`]).
+
+use std::collections::{HashMap, HashSet};
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{NodeId, RunId, SeqNo};
+use frondb_tree::{TreeCore, Version};
+use frondb_trunk::{Key, Node, OptimizeScope, OptimizeStep};
+
+use super::pace::Pace;
+use super::{OptimizeOptions, OptimizeReport};
+use crate::admission::CHECK_EVERY;
+use crate::background::Background;
+use crate::planning::replan;
+
+/// Leaves for which work is requested at a time, so that no worker idles.
+const AHEAD: usize = 4;
+
+/// Leaves that one look passes at most: the install lock is held meanwhile.
+const LOOK_LEAVES: u64 = 256;
+
+/// Attempts at a node. The work on a node is requested again if it has changed in the meantime, or if
+/// its job was given up; a damaged node stays as it is.
+const ATTEMPTS: u32 = 4;
+
+/// What a look has found.
+pub(super) enum Look {
+    /// More leaves are to be looked at immediately.
+    More,
+    /// Work is under way on this version.
+    Waits(Arc<Version>),
+    /// The end of the part is reached.
+    End,
+}
+
+/// An optimize under way.
+pub(super) struct Pass<'a> {
+    background: &'a Background,
+    tree: &'a Arc<TreeCore>,
+    upto: SeqNo,
+    last_run: RunId,
+    /// All keys below are done; `None` at the end of the tree.
+    at: Option<Key>,
+    /// The end of the part to optimize; `None` for the whole tree.
+    to: Option<Key>,
+    /// How often work was requested on nodes that have not been passed.
+    attempts: HashMap<NodeId, u32>,
+    pace: Pace,
+    report: OptimizeReport,
+    /// Leaves that are left.
+    left: u64,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass before the first leaf. What was committed up to `upto` is in runs.
+    pub(super) fn new(
+        background: &'a Background,
+        tree: &'a Arc<TreeCore>,
+        options: OptimizeOptions,
+        upto: SeqNo,
+    ) -> Self {
+        let last_run = RunId(background.jobs.ids.runs().load(Ordering::Relaxed));
+        let version = tree.version();
+        let trunk = &version.trunk;
+        let to = if options.fraction < 1.0 { trunk.fraction_end(options.fraction) } else { None };
+        Self {
+            background,
+            tree,
+            upto,
+            last_run,
+            at: Some(Key::from([])),
+            left: trunk.leaves_between(b"", to.as_deref()),
+            to,
+            attempts: HashMap::new(),
+            pace: Pace::new(options.leaves_per_second, background.now()),
+            report: OptimizeReport {
+                disk_bytes: (trunk.root.totals.disk_bytes, 0),
+                ..OptimizeReport::default()
+            },
+        }
+    }
+
+    /// The leaves that are done, and all leaves of the part.
+    pub(super) fn progress(&self) -> (u64, u64) {
+        (self.report.leaves, self.report.leaves + self.left)
+    }
+
+    /// What was done.
+    pub(super) fn report(&self) -> OptimizeReport {
+        let after = self.tree.version().trunk.root.totals.disk_bytes;
+        OptimizeReport { disk_bytes: (self.report.disk_bytes.0, after), ..self.report }
+    }
+
+    /// Passes the leaves that are consolidated, and requests work on the next ones that are not. While
+    /// the disk `is_full`, jobs are given up through no fault of their own, and do not count as
+    /// attempts.
+    pub(super) fn look(&mut self, is_full: bool) -> Look {
+        // A job takes its claim and withdraws the request, and publishes its result and gives the
+        // claim up, under this lock.
+        let tree = self.tree;
+        let install = tree.install.lock();
+        let version = tree.version();
+        let before = self.report.leaves;
+        let (mut ahead, mut wanted, mut nodes) = (self.at.clone(), 0, Vec::new());
+        while let Some(key) = ahead.filter(|key| self.is_inside(key) && wanted < AHEAD) {
+            if self.report.leaves - before == LOOK_LEAVES {
+                break;
+            }
+            let step = self.step_at(&version, &install.claimed, &key);
+            ahead = step.leaf.hi.clone();
+            let Some(node) = step.next else {
+                if wanted == 0 {
+                    self.pass(&step);
+                }
+                continue;
+            };
+            let is_claimed = install.claimed.contains(&node.id);
+            if self.is_given_up(node, is_claimed) {
+                if wanted == 0 {
+                    self.pass(&step);
+                }
+                continue;
+            }
+            wanted += 1;
+            if !is_claimed && self.request(node, is_full) {
+                nodes.push(node.id);
+            }
+        }
+        drop(install);
+        self.plan(&nodes);
+        self.withdraw_unplanned(&version, &nodes);
+        let is_left = self.at.clone().filter(|at| self.is_inside(at));
+        self.left = is_left.map_or(0, |at| version.trunk.leaves_between(&at, self.to.as_deref()));
+        match (self.left, wanted) {
+            (0, _) => Look::End,
+            (_, 0) => Look::More,
+            _ => Look::Waits(version),
+        }
+    }
+
+    /// Waits until the tree has changed, a leaf is due, or some time has passed.
+    pub(super) fn wait(&self, seen: &Arc<Version>) {
+        let background = self.background;
+        let left = self.pace.left(background.now());
+        let most = if left.is_zero() { CHECK_EVERY } else { left.min(CHECK_EVERY) };
+        if background.is_manual() {
+            background.run_pending();
+            if !left.is_zero() {
+                background.jobs.reads.clock.sleep(most);
+            }
+            return;
+        }
+        background.wait_at_most(most, || !Arc::ptr_eq(&self.tree.version(), seen));
+    }
+
+    fn step_at<'v>(
+        &self,
+        version: &'v Version,
+        claimed: &HashSet<NodeId>,
+        key: &[u8],
+    ) -> OptimizeStep<'v> {
+        let is_worked_on = |node: &Node| {
+            let waits = node.is_optimize_requested() || claimed.contains(&node.id);
+            self.attempts.contains_key(&node.id) && !waits
+        };
+        version.trunk.optimize_at(
+            key,
+            &OptimizeScope {
+                upto: self.upto,
+                last_run: self.last_run,
+                oldest_snapshot: self.background.jobs.reads.snapshots.oldest(),
+                is_worked_on: &is_worked_on,
+            },
+        )
+    }
+
+    /// Whether the key lies before the end of the part.
+    fn is_inside(&self, key: &Key) -> bool {
+        self.to.as_ref().is_none_or(|to| key < to)
+    }
+
+    /// Counts the leaf as done and goes on behind it.
+    fn pass(&mut self, step: &OptimizeStep<'_>) {
+        let is_failed = step.next.is_some();
+        let is_requested = self.attempts.remove(&step.leaf.id).is_some();
+        self.report.leaves += 1;
+        self.report.held += u64::from(step.is_held);
+        self.report.failed += u64::from(is_failed);
+        self.report.rewritten += u64::from(is_requested && !is_failed);
+        self.at = step.leaf.hi.clone();
+    }
+
+    /// Whether all attempts at the node were in vain.
+    fn is_given_up(&self, node: &Node, is_claimed: bool) -> bool {
+        let attempts = self.attempts.get(&node.id).copied().unwrap_or(0);
+        attempts >= ATTEMPTS && !is_claimed && !node.is_optimize_requested()
+    }
+
+    /// Requests the work on a node that no job works on, unless it is a leaf that is not due yet.
+    /// Returns whether the node is to be planned. A node whose work is requested already is planned
+    /// again: work that could not begin leaves no plan behind.
+    fn request(&mut self, node: &Arc<Node>, is_full: bool) -> bool {
+        let is_first = !self.attempts.contains_key(&node.id);
+        if node.is_optimize_requested() {
+            // By this optimize, or by another.
+            self.attempts.entry(node.id).or_insert(1);
+            return true;
+        }
+        if node.is_leaf() && is_first && !self.pace.take(self.background.now()) {
+            return false;
+        }
+        *self.attempts.entry(node.id).or_insert(0) += u32::from(is_first || !is_full);
+        node.request_optimize();
+        true
+    }
+
+    /// Withdraws the requests that have led to no plan, so that they end as attempts in vain.
+    fn withdraw_unplanned(&self, version: &Version, nodes: &[NodeId]) {
+        for id in nodes {
+            if !self.background.queue.has_work(self.tree.id, *id)
+                && let Some(node) = version.trunk.find(*id)
+            {
+                node.withdraw_optimize();
+            }
+        }
+    }
+
+    fn plan(&self, nodes: &[NodeId]) {
+        if !nodes.is_empty() {
+            let background = self.background;
+            replan(&background.jobs, &background.queue, self.tree, nodes);
+        }
+    }
+}
+
+impl Drop for Pass<'_> {
+    /// Withdraws what was requested and has not begun. Work that has begun goes on to its end.
+    fn drop(&mut self) {
+        let install = self.tree.install.lock();
+        let version = self.tree.version();
+        let mut nodes = Vec::new();
+        version.trunk.for_each(&mut |node| {
+            if self.attempts.contains_key(&node.id) && node.withdraw_optimize() {
+                nodes.push(node.id);
+            }
+        });
+        drop(install);
+        self.plan(&nodes);
+    }
+}

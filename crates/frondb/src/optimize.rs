@@ -1,0 +1,91 @@
+//! Optimizing a tree while others use it.
+
+use frondb_core::Result;
+use frondb_engine::OptimizeReport;
+
+use crate::tree::Tree;
+
+/// How a tree is optimized. The default is the whole tree without a limit.
+///
+/// ```
+/// let half_at_night = frondb::OptimizeOptions::new().fraction(0.5).leaves_per_second(10);
+/// # let _ = half_at_night;
+/// ```
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct OptimizeOptions {
+    inner: frondb_engine::OptimizeOptions,
+}
+
+impl OptimizeOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The part of the tree's data to optimize, from its smallest key on: above 0, at most 1, which
+    /// is the default. The part ends with a leaf, so a tree of a few MiB is optimized whole.
+    #[must_use]
+    pub fn fraction(mut self, fraction: f64) -> Self {
+        self.inner.fraction = fraction;
+        self
+    }
+
+    /// How many leaves the call has rewritten a second, at most; 0, the default, means no limit.
+    /// Rewrites for other reasons do not count. A leaf has 8 to 256 MiB of keys and values, more in
+    /// larger trees.
+    #[must_use]
+    pub fn leaves_per_second(mut self, leaves: u64) -> Self {
+        self.inner.leaves_per_second = leaves;
+        self
+    }
+}
+
+impl Tree {
+    /// Consolidates the tree while others read and write it: what was committed before the call
+    /// becomes one sorted run in each leaf, without deleted and overwritten rows, and then free space
+    /// is returned to the file system. Reads are fastest afterwards. The engine does this by itself
+    /// where it pays, so the call is of use after many deletes and before many reads.
+    ///
+    /// The background threads do the work, after what writers wait for and with at least a quarter
+    /// of their time; it does not slow writers down. It needs the space of a few leaves. Leaves that
+    /// are consolidated already are skipped, so a repeated call is cheap. Rows that an open snapshot or
+    /// cursor can see stay.
+    ///
+    /// `progress` receives the leaves done and all leaves, about ten times a second; the call ends with
+    /// `Cancelled` when it returns `false`. What has been done stays, and work that has begun goes on.
+    ///
+    /// Threads: any; several calls may run at the same time.
+    ///
+    /// # Errors
+    /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was opened
+    /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
+    /// full; `Poisoned`; `Closed`. A damaged leaf is no error: it is counted in the report, and stays
+    /// as it is.
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, OptimizeOptions, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let tree = db.create_tree("t", TreeOptions::default())?;
+    /// for n in 0..100u8 {
+    ///     tree.put(&[n], b"value")?;
+    /// }
+    /// tree.delete_range(&[0], Some(&[50]))?;
+    /// let report = tree.optimize(OptimizeOptions::new(), &mut |done, leaves| {
+    ///     println!("{done} of {leaves} leaves");
+    ///     true
+    /// })?;
+    /// assert_eq!((report.leaves, report.held), (1, 0));
+    /// # db.close()
+    /// # }
+    /// ```
+    pub fn optimize(
+        &self,
+        options: OptimizeOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<OptimizeReport> {
+        self.engine().optimize(&self.inner, options.inner, progress)
+    }
+}

@@ -1,0 +1,151 @@
+//! What an optimize has to do: which node is next, and where it ends. Pure.
+//!
+//! An optimize goes through the leaves in key order and consolidates each: all that was committed
+//! before it began becomes one base without garbage. What inner nodes buffer for a leaf is passed on
+//! first.
+//!
+//! SeqNos alone do not show what is old: a run that is merged twice with newer data counts as new
+//! ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works on each node that holds runs
+//! above a base once, and then goes by SeqNos, so that it ends although writes go on.
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{RunId, SeqNo};
+
+use crate::node::{Key, Node, Trunk};
+use crate::view::View;
+
+/// What an optimize began with, and what it has done.
+#[derive(Clone, Copy)]
+pub struct OptimizeScope<'a> {
+    /// The newest SeqNo that counts.
+    pub upto: SeqNo,
+    /// The last run id given out before it began.
+    pub last_run: RunId,
+    /// The oldest live snapshot.
+    pub oldest_snapshot: Option<SeqNo>,
+    /// Whether the optimize has worked on the node.
+    pub is_worked_on: &'a dyn Fn(&Node) -> bool,
+}
+
+/// What an optimize finds where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct OptimizeStep<'a> {
+    /// The leaf.
+    pub leaf: &'a Arc<Node>,
+    /// The node that needs work before the optimize can go on: an inner node above the leaf, or the
+    /// leaf; `None` if the leaf is consolidated.
+    pub next: Option<&'a Arc<Node>>,
+    /// Whether the leaf keeps garbage that a snapshot can or could see.
+    pub is_held: bool,
+}
+
+impl Trunk {
+    /// What an optimize finds at `key`.
+    #[must_use]
+    pub fn optimize_at(&self, key: &[u8], scope: &OptimizeScope<'_>) -> OptimizeStep<'_> {
+        let (mut node, mut above) = (&self.root, None);
+        while let Some(child) = node.child_for(key) {
+            if above.is_none() && is_flush_needed(node, scope) {
+                above = Some(node);
+            }
+            node = child;
+        }
+        let (needs, is_held) = leaf_needs(node, scope);
+        OptimizeStep { leaf: node, next: above.or_else(|| needs.then_some(node)), is_held }
+    }
+
+    /// The first key behind the first `fraction` of the data in leaves, at the end of a leaf; `None`
+    /// if that is all of it.
+    #[must_use]
+    pub fn fraction_end(&self, fraction: f64) -> Option<Key> {
+        let mut leaves = Vec::new();
+        self.for_each(&mut |node| {
+            if node.is_leaf() {
+                leaves.push(node);
+            }
+        });
+        let all: u64 = leaves.iter().map(|leaf| leaf.totals.raw_bytes).sum();
+        let wanted = all as f64 * fraction;
+        let mut passed = 0;
+        let last = leaves.into_iter().find(|leaf| {
+            passed += leaf.totals.raw_bytes;
+            passed as f64 >= wanted
+        });
+        last.and_then(|leaf| leaf.hi.clone())
+    }
+
+    /// The number of leaves that hold keys from `from` on and before `to`.
+    #[must_use]
+    pub fn leaves_between(&self, from: &[u8], to: Option<&[u8]>) -> u64 {
+        let mut leaves = 0;
+        self.for_each(&mut |node| {
+            let is_behind = to.is_some_and(|to| *node.lo >= *to);
+            let is_before = node.hi.as_ref().is_some_and(|hi| **hi <= *from);
+            leaves += u64::from(node.is_leaf() && !is_behind && !is_before);
+        });
+        leaves
+    }
+}
+
+impl Node {
+    /// Requests the work of an optimize on the node. Returns `false` if it is requested already.
+    pub fn request_optimize(&self) -> bool {
+        self.hints.optimize.swap(1, Ordering::Relaxed) == 0
+    }
+
+    /// Withdraws the request, as the work begins or is given up. Returns whether there was one.
+    pub fn withdraw_optimize(&self) -> bool {
+        self.hints.optimize.swap(0, Ordering::Relaxed) != 0
+    }
+
+    /// Whether the work of an optimize is requested and has not begun.
+    #[must_use]
+    pub fn is_optimize_requested(&self) -> bool {
+        self.hints.optimize.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// Whether an inner node buffers something that belongs into the leaves first.
+fn is_flush_needed(node: &Node, scope: &OptimizeScope<'_>) -> bool {
+    match (scope.is_worked_on)(node) {
+        false => !node.runs.is_empty() || !node.range_deletes.is_empty(),
+        true => has_old(&node.runs, scope.upto) || old_deletes(node, scope.upto) > 0,
+    }
+}
+
+/// Whether a rewrite would change the leaf, and whether it keeps garbage because of a snapshot.
+fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
+    let upto = scope.upto;
+    let held_by = leaf.hints.held_by.load(Ordering::Relaxed);
+    let is_held = scope.oldest_snapshot.is_some_and(|oldest| oldest.get() < held_by);
+    let kept = if is_held { leaf.hints.held_range_deletes.load(Ordering::Relaxed) } else { 0 };
+    // A rewrite that has just dropped all it could leaves only what a snapshot needed.
+    let in_base = leaf.base().iter().any(|view| view.deletes() > 0 || !view.run.meta().unique_keys);
+    let is_done = is_held || (scope.is_worked_on)(leaf);
+    let is_new = match leaf.base() {
+        [] => (scope.is_worked_on)(leaf),
+        base => base.iter().all(|view| view.run.meta().id > scope.last_run),
+    };
+    let above = !leaf.runs.is_empty() && !is_new || has_old(&leaf.runs, upto);
+    let needs = above
+        || old_deletes(leaf, upto) > kept
+        || leaf.base().iter().filter(|view| is_old(view, upto)).count() > 1
+        || leaf.truncated_entries() > 0
+        || in_base && !is_done;
+    (needs, in_base || kept > 0)
+}
+
+/// Whether the view has a message that the optimize must consider, as far as SeqNos show it.
+fn is_old(view: &View, upto: SeqNo) -> bool {
+    view.run.meta().min_seq <= upto
+}
+
+fn has_old(views: &[View], upto: SeqNo) -> bool {
+    views.iter().any(|view| is_old(view, upto))
+}
+
+/// Range deletes that the optimize must consider.
+fn old_deletes(node: &Node, upto: SeqNo) -> u64 {
+    node.range_deletes.iter().filter(|delete| delete.seq <= upto).count() as u64
+}
