@@ -11,11 +11,19 @@ const VARIABLES: &[&str] = &[
 ];
 
 /// Workloads that run on a MariaDB server.
-const SQL: &[&str] =
-    &["sql-iibench", "sql-delete-left", "sysbench", "sql-memory", "sql-counts", "graph", "tpcc"];
+const SQL: &[&str] = &[
+    "sql-iibench",
+    "sql-delete-left",
+    "optimize",
+    "sysbench",
+    "sql-memory",
+    "sql-counts",
+    "graph",
+    "tpcc",
+];
 
 /// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
-const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc"];
+const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize"];
 
 /// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";

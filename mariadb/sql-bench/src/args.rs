@@ -89,6 +89,8 @@ pub(crate) enum Workload {
     SqlIibench,
     /// Half of a table deleted from the left, then the smallest key
     SqlDeleteLeft,
+    /// OPTIMIZE TABLE against a copy, beside a writer, in part, and after deletes
+    Optimize,
     /// Four tests of sysbench
     Sysbench,
     /// Counts, groups and a join over one table in memory
@@ -107,6 +109,7 @@ impl Workload {
         match self {
             Self::SqlIibench => "sql-iibench",
             Self::SqlDeleteLeft => "sql-delete-left",
+            Self::Optimize => "optimize",
             Self::Sysbench => "sysbench",
             Self::SqlCounts => "sql-counts",
             Self::SqlMemory => "sql-memory",
@@ -145,6 +148,7 @@ impl Args {
             return self.engines.clone();
         }
         match self.workload {
+            Workload::Optimize => vec![Contender::Frondb],
             Workload::SqlMemory | Workload::SqlCounts => {
                 vec![Contender::Frondb, Contender::Innodb]
             }

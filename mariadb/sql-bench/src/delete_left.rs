@@ -30,16 +30,7 @@ pub(crate) fn measure(
     progress.say("deleting");
     let half = rows / 2;
     let begin = Instant::now();
-    let mut at = 0;
-    while at < half {
-        let end = half.min(at + BATCH);
-        let delete = format!("DELETE FROM purchases WHERE id >= {at} AND id < {end}");
-        let gone = client.query(&delete).map_err(Error::engine)?.affected;
-        if gone != end - at {
-            return Err(Error::Wrong(format!("{gone} rows were deleted, not {}", end - at)));
-        }
-        at = end;
-    }
+    delete_below(&mut client, half)?;
     let seconds = begin.elapsed().as_secs_f64();
     let first = ends(&mut client, "MIN", half)?;
     let last = ends(&mut client, "MAX", rows.saturating_sub(1))?;
@@ -54,6 +45,21 @@ pub(crate) fn measure(
         disk_bytes: Some(host.stop()?),
         ..Measurement::default()
     })
+}
+
+/// Deletes the rows below an id, in the order of the ids.
+pub(crate) fn delete_below(client: &mut Client, id: u64) -> Result<()> {
+    let mut at = 0;
+    while at < id {
+        let end = id.min(at + BATCH);
+        let delete = format!("DELETE FROM purchases WHERE id >= {at} AND id < {end}");
+        let gone = client.query(&delete).map_err(Error::engine)?.affected;
+        if gone != end - at {
+            return Err(Error::Wrong(format!("{gone} rows were deleted, not {}", end - at)));
+        }
+        at = end;
+    }
+    Ok(())
 }
 
 /// Milliseconds to read one end of the primary key.

@@ -112,6 +112,12 @@ impl Host {
         Ok(since - begin)
     }
 
+    /// A function that returns the bytes of the engine's files on disk, for another thread.
+    pub(crate) fn disk_bytes(&self) -> impl Fn() -> Result<u64> + Send + use<> {
+        let (contender, data) = (self.contender, self.server.data());
+        move || contender.disk_bytes(&data)
+    }
+
     /// Stops the server; returns the bytes that it leaves on disk.
     pub(crate) fn stop(mut self) -> Result<u64> {
         self.server.stop().map_err(Error::engine)?;

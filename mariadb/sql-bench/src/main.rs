@@ -8,7 +8,7 @@
 //!    |
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
-//!  iibench, sysbench, counts, delete_left, memory      what is done to it
+//!  iibench, sysbench, counts, delete_left, optimize, memory      what is done to it
 //!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
 //!  slices, sysbench_slices                             the same of two servers, in short turns
 //! ```
@@ -28,6 +28,7 @@ mod host;
 mod iibench;
 mod memory;
 mod mix;
+mod optimize;
 mod ratios;
 mod reads;
 mod row;

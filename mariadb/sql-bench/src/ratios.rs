@@ -33,6 +33,9 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         });
         return first.into_iter().collect();
     }
+    if args.workload == Workload::Optimize {
+        return Vec::new();
+    }
     if args.workload == Workload::SqlMemory {
         let control = find(Contender::Innodb);
         return control.map_or_else(Vec::new, |them| memory::held(args.memory(), ours, them));

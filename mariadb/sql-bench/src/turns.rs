@@ -10,7 +10,9 @@ use frondb_bench::{Error, Result};
 use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
-use crate::{counts, delete_left, host, iibench, memory, slices, sysbench, sysbench_slices, timed};
+use crate::{
+    counts, delete_left, host, iibench, memory, optimize, slices, sysbench, sysbench_slices, timed,
+};
 
 /// Measures all engines and reports.
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -56,6 +58,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
         Workload::SqlDeleteLeft => {
             delete_left::measure(contender, args, &progress).map(|m| vec![m])
         }
+        Workload::Optimize => optimize::measure(contender, args, &progress).map(|m| vec![m]),
         Workload::Sysbench => sysbench::measure(contender, args, &progress),
         Workload::SqlCounts => counts::measure(contender, args, &progress),
         Workload::SqlMemory => memory::measure(contender, args, &progress).map(|m| vec![m]),
