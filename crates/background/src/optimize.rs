@@ -8,13 +8,15 @@
 //! The work has the priority of amortised merges: it gets a quarter of the steps, and writers never
 //! wait for it. What has been done stays when the call is cancelled. The method is that of PerconaFT's
 //! hot optimizer, which goes down to the leaves in key order and flushes what it meets on the way;
-//! here the leaves are also rewritten, each at most once, so that it ends beside writers of any speed.
+//! here the leaves are also rewritten, and newer writes are no reason to rewrite a leaf again, so
+//! that it ends beside writers of any speed.
 
 mod pace;
 mod pass;
 
 use std::time::Duration;
 
+use frondb_core::clock::Nanos;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_space::Reclaim;
@@ -63,7 +65,7 @@ impl Background {
     /// without deleted and overwritten rows; then free space is returned to the file system.
     ///
     /// `progress` gets the leaves that are done and all leaves of the part; it returns `false` to
-    /// cancel. It is called while no call of the database is under way. `begin_call` is called before each step of the wait and fails once the database is
+    /// cancel. It is called while this call holds no guard of `begin_call`. `begin_call` is called before each step of the wait and fails once the database is
     /// closed; its result is dropped after the step.
     ///
     /// # Errors
@@ -90,7 +92,7 @@ impl Background {
         // before it was frozen.
         let upto = tree.core().install.lock().flushed;
         let mut pass = Pass::new(self, tree.core(), options, upto);
-        let mut patience = Patience::default();
+        let mut patience = Checks::default();
         loop {
             let call = begin_call()?;
             let is_full = self.check_waiting(tree, &mut patience)?;
@@ -99,7 +101,7 @@ impl Background {
             drop(call);
             let (done, leaves) = pass.progress();
             if done > before {
-                patience = Patience::default();
+                patience = Checks::default();
             }
             check_cancelled(progress(done, leaves))?;
             match look {
@@ -113,9 +115,16 @@ impl Background {
         }
         let report = pass.report();
         drop(pass);
-        let _call = begin_call()?;
-        self.return_slack().inspect_err(|error| self.fail(error))?;
-        Ok(report)
+        self.touched();
+        // Without what a busy database keeps. Idle maintenance returns that, too.
+        loop {
+            check_cancelled(progress(report.leaves, report.leaves))?;
+            let _call = begin_call()?;
+            let space = &self.jobs.reads.runs.space;
+            if !space.reclaim_step(Reclaim::Busy).inspect_err(|error| self.fail(error))? {
+                return Ok(report);
+            }
+        }
     }
 
     /// Flushes all messages that the tree has in memory now.
@@ -135,7 +144,7 @@ impl Background {
             let version = core.version();
             !frozen.iter().any(|old| version.frozen.iter().any(|source| Arc::ptr_eq(old, source)))
         };
-        let mut patience = Patience::default();
+        let mut patience = Checks::default();
         while !is_flushed() {
             check_cancelled(progress(0, leaves))?;
             let _call = begin_call()?;
@@ -156,27 +165,31 @@ impl Background {
         self.queue.wait_until(most, &mut |_| is_done() || self.now().since(begun) >= most);
     }
 
-    /// Returns free space to the file system, except for what a busy database keeps. Idle maintenance
-    /// returns the rest when the writers rest.
-    fn return_slack(&self) -> Result<()> {
-        self.touched();
-        while self.jobs.reads.runs.space.reclaim_step(Reclaim::Busy)? {}
-        Ok(())
-    }
-
     /// Fails if it makes no sense to wait for work on the tree. Returns whether the disk is full.
-    fn check_waiting(&self, tree: &Tree, patience: &mut Patience) -> Result<bool> {
+    fn check_waiting(&self, tree: &Tree, patience: &mut Checks) -> Result<bool> {
         self.health().check_unpoisoned()?;
         tree.check(tree.engine_id())?;
         let Some(full) = self.health().full() else { return Ok(false) };
-        if self.gives_up(patience) {
-            return Err(full);
+        // Patience counts checks, but a wait ends at each change of the tree.
+        let now = self.now();
+        if self.is_manual() || now.since(patience.last) >= CHECK_EVERY {
+            patience.last = now;
+            if self.gives_up(&mut patience.checks) {
+                return Err(full);
+            }
         }
         if self.is_manual() {
             self.try_space();
         }
         Ok(true)
     }
+}
+
+/// How long a call waits on a full disk, and when it looked last.
+#[derive(Default)]
+struct Checks {
+    checks: Patience,
+    last: Nanos,
 }
 
 fn check_cancelled(goes_on: bool) -> Result<()> {

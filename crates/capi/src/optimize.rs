@@ -22,7 +22,8 @@ use crate::verify::frondb_progress;
 ///
 /// `fraction` is the part of the tree's data, from its smallest key on: above 0, at most 1, which is
 /// the whole tree. `leaves_per_second` is a limit on the leaves that are rewritten; 0 means none.
-/// `progress` receives the leaves that are done and all leaves, about ten times a second. `counts`
+/// `progress` receives the leaves that are done and all leaves, at least about ten times a second
+/// while background threads work. `counts`
 /// has `leaves`, `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed`
 /// (leaves that could not be consolidated, because of damage or a failing update function),
 /// `disk_bytes_before` and `disk_bytes_after`. `progress` and `counts` may be NULL.

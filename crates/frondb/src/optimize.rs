@@ -52,8 +52,8 @@ impl Tree {
     /// are consolidated already are skipped, so a repeated call is cheap. Rows that an open snapshot or
     /// cursor can see stay.
     ///
-    /// `progress` receives the leaves done and all leaves, about ten times a second; the call ends with
-    /// `Cancelled` when it returns `false`. What has been done stays, and work that has begun goes on.
+    /// `progress` receives the leaves done and all leaves, at least about ten times a second while
+    /// background threads work; the call ends with `Cancelled` when it returns `false`. What has been done stays, and work that has begun goes on.
     ///
     /// Threads: any; several calls may run at the same time.
     ///

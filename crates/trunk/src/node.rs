@@ -52,6 +52,8 @@ pub struct CompactionHints {
     /// Set while an optimize waits for this node: until the rewrite of a leaf, or the flush of an
     /// inner node, begins.
     pub optimize: AtomicU64,
+    /// How often an inner node was flushed since it was made or the database was opened.
+    pub flushes: AtomicU64,
 }
 
 impl CompactionHints {
@@ -84,7 +86,9 @@ impl CompactionHints {
             held_by: copy(&self.held_by),
             held_range_deletes: copy(&self.held_range_deletes),
             overlap_percent: copy(&self.overlap_percent),
-            optimize: copy(&self.optimize),
+            // An optimize looks at the other node, and requests its work itself.
+            optimize: AtomicU64::new(0),
+            flushes: copy(&self.flushes),
         }
     }
 
@@ -175,7 +179,7 @@ pub struct Node {
     pub range_deletes: Arc<RangeDeletes>,
     /// Leaf or inner.
     pub body: Body,
-    /// Hints from readers and flushes.
+    /// Hints from readers, flushes and optimizes.
     pub hints: Arc<CompactionHints>,
     /// Sums over this node and everything below it.
     pub totals: NodeTotals,

@@ -120,9 +120,7 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
     let held_by = leaf.hints.held_by.load(Ordering::Relaxed);
     let is_held = scope.oldest_snapshot.is_some_and(|oldest| oldest.get() < held_by);
     let kept = if is_held { leaf.hints.held_range_deletes.load(Ordering::Relaxed) } else { 0 };
-    // A rewrite that has just dropped all it could leaves only what a snapshot needed.
     let in_base = leaf.base().iter().any(|view| view.deletes() > 0 || !view.run.meta().unique_keys);
-    let is_done = is_held || (scope.is_worked_on)(leaf);
     let is_new = match leaf.base() {
         [] => (scope.is_worked_on)(leaf),
         base => base.iter().all(|view| view.run.meta().id > scope.last_run),
@@ -131,8 +129,9 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
     let needs = above
         || old_deletes(leaf, upto) > kept
         || leaf.base().iter().filter(|view| is_old(view, upto)).count() > 1
-        || leaf.truncated_entries() > 0
-        || in_base && !is_done;
+        || leaf.truncated_entries() > 0 && !is_new
+        // A rewrite since the beginning has left only what a snapshot needed.
+        || in_base && !is_held && !is_new;
     (needs, in_base || kept > 0)
 }
 

@@ -120,9 +120,12 @@ fn frees_space(node: &Summary, plan: Plan, context: &Context) -> bool {
             | Reason::Idle,
             _,
         ) => true,
-        Plan::Rewrite(..) => {
-            garbage_percent(node, node.is_held(context), node.truncated_entries)
+        Plan::Rewrite(reason, _) => {
+            let held = node.is_held(context);
+            let hides = node.range_deletes > 0 || node.old_refs > 0 || node.base.deletes > 0;
+            garbage_percent(node, held, node.truncated_entries)
                 >= context.options.garbage_percent / 2
+                || reason == Reason::Optimize && hides && !held
         }
         Plan::FlushNode => {
             let (entries, deletes) = node

@@ -27,7 +27,7 @@ using namespace fron;
 namespace {
 
 /** Texts for PROCESSLIST, which reads a text without a lock, and maybe after the statement's end: so texts are never
-    freed. There are at most a hundred for each place of an index among those of a table. Null without memory. */
+    freed. There are at most 101 for each pair of an index's number and the count of indexes. Null without memory. */
 const char *lasting_text(const char *text) {
   static std::mutex lock;
   static std::set<std::string> texts;

@@ -185,12 +185,12 @@ impl MergeJob {
     }
 }
 
-/// Passes the request for tombstone compaction of an inner node on to its children when the node
-/// was flushed.
+/// Counts the flush of an inner node, and passes the request for its tombstone compaction on to its
+/// children.
 fn pass_hints_on(change: &Change, node: NodeId, new_runs: &[PlacedRun]) {
-    if let Some(node) = change.trunk.find(node)
-        && node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0
-    {
+    let Some(node) = change.trunk.find(node) else { return };
+    node.hints.flushes.fetch_add(1, Ordering::Relaxed);
+    if node.hints.compact_tombstones.swap(0, Ordering::Relaxed) != 0 {
         tombstones::request_after_node_flush(node, new_runs);
     }
 }

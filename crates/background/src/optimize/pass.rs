@@ -18,7 +18,7 @@ use crate::planning::replan;
 /// Leaves for which work is requested at a time, so that no worker idles.
 const AHEAD: usize = 4;
 
-/// Leaves that one look passes at most: the install lock is held meanwhile.
+/// Leaves of one look at most: the install lock is held meanwhile, and a commit may wait for it.
 const LOOK_LEAVES: u64 = 256;
 
 /// Attempts at a node. The work on a node is requested again if it has changed in the meantime, or if
@@ -35,6 +35,14 @@ pub(super) enum Look {
     End,
 }
 
+/// What was requested of a node.
+#[derive(Clone, Copy)]
+struct Request {
+    attempts: u32,
+    /// How often the node had been flushed before the first attempt.
+    flushes: u64,
+}
+
 /// An optimize under way.
 pub(super) struct Pass<'a> {
     background: &'a Background,
@@ -45,8 +53,8 @@ pub(super) struct Pass<'a> {
     at: Option<Key>,
     /// The end of the part to optimize; `None` for the whole tree.
     to: Option<Key>,
-    /// How often work was requested on nodes that have not been passed.
-    attempts: HashMap<NodeId, u32>,
+    /// The nodes that work was requested on and that have not been passed.
+    requests: HashMap<NodeId, Request>,
     pace: Pace,
     report: OptimizeReport,
     /// Leaves that are left.
@@ -73,7 +81,7 @@ impl<'a> Pass<'a> {
             at: Some(Key::from([])),
             left: trunk.leaves_between(b"", to.as_deref()),
             to,
-            attempts: HashMap::new(),
+            requests: HashMap::new(),
             pace: Pace::new(options.leaves_per_second, background.now()),
             report: OptimizeReport {
                 disk_bytes: (trunk.root.totals.disk_bytes, 0),
@@ -102,10 +110,11 @@ impl<'a> Pass<'a> {
         let tree = self.tree;
         let install = tree.install.lock();
         let version = tree.version();
-        let before = self.report.leaves;
-        let (mut ahead, mut wanted, mut nodes) = (self.at.clone(), 0, Vec::new());
+        let (mut ahead, mut wanted, mut looked) = (self.at.clone(), 0, 0);
+        let mut nodes = Vec::new();
         while let Some(key) = ahead.filter(|key| self.is_inside(key) && wanted < AHEAD) {
-            if self.report.leaves - before == LOOK_LEAVES {
+            looked += 1;
+            if looked > LOOK_LEAVES {
                 break;
             }
             let step = self.step_at(&version, &install.claimed, &key);
@@ -130,7 +139,6 @@ impl<'a> Pass<'a> {
         }
         drop(install);
         self.plan(&nodes);
-        self.withdraw_unplanned(&version, &nodes);
         let is_left = self.at.clone().filter(|at| self.is_inside(at));
         self.left = is_left.map_or(0, |at| version.trunk.leaves_between(&at, self.to.as_deref()));
         match (self.left, wanted) {
@@ -162,8 +170,11 @@ impl<'a> Pass<'a> {
         key: &[u8],
     ) -> OptimizeStep<'v> {
         let is_worked_on = |node: &Node| {
-            let waits = node.is_optimize_requested() || claimed.contains(&node.id);
-            self.attempts.contains_key(&node.id) && !waits
+            let Some(request) = self.requests.get(&node.id) else { return false };
+            if !node.is_leaf() {
+                return flushes_of(node) > request.flushes;
+            }
+            !node.is_optimize_requested() && !claimed.contains(&node.id)
         };
         version.trunk.optimize_at(
             key,
@@ -184,9 +195,12 @@ impl<'a> Pass<'a> {
     /// Counts the leaf as done and goes on behind it.
     fn pass(&mut self, step: &OptimizeStep<'_>) {
         let is_failed = step.next.is_some();
-        let is_requested = self.attempts.remove(&step.leaf.id).is_some();
+        let is_requested = self.requests.remove(&step.leaf.id).is_some();
+        if is_requested {
+            step.leaf.withdraw_optimize();
+        }
         self.report.leaves += 1;
-        self.report.held += u64::from(step.is_held);
+        self.report.held += u64::from(step.is_held && !is_failed);
         self.report.failed += u64::from(is_failed);
         self.report.rewritten += u64::from(is_requested && !is_failed);
         self.at = step.leaf.hi.clone();
@@ -194,7 +208,7 @@ impl<'a> Pass<'a> {
 
     /// Whether all attempts at the node were in vain.
     fn is_given_up(&self, node: &Node, is_claimed: bool) -> bool {
-        let attempts = self.attempts.get(&node.id).copied().unwrap_or(0);
+        let attempts = self.requests.get(&node.id).map_or(0, |request| request.attempts);
         attempts >= ATTEMPTS && !is_claimed && !node.is_optimize_requested()
     }
 
@@ -202,29 +216,19 @@ impl<'a> Pass<'a> {
     /// Returns whether the node is to be planned. A node whose work is requested already is planned
     /// again: work that could not begin leaves no plan behind.
     fn request(&mut self, node: &Arc<Node>, is_full: bool) -> bool {
-        let is_first = !self.attempts.contains_key(&node.id);
-        if node.is_optimize_requested() {
-            // By this optimize, or by another.
-            self.attempts.entry(node.id).or_insert(1);
-            return true;
-        }
-        if node.is_leaf() && is_first && !self.pace.take(self.background.now()) {
+        let is_first = !self.requests.contains_key(&node.id);
+        let is_requested = node.is_optimize_requested();
+        let waits_for_pace = node.is_leaf() && is_first && !is_requested;
+        if waits_for_pace && !self.pace.take(self.background.now()) {
             return false;
         }
-        *self.attempts.entry(node.id).or_insert(0) += u32::from(is_first || !is_full);
-        node.request_optimize();
-        true
-    }
-
-    /// Withdraws the requests that have led to no plan, so that they end as attempts in vain.
-    fn withdraw_unplanned(&self, version: &Version, nodes: &[NodeId]) {
-        for id in nodes {
-            if !self.background.queue.has_work(self.tree.id, *id)
-                && let Some(node) = version.trunk.find(*id)
-            {
-                node.withdraw_optimize();
-            }
+        let new = Request { attempts: 0, flushes: flushes_of(node) };
+        let request = self.requests.entry(node.id).or_insert(new);
+        if !is_requested {
+            request.attempts += u32::from(is_first || !is_full);
+            node.request_optimize();
         }
+        true
     }
 
     fn plan(&self, nodes: &[NodeId]) {
@@ -242,11 +246,15 @@ impl Drop for Pass<'_> {
         let version = self.tree.version();
         let mut nodes = Vec::new();
         version.trunk.for_each(&mut |node| {
-            if self.attempts.contains_key(&node.id) && node.withdraw_optimize() {
+            if self.requests.contains_key(&node.id) && node.withdraw_optimize() {
                 nodes.push(node.id);
             }
         });
         drop(install);
         self.plan(&nodes);
     }
+}
+
+fn flushes_of(node: &Node) -> u64 {
+    node.hints.flushes.load(Ordering::Relaxed)
 }

@@ -19,15 +19,6 @@ impl Queue {
         state.stopped || state.waiting_priority().is_some_and(|waiting| waiting < priority)
     }
 
-    /// Whether work on the node is due or under way.
-    pub fn has_work(&self, tree: TreeId, node: NodeId) -> bool {
-        let state = self.state.lock();
-        let is_failed = |(of, failed): &(Arc<TreeCore>, NodeId)| of.id == tree && *failed == node;
-        state.priorities.contains_key(&(tree, node))
-            || state.busy_nodes.contains(&(tree, node))
-            || state.failed.iter().any(is_failed)
-    }
-
     /// Counts the last step of a job. Most jobs of small nodes have no other.
     pub fn stepped_last(&self, priority: u8) {
         self.state.lock().count_step(priority);

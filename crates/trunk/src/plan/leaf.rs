@@ -65,7 +65,8 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         return rewrite(Reason::Garbage);
     }
     if node.optimize {
-        return rewrite(Reason::Optimize);
+        let frees_values = !held && context.is_worth(node.old_refs.min(node.run_deletes()), total);
+        return rewrite(if frees_values { Reason::Garbage } else { Reason::Optimize });
     }
     if node.scan_debt > total * SCAN_DEBT_FACTOR && !node.runs.is_empty() {
         return rewrite(Reason::ScanDebt);
