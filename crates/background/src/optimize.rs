@@ -5,8 +5,8 @@
 //!                           (pass.rs: requests work, workers do it)
 //! ```
 //!
-//! The work has the priority of amortised merges: it gets a quarter of the steps, and writers never
-//! wait for it. What has been done stays when the call is cancelled. The method is that of PerconaFT's
+//! The work has the priority of amortised merges: it shares at least a quarter of the steps with
+//! them, and does not slow writers down. What has been done stays when the call is cancelled. The method is that of PerconaFT's
 //! hot optimizer, which goes down to the leaves in key order and flushes what it meets on the way;
 //! here the leaves are also rewritten, and newer writes are no reason to rewrite a leaf again, so
 //! that it ends beside writers of any speed.
@@ -49,7 +49,7 @@ impl Default for OptimizeOptions {
 pub struct OptimizeReport {
     /// Leaves in the part of the tree that was optimized.
     pub leaves: u64,
-    /// Leaves that were rewritten; the others needed no work.
+    /// Leaves that were rewritten at the request of the call.
     pub rewritten: u64,
     /// Leaves in which an open snapshot keeps garbage.
     pub held: u64,
@@ -65,14 +65,13 @@ impl Background {
     /// without deleted and overwritten rows; then free space is returned to the file system.
     ///
     /// `progress` gets the leaves that are done and all leaves of the part; it returns `false` to
-    /// cancel. It is called while this call holds no guard of `begin_call`. `begin_call` is called before each step of the wait and fails once the database is
-    /// closed; its result is dropped after the step.
+    /// cancel. It is called while this call holds no guard of `begin_call`, which is called before each
+    /// step of the wait and fails once the database is closed; its result is dropped after the step.
     ///
     /// # Errors
     /// `Invalid` for a fraction that is not above 0 and at most 1, and for a database that was opened
     /// read-only; `Cancelled`; `NotFound` if the tree was dropped; `NoSpace` while the disk stays
-    /// full; `Poisoned`; errors of `begin_call`.
-    /// What has been done stays.
+    /// full; `Poisoned`; errors of `begin_call`. What has been done stays.
     pub fn optimize<C>(
         &self,
         tree: &Tree,

@@ -37,8 +37,7 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
         if let Some(n) = merge_due(&writes, k, context.writes()) {
             // Unless the merge itself removes the garbage, a rewrite would follow. On a full disk the
             // rewrite must come first: a merge keeps most garbage, and finds no space.
-            let garbage = garbage_percent(node, held, node.truncated_entries / 2);
-            if garbage > o.garbage_percent {
+            if garbage_percent(node, held, node.truncated_entries / 2) > o.garbage_percent {
                 return rewrite(Reason::Runs);
             }
             return Some(Plan::MergeRuns(whole_runs(&node.runs, n)));
