@@ -33,6 +33,8 @@ struct Input {
     raw_bytes: u64,
     /// How often its messages will have been written.
     writes: u8,
+    /// Whether the run may take the space that is kept for what frees space (rule 25).
+    reserved: bool,
 }
 
 impl TreeWrites {
@@ -81,6 +83,7 @@ impl TreeWrites {
             savepoints: Arc::clone(savepoints),
             numbers: self.numbers(),
             writes: 1,
+            reserved: !self.adds_data(),
         };
         let run = self.write_run(env, tree, input);
         if run.is_err() {
@@ -103,6 +106,7 @@ impl TreeWrites {
             savepoints: Arc::clone(savepoints),
             numbers: self.numbers(),
             writes: 1,
+            reserved: !self.adds_data(),
         };
         self.write_run(env, tree, input)
     }
@@ -138,6 +142,7 @@ impl TreeWrites {
             numbers: numbers.fold((u64::MAX, 0), |all, run| (all.0.min(run.0), all.1.max(run.1))),
             raw_bytes: runs.iter().map(|run| run.meta().raw_bytes).sum(),
             writes: runs.iter().map(|run| run.meta().writes).max().unwrap_or(0).saturating_add(1),
+            reserved: !self.adds_data(),
         };
         self.write_run(env, tree, input)
     }
@@ -152,8 +157,8 @@ impl TreeWrites {
     }
 
     /// Undoes messages after number `upto` in the runs: newer runs are dropped, and a run with
-    /// messages on both sides is rewritten. `savepoints` are the numbers of the savepoints that
-    /// stay set.
+    /// messages on both sides is rewritten. That frees space in the end, so it may take the reserve
+    /// of a full disk. `savepoints` are the numbers of the savepoints that stay set.
     pub(crate) fn cut_runs(
         &mut self,
         env: &SpillEnv,
@@ -180,6 +185,7 @@ impl TreeWrites {
                     numbers: (meta.min_seq.get(), upto),
                     raw_bytes: meta.raw_bytes,
                     writes: meta.writes,
+                    reserved: true,
                 };
                 self.write_run(env, tree, input)?
             };
@@ -205,7 +211,7 @@ impl TreeWrites {
         let mut merge = FoldMerge::new(input.sources, options)?;
         let expected = input.raw_bytes * 3 / 4;
         let space = Arc::clone(&env.runs.space);
-        let mut output = Output::new(space, Class::Merge, expected, false);
+        let mut output = Output::new(space, Class::Merge, expected, input.reserved);
         let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = RunOptions { writes: input.writes, ..tree.options };
         let mut writer = RunWriter::new(id, self.tree, options, per_entry);

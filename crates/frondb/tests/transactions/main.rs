@@ -5,6 +5,7 @@
 mod support;
 
 mod disjoint_keys;
+mod full_disk;
 mod large;
 mod list;
 mod locking_reads;

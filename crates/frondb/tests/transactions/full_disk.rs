@@ -1,0 +1,139 @@
+//! Large transactions on a full disk (rule 25): what frees space, or takes none in the end, may use
+//! the reserve.
+
+use std::sync::Arc;
+
+use frondb::{Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree};
+use frondb_core::prng::Prng;
+use frondb_device::MemoryDevice;
+
+use crate::support::{self, Rows, rows};
+
+fn open(device: &Arc<MemoryDevice>) -> Db {
+    let options = Options::new().memory_bytes(8 << 20).background_threads(0);
+    support::open(Arc::clone(device) as _, options.reserve_bytes(8 << 20)).unwrap()
+}
+
+/// A value that does not compress.
+fn value(prng: &mut Prng) -> Vec<u8> {
+    let mut value = vec![0; 1000];
+    prng.fill(&mut value);
+    value
+}
+
+/// Lets no write take space while the returned transaction exists.
+#[must_use]
+fn fill(device: &MemoryDevice, db: &Db, tree: &Tree, prng: &mut Prng) -> Transaction {
+    device.set_capacity(device.used_bytes());
+    let error = loop {
+        let key = prng.next_u64().to_be_bytes();
+        if let Err(error) = tree.put(&[b"filler", &key[..]].concat(), &value(prng)) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    let filler = db.begin(TransactionOptions::new()).unwrap();
+    // A value in extents of its own takes its space at once, so less than that is left.
+    let error = loop {
+        if let Err(error) = filler.put(tree, &prng.next_u64().to_be_bytes(), &[7; 70_000]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    filler
+}
+
+/// Puts rows until the transaction has written another private run.
+fn put_until_spill(db: &Db, transaction: &Transaction, tree: &Tree, from: u32, all: &mut Rows) {
+    let spills = db.stats().spills;
+    let mut prng = Prng::new(u64::from(from));
+    for i in from.. {
+        let value = value(&mut prng);
+        transaction.put(tree, &i.to_be_bytes(), &value).unwrap();
+        all.insert(i.to_be_bytes().to_vec(), value);
+        if db.stats().spills > spills {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_savepoint_inside_a_run_can_be_returned_to() {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
+    let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
+    let other = db.create_tree("filler", frondb::TreeOptions::new()).unwrap();
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    let mut model = Rows::new();
+    put_until_spill(&db, &transaction, &tree, 0, &mut model);
+    let (spills, mut prng) = (db.stats().spills, Prng::new(2));
+    for i in 0..200_u32 {
+        let (key, value) = (format!("before {i:03}").into_bytes(), value(&mut prng));
+        transaction.put(&tree, &key, &value).unwrap();
+        model.insert(key, value);
+    }
+    assert_eq!(db.stats().spills, spills, "the savepoint lies inside a run");
+    let savepoint = transaction.set_savepoint().unwrap();
+    put_until_spill(&db, &transaction, &tree, 1 << 20, &mut Rows::new());
+    let filler = fill(&device, &db, &other, &mut Prng::new(9));
+
+    transaction.roll_back_to(savepoint).unwrap();
+    let mut cursor = transaction.cursor(&tree).unwrap();
+    for (key, value) in &model {
+        assert!(cursor.next().unwrap());
+        assert_eq!((cursor.key(), cursor.value().unwrap()), (&**key, &**value));
+    }
+    assert!(!cursor.next().unwrap());
+    drop(cursor);
+
+    filler.rollback().unwrap();
+    device.set_capacity(u64::MAX);
+    while db.run_one(true) {}
+    transaction.commit().unwrap();
+    assert_eq!(rows(&tree), model);
+}
+
+/// A DELETE that is larger than its share of the memory.
+#[test]
+fn a_large_delete_commits_and_makes_space() {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
+    let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
+    let other = db.create_tree("filler", frondb::TreeOptions::new()).unwrap();
+    let (mut prng, mut batch) = (Prng::new(1), frondb::Batch::new());
+    for i in 0..60_000_u32 {
+        let key = format!("{:0>60}", i.wrapping_mul(2_654_435_761));
+        batch.put(&tree, key.as_bytes(), &value(&mut prng)[..400]);
+        if i % 1000 == 999 {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+    }
+    db.flush().unwrap();
+    while db.run_one(true) {}
+    let filler = fill(&device, &db, &other, &mut Prng::new(9));
+
+    let spills = db.stats().spills;
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    let mut cursor = tree.cursor().unwrap();
+    while cursor.next().unwrap() {
+        transaction.delete(&tree, cursor.key()).unwrap();
+    }
+    drop(cursor);
+    assert!(db.stats().spills > spills + 2, "it did not spill");
+    transaction.commit().unwrap();
+    assert!(rows(&tree).is_empty());
+    filler.rollback().unwrap();
+    while db.run_one(true) {}
+    let again = |prng: &mut Prng| other.put(b"again", &value(prng));
+    if again(&mut prng).is_err() {
+        while db.run_one(true) {}
+        again(&mut prng).unwrap();
+    }
+    let found = rows(&other);
+    db.close().unwrap();
+    drop((tree, other, db));
+    let db = open(&device);
+    assert!(rows(&db.open_tree("t").unwrap()).is_empty());
+    assert_eq!(rows(&db.open_tree("filler").unwrap()), found);
+}
