@@ -3,7 +3,7 @@
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_tree::tombstones::TombstoneCheck;
-use frondb_tree::{MemSource, TreeCore};
+use frondb_tree::{MemSource, TreeCore, is_flush_paid};
 
 use crate::admission::CHECK_EVERY;
 use crate::background::Background;
@@ -72,6 +72,14 @@ impl Background {
             tree.tombstone_search.found_run();
         } else {
             self.freeze_source(tree, &version.active);
+        }
+    }
+
+    /// Freezes the active memtable of a tree if scans have paid for its flush.
+    pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
+        let active = Arc::clone(&tree.version().active);
+        if is_flush_paid(&active.memtable) {
+            self.freeze_source(tree, &active);
         }
     }
 

@@ -40,6 +40,7 @@ impl Background {
             }
             Task::Resume(job) => self.drive(job),
             Task::Replan(tree, nodes) => {
+                self.freeze_if_paid(&tree);
                 replan(&self.jobs, &self.queue, &tree, &nodes);
                 self.queue.end_replan(tree.id);
             }

@@ -266,6 +266,13 @@ impl Memtable {
         self.min_seq().is_none()
     }
 
+    /// Messages that cursors have taken from it so far, those of one key that were left out not
+    /// included.
+    #[must_use]
+    pub fn gathered(&self) -> u64 {
+        self.counters.probes.gathered()
+    }
+
     /// Number of deletes among the messages.
     #[must_use]
     pub fn deletes(&self) -> u64 {

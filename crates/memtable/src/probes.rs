@@ -1,5 +1,6 @@
 //! [`ProbeCount`]: counts the work that readers did in the arrays since the last array was made.
-//! Once that work exceeds the cost of a merge, the merge is done early (`tiers.rs`).
+//! Once that work exceeds the cost of a merge, the merge is done early (`tiers.rs`). It also counts
+//! the messages that cursors have taken since the memtable was made, which pay for its flush.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -14,11 +15,17 @@ pub(crate) struct ProbeCount {
     count: AtomicU64,
     /// At this count the next cursor checks whether a merge pays off.
     due: AtomicU64,
+    /// Messages that cursors have gathered.
+    gathered: AtomicU64,
 }
 
 impl Default for ProbeCount {
     fn default() -> Self {
-        Self { count: AtomicU64::new(0), due: AtomicU64::new(PROBES_MIN) }
+        Self {
+            count: AtomicU64::new(0),
+            due: AtomicU64::new(PROBES_MIN),
+            gathered: AtomicU64::new(0),
+        }
     }
 }
 
@@ -30,10 +37,16 @@ impl ProbeCount {
 
     /// Counts `slots` slots that a cursor merged.
     pub(crate) fn add_merged(&self, slots: usize) {
+        self.gathered.fetch_add(slots as u64, Relaxed);
         match slots as u64 / MERGED_PER_PROBE {
             0 => {}
             probes => _ = self.count.fetch_add(probes, Relaxed),
         }
+    }
+
+    /// Messages that cursors have gathered since the memtable was made.
+    pub(crate) fn gathered(&self) -> u64 {
+        self.gathered.load(Relaxed)
     }
 
     pub(crate) fn count(&self) -> usize {

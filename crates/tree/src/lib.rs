@@ -59,6 +59,7 @@ pub use large_values::LargeValues;
 pub use memory::{Memory, MemoryRules, MemoryShares};
 pub use multi_get::{multi_get, multi_get_under};
 pub use pins::Cursors;
+pub use read_debt::is_flush_paid;
 pub use snapshot::Snapshot;
 pub use source::{AttachedRuns, MemSource};
 pub use totals::{TreeSizes, TreeTotals};

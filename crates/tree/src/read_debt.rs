@@ -1,8 +1,10 @@
-//! What reads cost because a leaf has several runs: they pay for its consolidation.
+//! What reads cost because a leaf has several runs, or much of it is in the memtable: they pay for
+//! its consolidation, and for a flush.
 //!
 //! ```text
 //!   a scan:    cursors beyond the first  x a block  --> scan debt (a rewrite of the leaf)
 //!              runs above the base - 1   x a block  --> run debt  (a merge of these runs)
+//!              messages of the memtable             --> a flush of the memtable
 //!   a lookup:  runs above the base - 1   x a filter --> run debt
 //! ```
 //!
@@ -10,15 +12,47 @@
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_memtable::Memtable;
 use frondb_trunk::plan::SCAN_DEBT_FACTOR;
 use frondb_trunk::{Asked, Node};
 
 use crate::context::ReadContext;
+use crate::source::MemSource;
 use crate::tree::TreeCore;
 
 /// Cost of asking a filter, as bytes that a scan reads: 0.3 us to 0.5 us with the search for the
 /// part of the filter in the cache.
 const FILTER_BYTES: u64 = 128;
+
+/// A scan pays this many times more for a message in the memtable, where it is a cache miss or two,
+/// than for a row of a block: a flush of the memtable and the merge of what it wrote cost about as
+/// much for each message as this many scans of it lose.
+const FLUSH_FACTOR: u64 = 8;
+
+/// What a flush costs whatever its size, as messages that scans take: it writes a run and an edit of
+/// the manifest, and syncs both.
+const FLUSH_MESSAGES_FIXED: u64 = 256 * 1024;
+
+/// Whether scans have taken so many messages from an active memtable that its flush would have cost
+/// less.
+#[must_use]
+pub fn is_flush_paid(memtable: &Memtable) -> bool {
+    let gathered = memtable.gathered();
+    gathered >= FLUSH_MESSAGES_FIXED
+        && gathered - FLUSH_MESSAGES_FIXED >= memtable.len().saturating_mul(FLUSH_FACTOR)
+}
+
+/// Posts a hint, once, if scans have paid for a flush of the active memtable.
+pub(crate) fn ask_for_flush(
+    context: &ReadContext,
+    tree: &Arc<TreeCore>,
+    leaf: &Node,
+    active: &MemSource,
+) {
+    if is_flush_paid(&active.memtable) && active.ask_for_flush() {
+        context.hints.post(tree, leaf.id);
+    }
+}
 
 /// Adds the cost of a scan that opened `sources` cursors over runs, `runs` of them above the leaf's
 /// base. A leaf whose only run is its base adds nothing; each further run adds one block.

@@ -2,7 +2,7 @@
 //! large commit, with the part of the log that recovery needs for it.
 
 use frondb_core::budget::Budget;
-use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Lsn, SeqNo};
 use frondb_memtable::Memtable;
@@ -27,6 +27,8 @@ pub struct MemSource {
     /// Set when the memtable was logged again: recovery needs the old records until the new one is
     /// durable.
     relogged: Mutex<Option<Relogged>>,
+    /// Whether a reader has asked for its flush.
+    flush_asked: AtomicBool,
 }
 
 /// A memtable that was logged again.
@@ -66,7 +68,13 @@ impl MemSource {
             first_lsn: AtomicU64::new(u64::MAX),
             last_lsn: AtomicU64::new(0),
             relogged: Mutex::new(None),
+            flush_asked: AtomicBool::new(false),
         })
+    }
+
+    /// Notes that a reader asks for its flush; returns whether it is the first.
+    pub(crate) fn ask_for_flush(&self) -> bool {
+        !self.flush_asked.swap(true, Ordering::Relaxed)
     }
 
     /// Records that the log record at `[start, end)` has messages for the memtable.

@@ -5,6 +5,7 @@
 //!  load both -> settle -> updates for a tenth of the time -> reads of both trees, in turns
 //!                              ^------------- ten times -------------'
 //!               the same again, with a snapshot that was taken before
+//!               the same again, with random rows: an eightieth of all rows each time, one a commit
 //! ```
 //!
 //! A figure is the time of a read of the updated tree divided by that of the other one. Turns are
@@ -35,6 +36,8 @@ const SLICES: usize = 10;
 /// Length of all updates without a snapshot, and again with one, as a multiple of the time of point
 /// reads in other workloads: ten minutes.
 const UPDATE_PART: f64 = 40.0;
+/// Of the rows, one in this many is updated in a slice of random updates.
+const RANDOM_PART: u64 = 80;
 /// Length of one kind of read in a slice, as a fraction of that time.
 const READ_PART: f64 = 0.1;
 /// Turns of a kind of read in a slice.
@@ -55,6 +58,15 @@ enum Read {
     Scan,
 }
 
+/// What is updated between two parts of the reads.
+#[derive(Clone, Copy)]
+enum Updates {
+    /// Hot rows, for so many seconds.
+    Hot(f64),
+    /// So many random rows, one in a commit.
+    Random(u64),
+}
+
 impl Read {
     const ALL: [Self; 3] = [Self::HotPoint, Self::Point, Self::Scan];
 
@@ -72,10 +84,13 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     let (store, still) = load(spec)?;
     let trees = Trees { spec, store: &store, still: &still, rows: rows_of(spec) };
     let mut figures = Vec::new();
-    trees.phase("", 1.15, progress, &mut figures)?;
+    let hot = Updates::Hot(spec.reads.points * UPDATE_PART / SLICES as f64);
+    trees.phase("", hot, 1.15, progress, &mut figures)?;
     let held = store.db.snapshot().map_err(Error::engine)?;
-    trees.phase(", old snapshot", 2.0, progress, &mut figures)?;
+    trees.phase(", old snapshot", hot, 2.0, progress, &mut figures)?;
     drop(held);
+    let random = Updates::Random(trees.rows / RANDOM_PART);
+    trees.phase(", random updates", random, 1.15, progress, &mut figures)?;
     drop(still);
     store.remove()?;
     Ok(Measurement {
@@ -121,11 +136,11 @@ impl Trees<'_> {
     fn phase(
         &self,
         name: &str,
+        kind: Updates,
         floor: f64,
         progress: &Progress,
         figures: &mut Vec<Figure>,
     ) -> Result<()> {
-        let all = self.spec.reads.points * UPDATE_PART;
         let mut prng = Prng::new(self.spec.seed ^ name.len() as u64);
         let mut ratios = [const { Vec::new() }; Read::ALL.len()];
         let mut updates = Vec::new();
@@ -133,7 +148,10 @@ impl Trees<'_> {
         self.compare(Read::Point, 0)?;
         for slice in 0..SLICES {
             progress.say(&format!("hot rows{name}: updates, part {} of {SLICES}", slice + 1));
-            updates.push(self.update(prng.next_u64(), all / SLICES as f64)?);
+            updates.push(match kind {
+                Updates::Hot(seconds) => self.update(prng.next_u64(), seconds)?,
+                Updates::Random(rows) => self.update_random(prng.next_u64(), rows)?,
+            });
             for (read, ratios) in Read::ALL.into_iter().zip(&mut ratios) {
                 ratios.push(self.compare(read, slice as u64)?);
             }
@@ -162,6 +180,23 @@ impl Trees<'_> {
             }
             self.store.write(&batch)?;
             rows += BATCH_ROWS;
+        }
+        Ok(rows as f64 / start.elapsed().as_secs_f64().max(1e-9))
+    }
+
+    /// Updates random rows, one in a commit; returns the rows a second.
+    fn update_random(&self, seed: u64, rows: u64) -> Result<f64> {
+        let mut prng = Prng::new(seed);
+        let mut values = Rows::new(prng.next_u64(), VALUE_BYTES, VALUE_BYTES);
+        let (mut batch, start) = (Batch::new(), Instant::now());
+        for _ in 0..rows {
+            batch.clear();
+            batch.put(
+                &self.store.tree,
+                &key(self.spec.seed, prng.below(self.rows)),
+                values.value(),
+            );
+            self.store.write(&batch)?;
         }
         Ok(rows as f64 / start.elapsed().as_secs_f64().max(1e-9))
     }

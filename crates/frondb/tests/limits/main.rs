@@ -14,4 +14,5 @@ mod full_disk;
 mod hot_rows;
 mod memory_changes;
 mod multi_get;
+mod scanned_memtables;
 mod steps;

@@ -20,7 +20,7 @@ use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
 use crate::context::ReadContext;
 use crate::pins::{PinnedSource, Pins};
-use crate::read_debt::add_scan;
+use crate::read_debt::{add_scan, ask_for_flush};
 use crate::snapshot::Snapshot;
 use crate::tree::TreeCore;
 use crate::value::Values;
@@ -105,6 +105,7 @@ impl Walk {
         let mut part = segment(&version.trunk, &scan, &deletes)?;
         if !scope.is_probe {
             add_scan(&scope.context, &scope.tree, &part.leaf, part.sources.len(), part.leaf_runs);
+            ask_for_flush(&scope.context, &scope.tree, &part.leaf, &version.active);
         }
         let sources = open_sources(scope, &version, direction, seq, &mut part)?;
         let options = VisibleOptions {
