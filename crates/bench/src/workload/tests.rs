@@ -204,7 +204,7 @@ fn txn_has_a_figure_for_each_limit() {
 }
 
 #[test]
-fn hot_compares_each_read_without_and_with_an_old_snapshot() {
+fn hot_compares_each_read_after_each_kind_of_updates() {
     let scratch = Scratch::new("hot");
     let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Hot, 0, &scratch) };
     let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
@@ -217,6 +217,9 @@ fn hot_compares_each_read_without_and_with_an_old_snapshot() {
         "points of hot rows, old snapshot, updated tree to other",
         "points, old snapshot, updated tree to other",
         "scans of 100, old snapshot, updated tree to other",
+        "points of hot rows, random updates, updated tree to other",
+        "points, random updates, updated tree to other",
+        "scans of 100, random updates, updated tree to other",
     ];
     assert_eq!(names, expected);
     assert!(held.iter().all(|figure| figure.at_most), "{held:?}");
