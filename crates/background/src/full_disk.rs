@@ -54,7 +54,8 @@ impl Background {
     }
 
     /// Runs `commit`. If it finds no space and only deletes, it gets space from the reserve for its
-    /// log record and runs again (rule 25).
+    /// log record and runs again (rule 25). So does any commit while a backup keeps space, which is
+    /// given up.
     ///
     /// # Errors
     /// Errors of `commit`, and of the reserve.
@@ -64,8 +65,12 @@ impl Background {
         mut commit: impl FnMut() -> Result<Committed>,
     ) -> Result<Committed> {
         let committed = match commit() {
-            Err(error) if error.kind() == ErrorKind::NoSpace && frees_space => {
-                self.jobs.reads.runs.space.lend_reserve(LEND_BYTES)?;
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                let space = &self.jobs.reads.runs.space;
+                if !space.give_up_retention() && !frees_space {
+                    return Err(error);
+                }
+                space.lend_reserve(LEND_BYTES)?;
                 commit()
             }
             other => other,

@@ -61,6 +61,7 @@ pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
 pub use context::JobContext;
 pub use counters::BackgroundStats;
 pub use log_pins::LogPins;
+pub use manifest_snapshot::Cut;
 pub use optimize::{OptimizeOptions, OptimizeReport};
 pub use period::check_period;
 pub use planning::{plan_all, replan};

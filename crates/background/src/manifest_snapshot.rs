@@ -3,7 +3,7 @@
 
 use frondb_commit::PendingState;
 use frondb_core::sync::Arc;
-use frondb_core::{NodeId, Result, RunId, SeqNo, TreeId};
+use frondb_core::{Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_manifest::Manifest;
 use frondb_records::{Edit, encode_edit};
 use frondb_space::Extent;
@@ -53,11 +53,41 @@ impl Background {
     }
 }
 
+/// The state of the database at one moment, as recovery needs it.
+#[derive(Debug)]
+pub struct Cut {
+    /// The contents of a snapshot of the manifest.
+    pub manifest: Vec<u8>,
+    /// The part of the log that belongs to it: from the first record that recovery needs.
+    pub start: Lsn,
+    /// The end of that part: the log is durable up to here.
+    pub end: Lsn,
+}
+
+impl Background {
+    /// The state of the database now. Everything that is durable in the log is in it.
+    ///
+    /// # Errors
+    /// None that the encoding of an edit does not have.
+    pub fn cut(&self) -> Result<Cut> {
+        let state = self.jobs.edits.capture(|| SnapshotState::capture(self));
+        let (start, end) = state.log;
+        let mut manifest = Vec::new();
+        state.encode(&mut |edit| {
+            encode_edit(&mut manifest, edit);
+            Ok(())
+        })?;
+        Ok(Cut { manifest, start, end })
+    }
+}
+
 /// The contents of a snapshot. Immutable versions keep its parts consistent.
 struct SnapshotState {
     trees: Vec<TreeState>,
     pending: PendingState,
-    log: Edit,
+    /// The first position of the log that recovery needs, and the position up to which the log is
+    /// durable.
+    log: (Lsn, Lsn),
     ids: Edit,
 }
 
@@ -98,7 +128,7 @@ impl SnapshotState {
         Self {
             trees,
             pending,
-            log: Edit::Log { start, durable },
+            log: (start, durable),
             ids: Edit::Ids {
                 tree: TreeId(largest.tree),
                 run: RunId(largest.run),
@@ -111,7 +141,8 @@ impl SnapshotState {
     /// Hands the edits that make up the snapshot to `put`.
     fn encode(&self, put: &mut dyn FnMut(&Edit) -> Result<()>) -> Result<()> {
         put(&self.ids)?;
-        put(&self.log)?;
+        let (start, durable) = self.log;
+        put(&Edit::Log { start, durable })?;
         for state in &self.trees {
             let tree = state.tree.id;
             let trunk = &state.version.trunk;

@@ -38,7 +38,8 @@ struct Bucket {
 
 impl Throttle {
     /// A limit of `limit` bytes per second; 0 means no limit.
-    pub(crate) fn new(limit: u64) -> Self {
+    #[must_use]
+    pub fn new(limit: u64) -> Self {
         Self { limit: AtomicU64::new(limit), ..Self::default() }
     }
 
@@ -63,7 +64,7 @@ impl Throttle {
     }
 
     /// Takes tokens for `bytes` that a job has written.
-    pub(crate) fn pay(&self, bytes: u64, now: Nanos) {
+    pub fn pay(&self, bytes: u64, now: Nanos) {
         let limit = self.limit();
         if limit == 0 || bytes == 0 {
             return;
@@ -87,7 +88,7 @@ impl Throttle {
     }
 
     /// Waits until the debt is paid, or `stopped` returns `true`.
-    pub(crate) fn wait(&self, clock: &dyn Clock, stopped: &mut dyn FnMut() -> bool) {
+    pub fn wait(&self, clock: &dyn Clock, stopped: &mut dyn FnMut() -> bool) {
         if self.limit() == 0 {
             return;
         }

@@ -2868,6 +2868,77 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
                                    frondb_stats **counts);
 
 /**
+ * Copies the database into the directory `to`, which must be empty or missing and lie outside of the
+ * database and its log, while others read and write it. The backup has everything that was committed
+ * before the call, and nothing that is committed after the first call of `progress`. Writers wait for
+ * some milliseconds while that moment is fixed. frondb_restore() makes a database of it.
+ *
+ * `since` is NULL, or the directory of a complete backup of the same database: the new one then holds
+ * only what that one and those before it do not. `bytes_per_second` limits what is read; 0 means no
+ * limit. `progress` receives the bytes read and all bytes; its tree is an empty string. `counts` has
+ * `bytes` (what the backup holds), `database_bytes`, `log_bytes` and `log_end`. `progress` and
+ * `counts` may be NULL.
+ *
+ * While the backup is made, space that the database frees is kept until the backup has read it. If
+ * the disk gets full, the backup is given up, and not a writer. A backup that fails leaves a file
+ * `BACKUP.unfinished` and cannot be restored.
+ *
+ * Threads: any; one backup at a time.
+ *
+ * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in the database's directory, or
+ * if the backup to continue is of another database; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
+ * FRONDB_UNSUPPORTED of that backup; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED;
+ * FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
+ */
+frondb_error *frondb_db_backup(frondb_db *db,
+                               const char *to,
+                               const char *since,
+                               uint64_t bytes_per_second,
+                               frondb_progress progress,
+                               void *user_data,
+                               frondb_stats **counts);
+
+/**
+ * Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a
+ * full one, and the incremental ones after it in the order in which they were made. Every byte is
+ * compared with its checksum. Of `options`, which may be NULL, the permission bits count. `progress`,
+ * which may be NULL, receives the bytes written and all bytes; its tree is an empty string.
+ *
+ * Until the restore is complete, `to` has only a directory `unfinished-restore` and is not a
+ * database. A failed call removes that directory; a killed process leaves it.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if the backups do not
+ * continue each other; FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged;
+ * FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
+ */
+frondb_error *frondb_restore(const char *const *backups,
+                             size_t count,
+                             const char *to,
+                             frondb_options *options,
+                             frondb_progress progress,
+                             void *user_data);
+
+/**
+ * Reads the backup in the directory `backup`, and compares every byte of it with its checksum.
+ * `faults` describes in words what does not match; damage is not an error of this function. What an
+ * incremental backup has from those before it is not read: verify each of them. `counts` has `bytes`,
+ * `database_bytes`, `log_end`, `incremental` (1 or 0) and `faults`. `progress` receives the bytes read
+ * and all bytes; its tree is an empty string. `progress`, `counts` and `faults` may be NULL.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_NOT_FOUND if there is no complete backup; FRONDB_CORRUPTION if its list is damaged;
+ * FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_IO.
+ */
+frondb_error *frondb_verify_backup(const char *backup,
+                                   frondb_progress progress,
+                                   void *user_data,
+                                   frondb_stats **counts,
+                                   frondb_list **faults);
+
+/**
  * Saves what can be read of the database in the directory `from` into a new database in the
  * directory `to`, which must be empty or missing. `from` is not changed.
  *

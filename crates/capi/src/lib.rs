@@ -24,6 +24,7 @@
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
+mod backup;
 mod batch;
 mod buffer;
 mod bulk;
@@ -55,6 +56,7 @@ mod update;
 mod verify;
 mod version;
 
+pub use backup::*;
 pub use batch::*;
 pub use buffer::*;
 pub use bulk::*;

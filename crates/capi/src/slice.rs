@@ -89,10 +89,31 @@ impl Text {
 
     /// The string as a path, which may be any bytes.
     pub(crate) fn path(&self) -> Result<&std::path::Path> {
-        use std::os::unix::ffi::OsStrExt;
-        let bytes = self.c_str("path")?.to_bytes();
-        Ok(std::path::Path::new(std::ffi::OsStr::from_bytes(bytes)))
+        Ok(as_path(self.c_str("path")?))
     }
+}
+
+/// A C string that may be NULL.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct OptionalText(*const c_char);
+
+impl OptionalText {
+    /// The string as a path; `None` for NULL.
+    pub(crate) fn path(&self) -> Result<Option<&std::path::Path>> {
+        if self.0.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: not null, and ends in a zero byte by the caller's promise; the borrow ends with
+        // the argument, that is with the call.
+        let text = unsafe { CStr::from_ptr(self.0) };
+        Ok(Some(as_path(text)))
+    }
+}
+
+fn as_path(text: &CStr) -> &std::path::Path {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(text.to_bytes()))
 }
 
 /// An array passed by C; its length is a separate argument.
@@ -110,6 +131,18 @@ impl<T> Array<T> {
         // SAFETY: not null, and `count` items are readable there by the caller's promise; the
         // borrow ends with the argument, that is with the call.
         Ok(unsafe { std::slice::from_raw_parts(self.0, count) })
+    }
+}
+
+/// An array of C strings.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Texts(Array<Text>);
+
+impl Texts {
+    /// Each of `count` strings as a path.
+    pub(crate) fn paths(&self, count: usize) -> Result<Vec<&std::path::Path>> {
+        self.0.items(count)?.iter().map(Text::path).collect()
     }
 }
 

@@ -129,6 +129,7 @@ macro_rules! programs {
 }
 
 programs!(
+    backups,
     bad_calls,
     basics,
     bulk,

@@ -10,7 +10,7 @@ use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 /// The source files in the order in which the header lists what they declare. Files that declare
 /// nothing for C are left out. cbindgen takes `mod name;` in any of them for `src/name.rs`, so a
 /// file in a folder has another name than all files of `src`.
-const SOURCES: [&str; 37] = [
+const SOURCES: [&str; 38] = [
     "version",
     "error",
     "error_fields",
@@ -45,6 +45,7 @@ const SOURCES: [&str; 37] = [
     "list",
     "verify",
     "optimize",
+    "backup",
     "salvage",
     "bulk",
     "log",
@@ -111,6 +112,8 @@ fn config() -> Config {
     // The types that wrap the caller's memory in the source are plain pointers in C.
     for (wrapper, pointer) in [
         ("Text", "const char *"),
+        ("OptionalText", "const char *"),
+        ("Texts", "const char *const *"),
         ("TreeHandles", "frondb_tree *const *"),
         ("Slices", "const frondb_slice *"),
         ("Writes", "const frondb_write *"),

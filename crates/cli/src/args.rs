@@ -92,6 +92,12 @@ pub(crate) enum Command {
     Optimize(Optimize),
     /// Read everything and check it; exit code 6 if anything is damaged
     Verify(Verify),
+    /// Copy a database into a new directory, whole or what changed since another backup
+    Backup(Backup),
+    /// Make a database from a full backup and the incremental ones after it
+    Restore(Restore),
+    /// Compare a backup with its checksums; exit code 6 if anything is damaged
+    VerifyBackup(VerifyBackup),
     /// Save what can be read of a damaged database into a new one; exit code 6 if anything is lost
     Salvage(Salvage),
     /// List the exit codes
@@ -367,6 +373,42 @@ pub(crate) struct Verify {
     /// Verify only these trees
     #[arg(value_name = "TREE")]
     pub(crate) trees: Vec<String>,
+}
+
+/// `backup`
+#[derive(Args, Debug)]
+pub(crate) struct Backup {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Directory of the backup, outside of DIR; may be missing or empty
+    #[arg(value_name = "TO")]
+    pub(crate) to: PathBuf,
+    /// Copy only what the backup in this directory and those before it do not have
+    #[arg(long, value_name = "BACKUP")]
+    pub(crate) since: Option<PathBuf>,
+    /// Read at most this much a second, for example 50MiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) bytes_per_second: Option<u64>,
+}
+
+/// `restore`
+#[derive(Args, Debug)]
+pub(crate) struct Restore {
+    /// The full backup, then the incremental ones in the order in which they were made
+    #[arg(value_name = "BACKUP", required = true, num_args = 1..)]
+    pub(crate) backups: Vec<PathBuf>,
+    /// Directory of the new database, outside of the backups; may be missing or empty
+    #[arg(value_name = "TO", required = true)]
+    pub(crate) to: PathBuf,
+}
+
+/// `verify-backup`
+#[derive(Args, Debug)]
+pub(crate) struct VerifyBackup {
+    /// Directory of the backup
+    #[arg(value_name = "BACKUP")]
+    pub(crate) backup: PathBuf,
 }
 
 /// `salvage`

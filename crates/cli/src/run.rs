@@ -63,6 +63,9 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
         Command::Stats(args) => commands::inspect::stats(common, args),
         Command::Optimize(args) => commands::optimize::optimize(common, args),
         Command::Verify(args) => commands::inspect::verify(common, args),
+        Command::Backup(args) => commands::backup::backup(common, args),
+        Command::Restore(args) => commands::backup::restore(common, args),
+        Command::VerifyBackup(args) => commands::backup::verify(common, args),
         Command::Salvage(args) => commands::salvage::salvage(common, args),
         Command::ExitCodes => commands::inspect::exit_codes(common),
     }

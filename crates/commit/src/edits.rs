@@ -65,6 +65,12 @@ impl Edits {
         self.pending.lock()
     }
 
+    /// Calls `capture` while no edit is under way.
+    pub fn capture<S>(&self, capture: impl FnOnce() -> S) -> S {
+        let _latch = self.latch.write();
+        capture()
+    }
+
     /// Replaces the edits of the manifest by a snapshot. Does so only if `is_due` returns `true`,
     /// which is called when no other snapshot is being written. `capture` is called while no edit
     /// is under way, `write` while edits continue. Returns whether a snapshot was written.

@@ -9,9 +9,12 @@
 //! No type below [`Engine`] holds the whole database. `docs/design/` describes the parts in
 //! wal-and-commit, recovery, background-work, cursors and transactions.
 
+mod backup;
 mod damage;
 mod engine;
 mod files;
+#[doc(hidden)]
+pub mod fuzz;
 mod layout;
 mod manifest_state;
 mod memory;
@@ -25,6 +28,9 @@ mod stats;
 mod survey;
 mod transactions;
 
+pub use backup::{
+    BackupContents, BackupOptions, BackupReport, RestoreReport, restore, verify_backup,
+};
 pub use damage::Damage;
 pub use engine::{Engine, TreeInfo};
 pub use files::{FileInfo, FileKind};

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use frondb_commit::{LargestIds, PendingState, PreparedInManifest};
+use frondb_core::codec::Reader;
 use frondb_core::{Error, Lsn, NodeId, Result, RunId, SeqNo, TreeId};
-use frondb_records::{Edit, TreeOptions};
+use frondb_records::{Edit, TreeOptions, decode_edit};
 use frondb_run::RunMeta;
 use frondb_space::Extent;
 use frondb_trunk::format::BodyImage;
@@ -41,6 +42,20 @@ impl ManifestState {
     /// The largest tree id that the manifest has ever had.
     pub(crate) fn last_tree(&self) -> u32 {
         self.ids.tree
+    }
+
+    /// Applies the edits of a record, up to the first that cannot be applied.
+    ///
+    /// # Errors
+    /// `Corruption` if the record cannot be decoded, or an edit contradicts earlier ones.
+    pub(crate) fn apply_all(&mut self, record: &[u8]) -> Result<()> {
+        let mut input = Reader::new(record);
+        while !input.is_empty() {
+            let edit = decode_edit(&mut input)
+                .map_err(|_| damaged("a record passes its checksum but cannot be decoded".into()));
+            self.apply(edit?)?;
+        }
+        Ok(())
     }
 
     /// Applies one edit.

@@ -21,12 +21,10 @@ use std::time::Duration;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_core::budget::{Budget, Part};
 use frondb_core::clock::{Nanos, SharedClock};
-use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
-use frondb_records::decode_edit;
 use frondb_run::{Run, RunEnv};
 use frondb_space::{Extent, Space, SpaceOptions};
 use frondb_tree::InstallState;
@@ -255,7 +253,7 @@ fn make_manifest(
     };
     let db_id = new_db_id();
     let lock = owner::claim(&log_device, db_id)?;
-    let manifest = Manifest::create(Arc::clone(device), db_id, ManifestOptions::default())?;
+    let manifest = Manifest::create(Arc::clone(device), db_id, ManifestOptions::default(), &[])?;
     owner::complete_claim(&log_device, db_id)?;
     Ok((manifest, log_device, lock))
 }
@@ -279,15 +277,10 @@ fn open_manifest(
         tracing::warn!("{warning}");
     }
     let mut state = ManifestState::default();
-    'records: for record in std::iter::once(&recovered.snapshot).chain(&recovered.edits) {
-        let mut input = Reader::new(record);
-        while !input.is_empty() {
-            let edit = decode_edit(&mut input)
-                .map_err(|_| damaged("a record passes its checksum but cannot be decoded".into()));
-            let applied = edit.and_then(|edit| state.apply(edit));
-            if tolerate(damage, applied)?.is_none() {
-                break 'records;
-            }
+    for record in std::iter::once(&recovered.snapshot).chain(&recovered.edits) {
+        let applied = state.apply_all(record);
+        if tolerate(damage, applied)?.is_none() {
+            break;
         }
     }
     let log_device = match log_device {

@@ -36,6 +36,7 @@
 //! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone. A [`Cursor`] or a
 //! [`Batch`] belongs to one thread at a time.
 
+mod backup;
 mod batch;
 mod bulk;
 mod cursor;
@@ -43,10 +44,12 @@ mod db;
 mod optimize;
 mod options;
 mod salvage;
+mod target;
 mod transaction;
 mod tree;
 mod verify;
 
+pub use backup::BackupOptions;
 pub use batch::Batch;
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
@@ -61,10 +64,11 @@ pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
-    Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo, Durability, EngineStats as Stats,
-    FileInfo, FileKind, FirstEntries, Isolation, LockInfo, LockMode, Locked, OptimizeReport,
-    RangeEstimate, RangeMessages, Recovery, Savepoint, Snapshot, TransactionInfo, TreeStats,
-    VerifyReport, Wait, WaitHook, WaitInfo, WaitNotice,
+    BackupContents, BackupReport, Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo,
+    Durability, EngineStats as Stats, FileInfo, FileKind, FirstEntries, Isolation, LockInfo,
+    LockMode, Locked, OptimizeReport, RangeEstimate, RangeMessages, Recovery, RestoreReport,
+    Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook, WaitInfo,
+    WaitNotice,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

@@ -1,7 +1,6 @@
 //! Saves what can be read of a damaged database into a new one.
 
 mod names;
-mod target;
 
 use std::path::Path;
 
@@ -10,14 +9,14 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::SharedDevice;
 pub use frondb_engine::DamagedRange;
-use frondb_engine::{Engine, EngineOptions};
+use frondb_engine::{Engine, EngineOptions, LOG_DIR};
 
 use crate::bulk::BulkOptions;
 use crate::cursor::CursorOptions;
 use crate::db::{Db, existing};
 use crate::options::Options;
+use crate::target::{Maker, Target};
 use crate::tree::Tree;
-use target::Target;
 
 /// What a salvage saved and what it lost.
 #[derive(Clone, Debug, Default)]
@@ -111,14 +110,15 @@ impl Db {
                 Error::new(ErrorKind::NotFound, message)
             })?),
         };
-        Target::check(to, modes, from, options.log_dir.as_deref())?;
+        let log_dir = options.log_dir.clone().unwrap_or_else(|| from.join(LOG_DIR));
+        Target::check(to, modes, Maker::Salvage, &[from.to_owned(), log_dir])?;
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         options.engine.check()?;
         let half = halved(options);
         let source = Self::open_damaged(device, log, half.clone(), clock, &executor)?;
         let new = half.create_new(true).read_only(false).without_log_dir();
         // Dropped after the database in it, which is declared later: close first, then remove.
-        let target = Target::make(to, modes)?;
+        let target = Target::make(to, modes, Maker::Salvage)?;
         let saved = Self::open(target.path(), new)?;
         let report = source.save(&saved, uncertain, progress)?;
         saved.close()?;

@@ -66,13 +66,19 @@ pub struct Manifest {
 
 impl Manifest {
     /// Creates the manifest of a new database, durably. Replaces leftovers of an interrupted
-    /// creation.
+    /// creation. `snapshot` is what the database has from the beginning: empty, or the state of a
+    /// backup that is restored. The database exists when this returns, and not before.
     ///
     /// # Errors
     /// `Exists` if there is one; `Corruption` if there was one whose superblocks are lost;
     /// `NoSpace`; `Io`.
-    pub fn create(device: SharedDevice, db_id: u128, options: ManifestOptions) -> Result<Self> {
-        let (files, sizes) = recovery::create(&device, db_id, &options)?;
+    pub fn create(
+        device: SharedDevice,
+        db_id: u128,
+        options: ManifestOptions,
+        snapshot: &[u8],
+    ) -> Result<Self> {
+        let (files, sizes) = recovery::create(&device, db_id, &options, snapshot)?;
         Ok(Self::new(device, db_id, options, files, sizes))
     }
 

@@ -15,7 +15,7 @@ use crate::format::{
     Superblock, WHAT_FILE, WHAT_HEADER, WHAT_RECORD, WHAT_SUPERBLOCK, file_name, parse_file_name,
 };
 use crate::options::ManifestOptions;
-use crate::snapshot::{confirm, end_snapshot, new_file};
+use crate::snapshot::{confirm, new_file, write_snapshot};
 use crate::state::{Files, Sizes};
 use crate::superblock::{FoundSlots, Slots};
 
@@ -63,11 +63,12 @@ pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     Ok(false)
 }
 
-/// Creates the first manifest file and the superblocks, all durable.
+/// Creates the first manifest file, with a snapshot, and the superblocks, all durable.
 pub(crate) fn create(
     device: &SharedDevice,
     db_id: u128,
     options: &ManifestOptions,
+    snapshot: &[u8],
 ) -> Result<(Files, Sizes)> {
     if device.exists(SUPER_FILE)? {
         let message = format!("there is a database in {} already", device.describe());
@@ -77,7 +78,7 @@ pub(crate) fn create(
     lost_superblock(device, &leftovers)?;
     let generation = leftovers.last().copied().unwrap_or(0) + 1;
     let mut log = new_file(device, FileHeader { db_id, generation })?;
-    end_snapshot(&mut log, 0)?;
+    write_snapshot(&mut log, snapshot)?;
     let sizes = Sizes { snapshot_bytes: log.end - HEADER_BYTES, ..Sizes::default() };
     log.reserve(log.end, options.reserve_bytes);
     log.sync()?;

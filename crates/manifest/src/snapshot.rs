@@ -48,6 +48,23 @@ pub(crate) fn new_file(device: &SharedDevice, header: FileHeader) -> Result<LogF
     })
 }
 
+/// Appends a part of a snapshot; `block` is a buffer.
+fn write_chunk(log: &mut LogFile, chunk: &[u8], block: &mut Vec<u8>) -> Result<()> {
+    let parts = [chunk];
+    let body = match frame::compress(&parts, &mut Vec::new(), block) {
+        Some(raw_bytes) => Body::Lz4 { raw_bytes, block },
+        None => Body::Raw(&parts),
+    };
+    log.write(RecordKind::Snapshot, [body], 0).map(drop)
+}
+
+/// Appends a whole snapshot.
+pub(crate) fn write_snapshot(log: &mut LogFile, bytes: &[u8]) -> Result<()> {
+    let mut block = Vec::new();
+    bytes.chunks(CHUNK_BYTES).try_for_each(|chunk| write_chunk(log, chunk, &mut block))?;
+    end_snapshot(log, bytes.len() as u64)
+}
+
 /// Appends the record that ends a snapshot of `bytes` bytes.
 pub(crate) fn end_snapshot(log: &mut LogFile, bytes: u64) -> Result<()> {
     log.write(RecordKind::SnapshotEnd, [Body::Raw(&[&bytes.to_le_bytes()])], 0).map(drop)
@@ -112,16 +129,10 @@ impl SnapshotWriter {
 
     fn write_chunk(&mut self) -> Result<()> {
         let SnapshotBody { chunk, block, .. } = &mut self.body;
-        if chunk.is_empty() {
-            return Ok(());
+        if !chunk.is_empty() {
+            write_chunk(&mut self.log, chunk, block)?;
+            chunk.clear();
         }
-        let parts = [chunk.as_slice()];
-        let body = match frame::compress(&parts, &mut Vec::new(), block) {
-            Some(raw_bytes) => Body::Lz4 { raw_bytes, block },
-            None => Body::Raw(&parts),
-        };
-        self.log.write(RecordKind::Snapshot, [body], 0)?;
-        chunk.clear();
         Ok(())
     }
 

@@ -296,6 +296,7 @@ fn edits_use_the_reserve_when_the_disk_is_full() {
         Arc::clone(&device),
         support::DB,
         frondb_manifest::ManifestOptions { reserve_bytes: 64 * 1024 },
+        &[],
     )
     .unwrap();
     assert!(manifest.has_reserve());

@@ -152,9 +152,12 @@ pub fn extend_files(device: &SharedDevice, used: &[Extent]) -> Result<()> {
 }
 
 /// Name of a data file.
-pub(crate) fn name_of(number: u32) -> String {
+#[must_use]
+pub fn data_file_name(number: u32) -> String {
     format!("data-{number:04}.fdb")
 }
+
+pub(crate) use data_file_name as name_of;
 
 /// The number in the name of a data file; `None` for other files, and for names that this crate
 /// would not have written.

@@ -21,6 +21,7 @@
 //! | `files.rs` | the data files: names, opening, which were written since the last sync |
 //! | `group_sync.rs` | one fsync for all concurrent requests |
 //! | `hold.rs` | [`Hold`]: releases extents with their last reader |
+//! | `retention.rs` | [`Retention`]: keeps extents for a backup |
 //! | `reclaim.rs` | returning space to the file system |
 
 mod extent;
@@ -37,15 +38,17 @@ mod options;
 mod ranges;
 mod reads;
 mod reclaim;
+mod retention;
 mod space;
 mod state;
 mod stats;
 
 pub use extent::{Class, Extent};
-pub use files::extend_files;
+pub use files::{data_file_name, extend_files};
 pub use hold::Hold;
 pub use options::SpaceOptions;
 pub use reads::ExtentRead;
 pub use reclaim::{Reclaim, TailMove};
+pub use retention::Retention;
 pub use space::Space;
 pub use stats::Stats;

@@ -1,13 +1,11 @@
 //! [`Space`]: acquires and releases extents.
 
-use std::ops::Range;
-
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{SharedDevice, SharedFile};
 
-use crate::file_space::{Backing, FileSpace};
+use crate::file_space::FileSpace;
 use crate::files::{DataFiles, name_of};
 use crate::group_sync::GroupSync;
 use crate::state::{SpaceState, extent, free_unused_pages, take};
@@ -110,18 +108,19 @@ impl Space {
         );
         let kept = Extent { pages: keep_pages, ..extent };
         if kept.pages < extent.pages {
-            self.free_range(extent.file, kept.end()..extent.end());
+            let (page, pages) = (kept.end(), extent.end() - kept.end());
+            self.state.lock().free(Extent { page, pages, ..extent });
         }
         kept
     }
 
-    /// Frees an extent. From here on it may be overwritten at any time: see the life cycle above
-    /// for what must have happened before.
+    /// Frees an extent, as soon as no backup reads it ([`retain`](Self::retain)). From here on it may
+    /// be overwritten at any time: see the life cycle above for what must have happened before.
     ///
     /// # Panics
     /// If a part of it is free already.
     pub fn release(&self, extent: Extent) {
-        self.free_range(extent.file, extent.page..extent.end());
+        self.state.lock().release(extent);
     }
 
     /// Reads `buf.len()` bytes from `byte_offset` on within an extent. With direct I/O, the offset,
@@ -230,19 +229,15 @@ impl Space {
                 Ok(Some(extent)) => return Ok(extent),
                 Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::NoSpace => {
-                    return self.state.lock().take_backed(pages, leave).ok_or(error);
+                    let mut state = self.state.lock();
+                    match state.take_backed(pages, leave) {
+                        None if state.give_up_retention() => {}
+                        taken => return taken.ok_or(error),
+                    }
                 }
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn free_range(&self, file: u32, range: Range<u32>) {
-        let mut state = self.state.lock();
-        let Some(space) = state.files.get_mut(file as usize) else {
-            panic!("released an extent of data file {file}, which does not exist");
-        };
-        space.free_range(range, Backing::Backed);
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::file_space::{Backing, FileSpace};
 use crate::files::name_of;
+use crate::retention::Retained;
 use crate::{Class, Extent};
 use frondb_core::{Error, Result};
 
@@ -18,6 +19,10 @@ pub(crate) struct SpaceState {
     pub(crate) grown_pages: u64,
     pub(crate) punched_pages: u64,
     pub(crate) truncated_pages: u64,
+    /// What a backup keeps from being used again.
+    pub(crate) retained: Option<Retained>,
+    /// How many retentions there have been.
+    pub(crate) retentions: u64,
 }
 
 /// A range taken from the free space, and the parts of it without reserved disk space.
@@ -27,6 +32,17 @@ pub(crate) struct Taken {
 }
 
 impl SpaceState {
+    /// Frees an extent.
+    ///
+    /// # Panics
+    /// If there is no such file, or a part of the extent is free already.
+    pub(crate) fn free(&mut self, extent: Extent) {
+        let Some(space) = self.files.get_mut(extent.file as usize) else {
+            panic!("released an extent of data file {}, which does not exist", extent.file);
+        };
+        space.free_range(extent.page..extent.end(), Backing::Backed);
+    }
+
     /// Free pages with reserved disk space.
     pub(crate) fn backed_pages(&self) -> u64 {
         self.files.iter().map(FileSpace::backed_pages).sum()

@@ -16,6 +16,7 @@
 //! - `docs/design/wal-and-commit.md` describes the format and the protocol; `recovery.md` lists
 //!   what a replay may find at the end of the log.
 
+mod copy;
 mod files;
 pub mod format;
 mod log;
@@ -34,6 +35,7 @@ mod writer;
 #[doc(hidden)]
 pub mod fuzz;
 
+pub use copy::KeptSegments;
 pub use log::Wal;
 pub use mark::MARK_FILE;
 pub use options::{SyncMode, WalOptions};

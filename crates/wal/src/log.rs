@@ -257,6 +257,12 @@ impl Wal {
         self.sync_to(self.end_lsn())
     }
 
+    /// The database to which the log belongs.
+    #[must_use]
+    pub fn db_id(&self) -> u128 {
+        self.db_id
+    }
+
     /// The Lsn after the last record that was appended and not abandoned.
     #[must_use]
     pub fn end_lsn(&self) -> Lsn {

@@ -134,6 +134,16 @@ pub(crate) fn note_mark(device: &SharedDevice, db_id: u128) -> Result<bool> {
     device.sync_dir("").map_err(poisoned).map(|()| true)
 }
 
+/// Durably writes a `LOG` that says that `LOG.mark` exists, into a directory without one. REQUIRES:
+/// the mark is durable, but for its name.
+///
+/// # Errors
+/// `NoSpace`; `Io`.
+pub(crate) fn write_marked(device: &SharedDevice, db_id: u128) -> Result<()> {
+    write_new(&**device, db_id, true)?;
+    device.rename(OWNER_FILE_NEW, OWNER_FILE)
+}
+
 /// Restores `LOG` where it is damaged or missing.
 ///
 /// # Errors

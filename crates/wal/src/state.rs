@@ -59,6 +59,8 @@ pub(crate) struct LogState {
     pub(crate) live: VecDeque<SegmentHeader>,
     /// Numbers of former segments whose files can be reused.
     pub(crate) spares: Vec<u64>,
+    /// How many readers keep all segments that exist ([`Wal::keep_segments`](crate::Wal)).
+    pub(crate) keepers: usize,
     pub(crate) writing: bool,
     pub(crate) syncing: bool,
     /// The threads that wait for a sync.
@@ -117,6 +119,7 @@ impl LogState {
             reserve_failed: false,
             live,
             spares,
+            keepers: 0,
             writing: false,
             syncing: false,
             waiters: Waiters::default(),
@@ -254,14 +257,17 @@ impl LogState {
         failed.map_or(Ok(()), |failed| Err(failed.error.clone()))
     }
 
-    /// Removes the segments that lie completely below `before` from the list. Returns those to keep
-    /// as spares, and the others.
+    /// Removes the segments that lie completely below `before` from the list, unless somebody keeps
+    /// them. Returns those to keep as spares, and the others.
     pub(crate) fn take_obsolete(
         &mut self,
         before: Lsn,
         options: &WalOptions,
     ) -> (Vec<u64>, Vec<u64>) {
         let (mut spares, mut removed) = (Vec::new(), Vec::new());
+        if self.keepers > 0 {
+            return (spares, removed);
+        }
         while let (Some(&oldest), Some(next)) = (self.live.front(), self.live.get(1))
             && next.end_before <= before
         {

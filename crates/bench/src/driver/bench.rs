@@ -26,7 +26,12 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         Workload::Merge => vec![&KERNEL],
         // Only FronDB has these transactions and this memory option. `fsync` is about our own log;
         // other engines run it if they are named.
-        Workload::Fsync | Workload::Txn | Workload::Hot | Workload::Far | Workload::Memory
+        Workload::Fsync
+        | Workload::Txn
+        | Workload::Hot
+        | Workload::Far
+        | Workload::Backup
+        | Workload::Memory
             if args.engines.is_none() =>
         {
             registry.select("frondb")?
@@ -99,11 +104,16 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the report: an object for each engine and variant, or for `txn`, `hot` and `far`, which have
-/// one, its figures.
+/// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `far` and `backup`,
+/// which have one, its figures.
 fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
     let text = match results {
-        [only] if matches!(workload, Workload::Txn | Workload::Hot | Workload::Far) => {
+        [only]
+            if matches!(
+                workload,
+                Workload::Txn | Workload::Hot | Workload::Far | Workload::Backup
+            ) =>
+        {
             serde_json::to_string_pretty(&only.figures)
         }
         _ => serde_json::to_string_pretty(results),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::args::BenchArgs;
 use crate::engine::EngineKind;
+use crate::workload::backup::ROWS as BACKUP_ROWS;
 use crate::workload::far::ROWS as FAR_ROWS;
 use crate::workload::hot::ROWS as HOT_ROWS;
 use crate::workload::memory::ROWS as MEMORY_ROWS;
@@ -55,7 +56,12 @@ pub(super) fn variants(args: &BenchArgs) -> Vec<Variant> {
 pub(super) fn rounds(args: &BenchArgs) -> u64 {
     let once = matches!(
         args.workload,
-        Workload::Txn | Workload::Hot | Workload::Far | Workload::Memory | Workload::Reads
+        Workload::Txn
+            | Workload::Hot
+            | Workload::Far
+            | Workload::Backup
+            | Workload::Memory
+            | Workload::Reads
     );
     args.rounds.unwrap_or(if once { 1 } else { 3 })
 }
@@ -69,6 +75,7 @@ fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
         Workload::Txn => TXN_ROWS,
         Workload::Hot => HOT_ROWS,
         Workload::Far => FAR_ROWS,
+        Workload::Backup => BACKUP_ROWS,
         Workload::Memory => MEMORY_ROWS,
         _ => ROWS,
     })

@@ -13,12 +13,14 @@
 //! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
 //! | hot         | the same 1 % of the rows over and over            | reads beside those of a tree that nothing is written to |
 //! | far         | as iibench, a thousand times the memory of the reads | opening, and points           |
+//! | backup      | rows of one tree, and new ones beside backups     | backups, and the writer beside them |
 //! | memory      | cases that could hold more memory than the option | resident memory beside the option |
 //! | merge       | nothing: the merge kernel in memory               | entries a second                 |
 //!
 //! A [`Spec`] has everything that a child needs to know; a workload gets it with the open engine in
 //! a [`Bench`] and fills in a [`Measurement`](crate::report::Measurement).
 
+pub(crate) mod backup;
 mod bench;
 mod delete_left;
 mod durable;

@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::{
-    Bench, Spec, Workload, delete_left, durable, far, fsync, hot, iibench, logs, memory, merge,
-    mixed, overwrite, reads, txn,
+    Bench, Spec, Workload, backup, delete_left, durable, far, fsync, hot, iibench, logs, memory,
+    merge, mixed, overwrite, reads, txn,
 };
 use crate::driver::Progress;
 use crate::engine::EngineKind;
@@ -20,6 +20,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Txn => return txn::run(spec, &progress),
         Workload::Hot => return hot::run(spec, &progress),
         Workload::Far => return far::run(spec, &progress),
+        Workload::Backup => return backup::run(spec, &progress),
         Workload::Memory => return memory::run(spec, &progress),
         _ => {}
     }
@@ -49,7 +50,12 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
         // Handled above: these workloads open no engine, or more than one.
-        Workload::Txn | Workload::Hot | Workload::Far | Workload::Memory | Workload::Merge => {}
+        Workload::Txn
+        | Workload::Hot
+        | Workload::Far
+        | Workload::Backup
+        | Workload::Memory
+        | Workload::Merge => {}
     }
     let mut measurement = bench.measurement;
     measurement.rss_peak_bytes = Some(process::resident_peak_bytes()?);

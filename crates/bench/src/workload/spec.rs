@@ -34,6 +34,8 @@ pub enum Workload {
     Hot,
     /// Points of a table a thousand times larger than the memory, after opening it again
     Far,
+    /// Backups: their rate, what they cost a writer, and what incremental ones hold
+    Backup,
     /// Whether the engine keeps to its memory option
     Memory,
     /// The merge kernel, in memory
@@ -76,6 +78,7 @@ impl Workload {
             Self::Txn => "txn",
             Self::Hot => "hot",
             Self::Far => "far",
+            Self::Backup => "backup",
             Self::Memory => "memory",
             Self::Merge => "merge",
         }
@@ -87,7 +90,7 @@ impl Workload {
         match self {
             Self::Logs => LOG_TREES.to_vec(),
             Self::Overwrite => TABLE_TREES[..1].to_vec(),
-            Self::Txn | Self::Hot | Self::Memory | Self::Merge => Vec::new(),
+            Self::Txn | Self::Hot | Self::Backup | Self::Memory | Self::Merge => Vec::new(),
             _ => TABLE_TREES.to_vec(),
         }
     }

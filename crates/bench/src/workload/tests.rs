@@ -227,6 +227,23 @@ fn hot_compares_each_read_after_each_kind_of_updates() {
 }
 
 #[test]
+fn backup_compares_with_reads_and_with_a_writer() {
+    let scratch = Scratch::new("backup");
+    let spec = Spec { memory_bytes: 32 << 20, ..spec(Workload::Backup, 0, &scratch) };
+    let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+    let limited = m.figures.iter().filter(|figure| figure.met.is_some());
+    let names: Vec<_> = limited.map(|figure| figure.name.as_str()).collect();
+    let expected = [
+        "backup to reading the files",
+        "writer beside to alone",
+        "longest commit beside",
+        "incremental after 5 % of rows to full",
+    ];
+    assert_eq!(names, expected);
+    assert!(m.figures.iter().all(|figure| figure.value > 0.0), "{:?}", m.figures);
+}
+
+#[test]
 fn far_opens_and_reads_with_little_memory() {
     let scratch = Scratch::new("far");
     let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Far, 0, &scratch) };

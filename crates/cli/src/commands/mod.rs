@@ -1,5 +1,6 @@
 //! The commands, one file for each group.
 
+pub(crate) mod backup;
 pub(crate) mod dump;
 pub(crate) mod entries;
 pub(crate) mod inspect;

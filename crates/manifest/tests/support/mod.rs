@@ -16,7 +16,7 @@ pub(crate) fn options() -> ManifestOptions {
 }
 
 pub(crate) fn create(device: &SharedDevice) -> Result<Manifest> {
-    Manifest::create(Arc::clone(device), DB, options())
+    Manifest::create(Arc::clone(device), DB, options(), &[])
 }
 
 pub(crate) fn open(device: &SharedDevice) -> Result<(Manifest, Recovered)> {

@@ -1,0 +1,284 @@
+//! [`BackupList`]: the file `BACKUP`, which says what a backup has.
+//!
+//! A text, one item a line, so that it can be read without a tool:
+//!
+//! ```text
+//! FronDB backup 1
+//! database 000102030405060708090a0b0c0d0e0f
+//! since full                        or the checksum of the list of the backup before
+//! log 4096 81920                    the first and the last position
+//! file manifest 1234 89abcdef01234567
+//! file wal/000000000001.wal 77888 0123456789abcdef
+//! extent 0 16 4 7 0123456789abcdef here       file, page, pages, run or -, checksum, here or before
+//! end 0123456789abcdef              the checksum of all lines above, which names the backup
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use frondb_core::checksum::xxh3;
+use frondb_core::{Error, ErrorKind, Lsn, Result, RunId};
+use frondb_device::{OpenOptions, SharedDevice};
+use frondb_space::Extent;
+
+/// The list of a complete backup.
+pub(super) const LIST_FILE: &str = "BACKUP";
+/// The list while it is written.
+const LIST_FILE_NEW: &str = "BACKUP.new";
+/// Says that a backup is not complete.
+pub(super) const UNFINISHED_FILE: &str = "BACKUP.unfinished";
+/// The state of the manifest.
+pub(super) const MANIFEST_FILE: &str = "manifest";
+
+const TITLE: &str = "FronDB backup 1";
+const WHAT: &str = "list of a backup";
+
+/// A file of a backup, but for the data files and the list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct FileEntry {
+    /// The name in the directory of the backup.
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) checksum: u64,
+}
+
+/// An extent of a backup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ExtentEntry {
+    pub(super) extent: Extent,
+    /// The run to which it belongs; `None` for a large value or a run that is not in a tree yet.
+    pub(super) run: Option<RunId>,
+    pub(super) checksum: u64,
+    /// Whether this backup has its bytes, and not one before it.
+    pub(super) is_here: bool,
+}
+
+/// What a backup has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct BackupList {
+    pub(super) db_id: u128,
+    /// The name of the backup that this one continues; `None` for a full one.
+    pub(super) since: Option<u64>,
+    /// The part of the log.
+    pub(super) log: (Lsn, Lsn),
+    pub(super) files: Vec<FileEntry>,
+    /// Every extent that the database has at that moment.
+    pub(super) extents: Vec<ExtentEntry>,
+}
+
+impl BackupList {
+    /// The name of the backup: the checksum of its list.
+    pub(super) fn id(&self) -> u64 {
+        xxh3(self.body().as_bytes())
+    }
+
+    /// The extents by their address.
+    pub(super) fn by_extent(&self) -> HashMap<Extent, &ExtentEntry> {
+        self.extents.iter().map(|entry| (entry.extent, entry)).collect()
+    }
+
+    fn body(&self) -> String {
+        let mut text = format!("{TITLE}\ndatabase {:032x}\n", self.db_id);
+        let since = self.since.map_or_else(|| "full".to_owned(), |since| format!("{since:016x}"));
+        let (start, end) = self.log;
+        let _ = writeln!(text, "since {since}\nlog {start} {end}");
+        for FileEntry { name, bytes, checksum } in &self.files {
+            let _ = writeln!(text, "file {name} {bytes} {checksum:016x}");
+        }
+        for ExtentEntry { extent, run, checksum, is_here } in &self.extents {
+            let Extent { file, page, pages } = extent;
+            let run = run.map_or_else(|| "-".to_owned(), |run| run.get().to_string());
+            let place = if *is_here { "here" } else { "before" };
+            let _ = writeln!(text, "extent {file} {page} {pages} {run} {checksum:016x} {place}");
+        }
+        text
+    }
+
+    fn text(&self) -> String {
+        let body = self.body();
+        format!("{body}end {:016x}\n", xxh3(body.as_bytes()))
+    }
+
+    /// Durably writes the list: from then on the backup is complete.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub(super) fn write(&self, target: &SharedDevice) -> Result<()> {
+        let text = self.text();
+        let file = target.open(LIST_FILE_NEW, OpenOptions::CREATE)?;
+        file.set_len(0)?;
+        file.write_at(0, text.as_bytes())?;
+        file.sync()?;
+        target.rename(LIST_FILE_NEW, LIST_FILE)?;
+        target.sync_dir("")
+    }
+
+    /// Reads the list of a backup.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no complete backup; `Corruption`; `Unsupported` for a newer format;
+    /// `Io`.
+    pub(super) fn read(source: &SharedDevice) -> Result<Self> {
+        let file = match source.open(LIST_FILE, OpenOptions::READ) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_backup(source)?),
+            opened => opened?,
+        };
+        let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or(usize::MAX)];
+        file.read_exact_at(0, &mut bytes)?;
+        Self::parse(&bytes)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not a text"))?;
+        let first = text.lines().next().unwrap_or_default();
+        if first != TITLE && first.starts_with("FronDB backup ") {
+            let message = format!("{LIST_FILE} has a newer format ({first:?}): use a newer FronDB");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let (body, checksum) = text
+            .strip_suffix('\n')
+            .and_then(|text| text.rsplit_once("\nend "))
+            .ok_or_else(|| damaged("its end is missing"))?;
+        let body = &text[..=body.len()];
+        if hex(checksum)? != xxh3(body.as_bytes()) {
+            return Err(damaged("the checksum does not match"));
+        }
+        let mut list = Self {
+            db_id: 0,
+            since: None,
+            log: (Lsn(0), Lsn(0)),
+            files: Vec::new(),
+            extents: Vec::new(),
+        };
+        if first != TITLE {
+            return Err(damaged("it is not the list of a backup"));
+        }
+        for line in body.lines().skip(1) {
+            let words: Vec<&str> = line.split(' ').collect();
+            list.take(&words).ok_or_else(|| damaged(&format!("it has the line {line:?}")))?;
+        }
+        Ok(list)
+    }
+
+    /// Takes a line; `None` if it makes no sense.
+    fn take(&mut self, words: &[&str]) -> Option<()> {
+        match *words {
+            ["database", id] => self.db_id = u128::from_str_radix(id, 16).ok()?,
+            ["since", "full"] => self.since = None,
+            ["since", id] => self.since = Some(u64::from_str_radix(id, 16).ok()?),
+            ["log", start, end] => {
+                self.log = (Lsn(start.parse().ok()?), Lsn(end.parse().ok()?));
+            }
+            ["file", name, bytes, checksum] => self.files.push(FileEntry {
+                name: name.to_owned(),
+                bytes: bytes.parse().ok()?,
+                checksum: u64::from_str_radix(checksum, 16).ok()?,
+            }),
+            ["extent", file, page, pages, run, checksum, place] => {
+                let extent = Extent {
+                    file: file.parse().ok()?,
+                    page: page.parse().ok()?,
+                    pages: pages.parse().ok()?,
+                };
+                let run = match run {
+                    "-" => None,
+                    run => Some(RunId(run.parse().ok()?)),
+                };
+                let checksum = u64::from_str_radix(checksum, 16).ok()?;
+                let is_here = match place {
+                    "here" => true,
+                    "before" => false,
+                    _ => return None,
+                };
+                extent.page.checked_add(extent.pages).filter(|_| extent.pages > 0)?;
+                self.extents.push(ExtentEntry { extent, run, checksum, is_here });
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// For fuzzing: what is parsed is what was written.
+pub(crate) fn check_list(bytes: &[u8]) {
+    if let Ok(list) = BackupList::parse(bytes) {
+        let again = BackupList::parse(list.text().as_bytes());
+        assert_eq!(again.ok(), Some(list), "a list is read as it was written");
+    }
+}
+
+fn hex(text: &str) -> Result<u64> {
+    u64::from_str_radix(text, 16).map_err(|_| damaged("its last line makes no sense"))
+}
+
+fn damaged(message: &str) -> Error {
+    Error::corruption(LIST_FILE, 0, WHAT, message.to_owned())
+}
+
+/// The error for a directory without a complete backup.
+fn no_backup(source: &SharedDevice) -> Result<Error> {
+    let place = source.describe();
+    let message = if source.exists(UNFINISHED_FILE)? {
+        format!("the backup in {place} is not complete: it is being made, or was given up")
+    } else {
+        format!("there is no backup in {place}")
+    };
+    Ok(Error::new(ErrorKind::NotFound, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list() -> BackupList {
+        let file = |name: &str| FileEntry { name: name.into(), bytes: 5, checksum: 0xfe };
+        let extent = |page, run: Option<u64>, is_here| ExtentEntry {
+            extent: Extent { file: 1, page, pages: 3 },
+            run: run.map(RunId),
+            checksum: u64::MAX - u64::from(page),
+            is_here,
+        };
+        BackupList {
+            db_id: 77,
+            since: Some(12),
+            log: (Lsn(10), Lsn(20)),
+            files: vec![file(MANIFEST_FILE), file("wal/000000000001.wal")],
+            extents: vec![extent(3, Some(9), true), extent(6, None, false)],
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_as_it_was_written() {
+        for list in [list(), BackupList { since: None, extents: Vec::new(), ..list() }] {
+            assert_eq!(BackupList::parse(list.text().as_bytes()).unwrap(), list);
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_of_a_list_is_seen() {
+        let good = list().text().into_bytes();
+        for bit in 0..good.len() * 8 {
+            let mut bytes = good.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            // The case of a hexadecimal digit of the checksum says nothing.
+            let parsed = BackupList::parse(&bytes);
+            assert!(parsed.is_err() || parsed.unwrap() == list(), "bit {bit}");
+        }
+        for length in 0..good.len() {
+            assert!(BackupList::parse(&good[..length]).is_err(), "length {length}");
+        }
+    }
+
+    #[test]
+    fn random_lists_never_panic() {
+        let sample = list().text().into_bytes();
+        frondb_testkit::fuzz::smoke(1, 20_000, &[sample], crate::fuzz::backup_list);
+    }
+
+    #[test]
+    fn a_newer_format_is_unsupported() {
+        let newer = list().text().replacen("backup 1", "backup 2", 1);
+        let error = BackupList::parse(newer.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+    }
+}

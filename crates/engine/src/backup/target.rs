@@ -1,0 +1,98 @@
+//! Data files that are written extent by extent, at given addresses: those of a backup, and those of
+//! a database that is restored.
+
+use std::collections::BTreeMap;
+
+use frondb_core::Result;
+use frondb_core::checksum::Xxh3;
+use frondb_core::mem::Buf;
+use frondb_device::{OpenOptions, SharedDevice, SharedFile};
+use frondb_space::{Extent, data_file_name};
+
+/// Bytes read and written at a time.
+pub(super) const PIECE_BYTES: usize = 1 << 20;
+
+/// The data files of a directory, opened when they are first needed.
+pub(super) struct DataFiles<'a> {
+    device: &'a SharedDevice,
+    options: OpenOptions,
+    files: BTreeMap<u32, SharedFile>,
+}
+
+impl<'a> DataFiles<'a> {
+    /// Files to be written. With `direct` they bypass the operating system's cache, which a backup
+    /// would fill with what nobody reads.
+    pub(super) fn to_write(device: &'a SharedDevice, direct: bool) -> Self {
+        let options = OpenOptions::CREATE.direct(direct);
+        Self { device, options, files: BTreeMap::new() }
+    }
+
+    /// Files to be read.
+    pub(super) fn to_read(device: &'a SharedDevice) -> Self {
+        Self { device, options: OpenOptions::READ, files: BTreeMap::new() }
+    }
+
+    fn file(&mut self, number: u32) -> Result<&SharedFile> {
+        if !self.files.contains_key(&number) {
+            let file = self.device.open(&data_file_name(number), self.options)?;
+            self.files.insert(number, file);
+        }
+        Ok(&self.files[&number])
+    }
+
+    /// Reads a piece of an extent.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corruption` if the file is too short; `Io`.
+    pub(super) fn read(&mut self, extent: Extent, at: u64, buf: &mut [u8]) -> Result<()> {
+        self.file(extent.file)?.read_exact_at(extent.offset() + at, buf)
+    }
+
+    /// Writes a piece of an extent.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub(super) fn write(&mut self, extent: Extent, at: u64, buf: &[u8]) -> Result<()> {
+        self.file(extent.file)?.write_at(extent.offset() + at, buf)
+    }
+
+    /// Makes sure that a file reaches the end of `extent`.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn reach(&mut self, extent: Extent) -> Result<()> {
+        let (file, end) = (self.file(extent.file)?, extent.offset() + extent.bytes());
+        if file.len()? < end { file.set_len(end) } else { Ok(()) }
+    }
+
+    /// Makes what was written durable, the names of the files included.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn sync(&self) -> Result<()> {
+        self.files.values().try_for_each(|file| file.sync())?;
+        self.device.sync_dir("")
+    }
+}
+
+/// Passes the pieces of `extent` that `read` supplies to `take`; returns the checksum of all.
+///
+/// # Errors
+/// Those of `read` and `take`.
+pub(super) fn for_each_piece(
+    extent: Extent,
+    buf: &mut Buf,
+    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
+    take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<u64> {
+    let (mut checksum, mut at) = (Xxh3::new(), 0);
+    while at < extent.bytes() {
+        let length = (extent.bytes() - at).min(buf.len() as u64);
+        let piece = &mut buf[..length as usize];
+        read(at, piece)?;
+        checksum.update(piece);
+        take(at, piece)?;
+        at += length;
+    }
+    Ok(checksum.finish())
+}

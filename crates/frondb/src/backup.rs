@@ -1,0 +1,218 @@
+//! Backups of an open database, and databases from backups.
+
+use std::path::{Path, PathBuf};
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{Modes, PosixDevice, SharedDevice};
+use frondb_engine::{BackupContents, BackupReport, RestoreReport};
+
+use crate::db::{Db, existing};
+use crate::options::Options;
+use crate::target::{Maker, Target, check_apart};
+
+/// How a backup is made. The default is a full backup without a limit.
+///
+/// ```
+/// let of_tonight = frondb::BackupOptions::new().since("/backups/sunday").bytes_per_second(50 << 20);
+/// # let _ = of_tonight;
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct BackupOptions {
+    inner: frondb_engine::BackupOptions,
+    since: Option<PathBuf>,
+    file_mode: Option<u32>,
+}
+
+impl BackupOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The directory of a complete backup of the same database that the new one continues: the new
+    /// one then holds only what that one and those before it do not.
+    #[must_use]
+    pub fn since(mut self, backup: impl Into<PathBuf>) -> Self {
+        self.since = Some(backup.into());
+        self
+    }
+
+    /// The most bytes to read from the database in a second; 0, the default, means no limit.
+    #[must_use]
+    pub fn bytes_per_second(mut self, bytes: u64) -> Self {
+        self.inner.bytes_per_second = bytes;
+        self
+    }
+
+    /// Permission bits of the files of the backup, from `0o600`, the default, to `0o666`; its
+    /// directories get an `x` for each `r`.
+    #[must_use]
+    pub fn file_mode(mut self, mode: u32) -> Self {
+        self.file_mode = Some(mode);
+        self
+    }
+
+    fn modes(&self) -> Result<Modes> {
+        self.file_mode.map_or(Ok(Modes::PRIVATE), |mode| Modes::new(mode, None))
+    }
+}
+
+impl Db {
+    /// Copies the database into the directory `to`, while others read and write it. The backup has
+    /// everything that was committed before the call, and nothing that is committed after the first
+    /// call of `progress`. Writers wait for some milliseconds while that moment is fixed, and for
+    /// nothing else. [`restore`](Self::restore) makes a database of it.
+    ///
+    /// `to` must be empty or missing, and lie outside of the database and its log. While the backup
+    /// is made, space that the database frees is kept until the backup has read it, so the files may
+    /// grow by as much as is rewritten meanwhile; if the disk gets full, the backup is given up, and
+    /// not a writer. A backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
+    ///
+    /// `progress` receives the bytes read and all bytes; the call ends with `Cancelled` when it
+    /// returns `false`. Reading bypasses the caches of the database and, where that is possible, of
+    /// the operating system.
+    ///
+    /// Threads: any; one backup at a time.
+    ///
+    /// # Errors
+    /// `Exists` if `to` has files; `Invalid` if it lies in the database's directory, or if the backup
+    /// to continue is of another database; `NotFound`, `Corruption` and `Unsupported` of that backup;
+    /// `Busy` if another backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`;
+    /// `Closed`; `Io`.
+    ///
+    /// ```
+    /// # use frondb::{BackupOptions, Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let (path, full, inc, copy) =
+    /// #     (dir.path().join("db"), dir.path().join("full"), dir.path().join("inc"), dir.path().join("copy"));
+    /// let db = Db::open(&path, Options::default())?;
+    /// let tree = db.create_tree("t", TreeOptions::default())?;
+    /// tree.put(b"a", b"1")?;
+    /// db.backup(&full, &BackupOptions::new(), &mut |_, _| true)?;
+    /// tree.put(b"b", b"2")?;
+    /// db.backup(&inc, &BackupOptions::new().since(&full), &mut |_, _| true)?;
+    ///
+    /// Db::restore(&[&full, &inc], &copy, &Options::default(), &mut |_, _| true)?;
+    /// let copy = Db::open(&copy, Options::default())?;
+    /// assert_eq!(copy.open_tree("t")?.get(b"b")?.as_deref(), Some(&b"2"[..]));
+    /// # copy.close()?;
+    /// # db.close()
+    /// # }
+    /// ```
+    pub fn backup(
+        &self,
+        to: impl AsRef<Path>,
+        options: &BackupOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupReport> {
+        let (to, modes) = (to.as_ref(), options.modes()?);
+        check_apart(to, &self.engine().directories().map(PathBuf::from))?;
+        let since = options.since.as_deref().map(backup_device).transpose()?;
+        if let Some(since) = &options.since {
+            check_apart(to, std::slice::from_ref(since))?;
+        }
+        let target: SharedDevice = Arc::new(PosixDevice::create_with(to, modes)?);
+        self.engine().backup(&target, since.as_ref(), options.inner, progress)
+    }
+
+    /// As [`backup`](Self::backup), from device to device, for the project's own simulations.
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    #[doc(hidden)]
+    pub fn backup_to(
+        &self,
+        target: &SharedDevice,
+        since: Option<&SharedDevice>,
+        options: &BackupOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupReport> {
+        self.engine().backup(target, since, options.inner, progress)
+    }
+
+    /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental ones
+    /// after it in the order in which they were made. The database is as the last of them has it, and
+    /// is opened like any other. Every byte is compared with its checksum.
+    ///
+    /// `to` must be empty or missing, and lie outside of the backups. Until the restore is complete it
+    /// has only a directory `unfinished-restore`; a failed call removes that, a killed process leaves
+    /// it. Of `options` the permission bits count. The log is in `to`, too: to keep it elsewhere, move
+    /// its directory `wal` before the database is opened.
+    ///
+    /// `progress` receives the bytes written and all bytes; the call ends with `Cancelled` when it
+    /// returns `false`.
+    ///
+    /// # Errors
+    /// `NotFound` if a directory has no complete backup; `Invalid` if the backups do not continue each
+    /// other; `Exists` if `to` has files; `Corruption` if a backup is damaged, naming it;
+    /// `Unsupported`; `Cancelled`; `NoSpace`; `Io`.
+    pub fn restore(
+        backups: &[impl AsRef<Path>],
+        to: impl AsRef<Path>,
+        options: &Options,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<RestoreReport> {
+        let (to, modes) = (to.as_ref(), options.modes()?);
+        let paths: Vec<PathBuf> = backups.iter().map(|path| path.as_ref().to_owned()).collect();
+        let chain = paths.iter().map(|path| backup_device(path)).collect::<Result<Vec<_>>>()?;
+        Target::check(to, modes, Maker::Restore, &paths)?;
+        let target = Target::make(to, modes, Maker::Restore)?;
+        let device: SharedDevice = Arc::new(PosixDevice::open(target.path())?.with_modes(modes));
+        let report = frondb_engine::restore(&chain, &device, None, progress)?;
+        drop(device);
+        target.finish()?;
+        Ok(report)
+    }
+
+    /// Reads the backup in a directory, and compares every byte of it with its checksum; what does not
+    /// match is in [`BackupContents::faults`]. What an incremental backup has from those before it is
+    /// not read: verify each of them.
+    ///
+    /// `progress` receives the bytes read and all bytes; the call ends with `Cancelled` when it
+    /// returns `false`.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no complete backup; `Corruption` if its list is damaged; `Unsupported`;
+    /// `Cancelled`; `Io`.
+    pub fn verify_backup(
+        backup: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupContents> {
+        frondb_engine::verify_backup(&backup_device(backup.as_ref())?, progress)
+    }
+
+    /// As [`restore`](Self::restore), from device to device, for the project's own simulations.
+    ///
+    /// # Errors
+    /// As [`restore`](Self::restore). What it has written stays; it is no database.
+    #[doc(hidden)]
+    pub fn restore_from(
+        chain: &[SharedDevice],
+        target: &SharedDevice,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<RestoreReport> {
+        frondb_engine::restore(chain, target, None, progress)
+    }
+
+    /// As [`verify_backup`](Self::verify_backup), for the project's own simulations.
+    ///
+    /// # Errors
+    /// As [`verify_backup`](Self::verify_backup).
+    #[doc(hidden)]
+    pub fn verify_backup_in(
+        backup: &SharedDevice,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupContents> {
+        frondb_engine::verify_backup(backup, progress)
+    }
+}
+
+/// The directory of a backup.
+fn backup_device(path: &Path) -> Result<SharedDevice> {
+    existing(path, Modes::PRIVATE)?.ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, format!("there is no directory {}", path.display()))
+    })
+}

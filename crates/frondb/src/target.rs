@@ -1,0 +1,151 @@
+//! The directory in which a salvage or a restore makes a database.
+//!
+//! The new database is made in a subdirectory (`unfinished-salvage`, `unfinished-restore`). Once it
+//! is complete and durable its files are moved up, the superblock last. A directory without a superblock is not a database,
+//! so the target is not one until it is complete, even after a crash. The new database is not made
+//! next to the target, because that may be a mount point, or the only directory that the user may
+//! write to. Only one thread uses the target.
+
+use std::path::{Path, PathBuf};
+
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{Device, Modes, PosixDevice};
+use frondb_engine::SUPER_FILE;
+
+use crate::db::existing;
+
+/// What makes the database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Maker {
+    Salvage,
+    Restore,
+}
+
+impl Maker {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Salvage => "salvage",
+            Self::Restore => "restore",
+        }
+    }
+
+    /// The subdirectory of the new database until it is complete.
+    fn unfinished(self) -> &'static str {
+        match self {
+            Self::Salvage => "unfinished-salvage",
+            Self::Restore => "unfinished-restore",
+        }
+    }
+}
+
+/// The target of a salvage or a restore in progress. If dropped before [`finish`](Self::finish) it
+/// removes what it made.
+#[derive(Debug)]
+pub(crate) struct Target {
+    to: PathBuf,
+    maker: Maker,
+    /// Whether this call created `to`.
+    is_new: bool,
+    is_finished: bool,
+}
+
+impl Target {
+    /// Checks that `to` may become the new database; changes nothing. `others` are the directories
+    /// from which it is made.
+    ///
+    /// # Errors
+    /// `Exists`, `Invalid` if it shares a directory with one of `others`, `Io`.
+    pub(crate) fn check(to: &Path, modes: Modes, maker: Maker, others: &[PathBuf]) -> Result<()> {
+        check_apart(to, others)?;
+        let there = existing(to, modes)?.map_or(Ok(Vec::new()), |device| device.list(""))?;
+        let to = to.display();
+        let message = match there.iter().any(|name| name == maker.unfinished()) {
+            _ if there.is_empty() => return Ok(()),
+            true => {
+                let noun = maker.noun();
+                format!("{to} holds an unfinished {noun}: if none is running, remove the directory")
+            }
+            false => format!("{to} exists and is not empty"),
+        };
+        Err(Error::new(ErrorKind::Exists, message))
+    }
+
+    /// Creates the target directory, and in it that of the new database.
+    ///
+    /// # Errors
+    /// `Exists` if another call was faster; `NoSpace`; `Io`.
+    pub(crate) fn make(to: &Path, modes: Modes, maker: Maker) -> Result<Self> {
+        let is_new = existing(to, modes)?.is_none();
+        PosixDevice::create_with(to, modes)?;
+        match PosixDevice::create_new(to.join(maker.unfinished()), modes) {
+            Ok(_) => Ok(Self { to: to.to_owned(), maker, is_new, is_finished: false }),
+            Err(error) => {
+                if is_new {
+                    // Fails if another call has put something there.
+                    let _ = PosixDevice::remove_empty(to);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Where the new database is made.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.to.join(self.maker.unfinished())
+    }
+
+    /// Makes `to` the new database. The database in [`path`](Self::path) must be closed and
+    /// durable.
+    ///
+    /// # Errors
+    /// `Io`. `to` is then no database, or the complete one.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.is_finished = true;
+        let device = PosixDevice::open(&self.to)?;
+        let unfinished = self.maker.unfinished();
+        let mut names = device.list(unfinished)?;
+        names.sort_by_key(|name| name == SUPER_FILE);
+        for name in names {
+            if name == SUPER_FILE {
+                device.sync_dir("")?;
+            }
+            device.rename(&format!("{unfinished}/{name}"), &name)?;
+        }
+        device.sync_dir("")?;
+        PosixDevice::remove_empty(self.path())?;
+        device.sync_dir("")
+    }
+}
+
+/// Checks that `to` lies outside of `others`, and they outside of it. One that is `to` itself is left
+/// to the check that it is empty, which has the better message.
+///
+/// # Errors
+/// `Invalid`; `Io`.
+pub(crate) fn check_apart(to: &Path, others: &[PathBuf]) -> Result<()> {
+    let resolved = PosixDevice::resolve(to)?;
+    for other in others {
+        let dir = PosixDevice::resolve(other)?;
+        let shares = resolved.starts_with(&dir) || dir.starts_with(&resolved);
+        if shares && resolved != dir {
+            let (to, dir) = (to.display(), dir.display());
+            return Err(Error::invalid(format!(
+                "{to} and {dir} overlap: give a directory outside of the other"
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        // If removing fails, what remains is no database, and the next call reports it.
+        let _ = PosixDevice::remove_all(self.path());
+        if self.is_new {
+            let _ = PosixDevice::remove_empty(&self.to);
+        }
+    }
+}

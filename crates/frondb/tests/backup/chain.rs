@@ -1,0 +1,109 @@
+//! Incremental backups.
+
+use frondb::{BackupOptions, ErrorKind};
+use frondb_device::SharedDevice;
+
+use crate::{Model, Store, backup, check_restored, empty, restore};
+
+#[test]
+fn a_chain_of_ten_restores_every_state() {
+    for seed in 0..4 {
+        let mut store = Store::new(seed);
+        let mut chain: Vec<SharedDevice> = Vec::new();
+        let mut models: Vec<Model> = Vec::new();
+        let db = store.db.clone();
+        for round in 0..11 {
+            store.change(["a", "b", "c"][round % 3], 20);
+            if round == 6 {
+                db.drop_tree("a").unwrap();
+                store.model.remove("a");
+            }
+            if store.prng.chance(1, 2) {
+                store.settle();
+            }
+            models.push(store.model.clone());
+            let target = empty();
+            let mut changed = false;
+            let report = db
+                .backup_to(&target, chain.last(), &BackupOptions::new(), &mut |_, _| {
+                    if !changed {
+                        store.change("b", 10);
+                        store.settle();
+                        changed = true;
+                    }
+                    true
+                })
+                .unwrap();
+            assert_eq!(report.is_incremental, round > 0);
+            chain.push(target);
+        }
+        for (length, model) in (1..).zip(&models) {
+            check_restored(&chain[..length], model, &format!("seed {seed}, {length} backups"));
+        }
+    }
+}
+
+#[test]
+fn an_incremental_backup_has_what_changed() {
+    let mut store = Store::new(1);
+    store.change("large", 300);
+    store.change("small", 10);
+    store.settle();
+    let (full, of_all) = backup(&store.db, None);
+    let (same, of_nothing) = backup(&store.db, Some(&full));
+    assert!(of_nothing.bytes < 8192, "{of_nothing:?}");
+    store.change("small", 3);
+    let (changed, of_some) = backup(&store.db, Some(&same));
+    assert!(of_some.bytes * 4 < of_all.bytes, "{of_some:?} of {of_all:?}");
+    check_restored(&[full, same, changed], &store.model, "three");
+}
+
+/// A large value may get the place of one that was freed.
+#[test]
+fn a_large_value_in_the_place_of_another_is_copied() {
+    let mut store = Store::new(1);
+    let tree = store.tree("t");
+    let mut chain: Vec<SharedDevice> = Vec::new();
+    for round in 0..6u8 {
+        tree.put(b"k", &[round; 200_000]).unwrap();
+        store.model.get_mut("t").unwrap().insert(b"k".to_vec(), vec![round; 200_000]);
+        store.settle();
+        store.db.wait_settled().unwrap();
+        let (target, _) = backup(&store.db, chain.last());
+        chain.push(target);
+        check_restored(&chain, &store.model, &format!("round {round}"));
+    }
+    let (_, again) = backup(&store.db, chain.last());
+    assert!(again.bytes < 8192, "the value has not changed: {again:?}");
+}
+
+#[test]
+fn backups_that_do_not_continue_each_other_are_refused() {
+    let mut store = Store::new(1);
+    store.change("t", 10);
+    let (full, _) = backup(&store.db, None);
+    let (one, _) = backup(&store.db, Some(&full));
+    store.change("t", 10);
+    let (two, _) = backup(&store.db, Some(&one));
+    let refused = |chain: &[&SharedDevice]| {
+        let chain: Vec<SharedDevice> = chain.iter().map(|one| SharedDevice::clone(one)).collect();
+        let error = restore(&chain).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    };
+    refused(&[]);
+    refused(&[&one]);
+    refused(&[&full, &two]);
+    refused(&[&one, &full]);
+    refused(&[&full, &full]);
+    refused(&[&full, &two, &one]);
+    let mut other = Store::new(2);
+    other.change("t", 10);
+    let (of_other, _) = backup(&other.db, None);
+    refused(&[&of_other, &one]);
+    let options = BackupOptions::new();
+    let error = other.db.backup_to(&empty(), Some(&full), &options, &mut |_, _| true).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    let error = other.db.backup_to(&empty(), Some(&empty()), &options, &mut |_, _| true);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
+    check_restored(&[full, one, two], &store.model, "in order");
+}

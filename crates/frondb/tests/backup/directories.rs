@@ -1,0 +1,57 @@
+//! Backups in directories of a file system.
+
+use frondb::{BackupOptions, Db, Durability, ErrorKind, Options, TreeOptions};
+use frondb_testkit::TempDir;
+
+#[test]
+fn a_directory_is_backed_up_and_restored() {
+    let dir = TempDir::new("backup");
+    let at = |name: &str| dir.path().join(name);
+    let options = Options::new().memory_bytes(32 << 20).log_dir(at("log"));
+    let db = Db::open(at("db"), options).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let mut batch = frondb::Batch::new();
+    for i in 0..50_000u32 {
+        batch.put(&tree, &i.to_be_bytes(), &[7; 100]);
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    let all = &mut |_, _| true;
+    for inside in ["db/backup", "log/backup", "."] {
+        let error = db.backup(at(inside), &BackupOptions::new(), all).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{inside}: {error}");
+    }
+    db.backup(at("full"), &BackupOptions::new().file_mode(0o640), all).unwrap();
+    tree.put(b"later", b"1").unwrap();
+    let since = BackupOptions::new().since(at("full"));
+    let error = db.backup(at("full/inc"), &since, all).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    db.backup(at("inc"), &since, all).unwrap();
+    tree.put(b"last", b"1").unwrap();
+
+    // The database is still open, and its log is elsewhere.
+    Db::restore(&[at("full"), at("inc")], at("copy"), &Options::new(), all).unwrap();
+    let copy = Db::open(at("copy"), Options::new().memory_bytes(32 << 20)).unwrap();
+    let rows = copy.open_tree("t").unwrap();
+    assert_eq!(rows.get(&49_999u32.to_be_bytes()).unwrap(), Some(vec![7; 100]));
+    assert!(rows.get(b"later").unwrap().is_some() && rows.get(b"last").unwrap().is_none());
+    copy.close().unwrap();
+    let error = Db::restore(&[at("full")], at("copy"), &Options::new(), all).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists, "{error}");
+    db.close().unwrap();
+}
+
+#[test]
+fn a_restore_that_fails_leaves_nothing() {
+    let dir = TempDir::new("backup");
+    let at = |name: &str| dir.path().join(name);
+    let db = Db::open(at("db"), Options::new().memory_bytes(32 << 20)).unwrap();
+    db.create_tree("t", TreeOptions::new()).unwrap().put(b"k", b"v").unwrap();
+    db.backup(at("full"), &BackupOptions::new(), &mut |_, _| true).unwrap();
+    let cancelled = Db::restore(&[at("full")], at("copy"), &Options::new(), &mut |_, _| false);
+    assert_eq!(cancelled.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(!at("copy").exists());
+    let missing = Db::restore(&[at("nowhere")], at("copy"), &Options::new(), &mut |_, _| true);
+    assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
+    db.close().unwrap();
+}

@@ -1,0 +1,101 @@
+//! Faults of either device while a backup is made: the database goes on, and the half backup says
+//! that it is one.
+
+use frondb::{BackupOptions, Db, ErrorKind, Options};
+use frondb_core::sync::Arc;
+use frondb_device::faults::FaultDevice;
+use frondb_device::{MemoryDevice, SharedDevice};
+
+use crate::{Store, backup, check_restored, empty, restore, support};
+
+/// Backs up onto a device on which the call of this kind and number fails.
+fn onto_fault(db: &Db, kind: &str, nth: u64, error: &str) -> Option<(SharedDevice, ErrorKind)> {
+    let script = format!("fail {kind} nth={nth} error={error}").parse().unwrap();
+    let target: SharedDevice = Arc::new(FaultDevice::new(empty(), &script));
+    let result = db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true);
+    result.err().map(|error| (target, error.kind()))
+}
+
+#[test]
+fn every_fault_of_the_target_fails_the_backup_and_nothing_else() {
+    let mut store = Store::new(7);
+    store.change("t", 40);
+    store.settle();
+    store.change("t", 5);
+    let mut faults = 0;
+    for (kind, error) in
+        [("write *", "ENOSPC"), ("sync *", "EIO"), ("open *", "EIO"), ("sync_dir *", "EIO")]
+    {
+        for nth in 1.. {
+            let Some((target, found)) = onto_fault(&store.db, kind, nth, error) else { break };
+            let expected = if error == "ENOSPC" { ErrorKind::NoSpace } else { ErrorKind::Io };
+            assert_eq!(found, expected, "{kind} {nth}");
+            match restore(&[target]) {
+                Err(error) => {
+                    let refused = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Io);
+                    assert!(refused, "{kind} {nth}: {error}");
+                }
+                // The list was complete, and only its name may not be durable.
+                Ok(db) => assert!(support::contents(&db) == store.model, "{kind} {nth}"),
+            }
+            faults += 1;
+            store.change("t", 1);
+        }
+    }
+    assert!(faults > 20, "{faults}");
+    store.check();
+    let (target, _) = backup(&store.db, None);
+    check_restored(&[target], &store.model, "after the faults");
+}
+
+/// On a full disk the backup gives way to writers.
+#[test]
+fn a_full_disk_ends_the_backup_and_not_the_writers() {
+    let device = MemoryDevice::new();
+    let options =
+        Options::new().memory_bytes(16 << 20).background_threads(0).reserve_bytes(1 << 20);
+    let db = support::open(Arc::new(device.clone()), options).unwrap();
+    let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
+    let mut prng = frondb_core::prng::Prng::new(1);
+    let mut value = vec![0; 4000];
+    let mut put = |row: u64| {
+        prng.fill(&mut value);
+        tree.put(&(row % 2000).to_be_bytes(), &value)
+    };
+    (0..2000).for_each(|row| put(row).unwrap());
+    db.flush().unwrap();
+    while db.run_one(true) {}
+    // Twice what the rows need, and the log: enough for merges, not for all that is rewritten.
+    device.set_capacity(device.used_bytes() + (24 << 20));
+    let mut rows = 0;
+    let error = db.backup_to(&empty(), None, &BackupOptions::new(), &mut |_, _| {
+        if rows == 0 {
+            for row in 0..40_000 {
+                put(row).unwrap();
+                rows += 1;
+                if row % 2000 == 0 {
+                    while db.run_one(false) {}
+                }
+            }
+        }
+        true
+    });
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert!(error.to_string().contains("given up"), "{error}");
+    assert_eq!(rows, 40_000);
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{:?}", report.faults);
+}
+
+#[test]
+fn a_target_with_files_is_refused() {
+    let mut store = Store::new(1);
+    store.change("t", 5);
+    let (target, _) = backup(&store.db, None);
+    let error = store.db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Exists);
+    check_restored(std::slice::from_ref(&target), &store.model, "it stays");
+    let error = Db::restore_from(std::slice::from_ref(&target), &target, &mut |_, _| true);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Exists);
+}

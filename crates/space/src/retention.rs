@@ -1,0 +1,145 @@
+//! [`Retention`]: while a backup reads extents, they are not used again, although they are released.
+//!
+//! ```text
+//!   retain()        every extent that is released waits
+//!   only(extents)   of those, the ones that the backup does not need become free
+//!   done(extent)    the backup has read it: it becomes free if it was released
+//!   drop            all that still wait become free
+//! ```
+//!
+//! What waits is used space: the files grow by as much as is released meanwhile. When the disk gets
+//! full the retention is given up, and not the writer that needs space; the backup finds out by
+//! [`Retention::is_lost`] and fails.
+
+use std::collections::BTreeSet;
+
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+
+use crate::Extent;
+use crate::space::Space;
+use crate::state::SpaceState;
+
+/// Extents that a backup still reads. Only one exists at a time.
+pub struct Retention {
+    space: Arc<Space>,
+    /// Distinguishes it from a later one, if it was given up.
+    id: u64,
+}
+
+/// The state of a retention, under the lock of the space.
+pub(crate) struct Retained {
+    id: u64,
+    /// The extents to keep; `None` means all.
+    wanted: Option<BTreeSet<Extent>>,
+    /// Extents that were released and wait.
+    released: BTreeSet<Extent>,
+}
+
+impl Space {
+    /// Keeps every extent that is in use now or is acquired later as it is, until the backup says
+    /// which it needs.
+    ///
+    /// # Errors
+    /// `Busy` if another backup is being made.
+    pub fn retain(self: &Arc<Self>) -> Result<Retention> {
+        let mut state = self.state.lock();
+        if state.retained.is_some() {
+            return Err(Error::new(ErrorKind::Busy, "another backup is being made"));
+        }
+        state.retentions += 1;
+        let id = state.retentions;
+        state.retained = Some(Retained { id, wanted: None, released: BTreeSet::new() });
+        drop(state);
+        Ok(Retention { space: Arc::clone(self), id })
+    }
+
+    /// Gives up what a backup keeps, for a writer that finds no space elsewhere on the disk. Returns
+    /// whether anything was kept.
+    pub fn give_up_retention(&self) -> bool {
+        self.state.lock().give_up_retention()
+    }
+}
+
+impl Retention {
+    /// Keeps these extents only.
+    pub fn only(&self, extents: impl IntoIterator<Item = Extent>) {
+        let wanted: BTreeSet<Extent> = extents.into_iter().collect();
+        self.change(|retained| {
+            let gone = retained.released.extract_if(.., |extent| !wanted.contains(extent));
+            let gone = gone.collect();
+            retained.wanted = Some(wanted);
+            gone
+        });
+    }
+
+    /// No longer keeps this extent.
+    pub fn done(&self, extent: Extent) {
+        self.change(|retained| {
+            if let Some(wanted) = &mut retained.wanted {
+                wanted.remove(&extent);
+            }
+            retained.released.take(&extent).into_iter().collect()
+        });
+    }
+
+    /// Whether it was given up because the disk got full. What was read before this returns `false`
+    /// is what the extents held.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let state = self.space.state.lock();
+        state.retained.as_ref().is_none_or(|retained| retained.id != self.id)
+    }
+
+    /// Bytes of extents that were released and are kept.
+    #[must_use]
+    pub fn kept_bytes(&self) -> u64 {
+        let state = self.space.state.lock();
+        let retained = state.retained.as_ref().filter(|retained| retained.id == self.id);
+        retained.map_or(0, |retained| retained.released.iter().map(|extent| extent.bytes()).sum())
+    }
+
+    /// Changes what is kept; `change` returns the extents that become free.
+    fn change(&self, change: impl FnOnce(&mut Retained) -> Vec<Extent>) {
+        let mut state = self.space.state.lock();
+        let retained = state.retained.as_mut().filter(|retained| retained.id == self.id);
+        let gone = retained.map(change).unwrap_or_default();
+        gone.into_iter().for_each(|extent| state.free(extent));
+    }
+}
+
+impl Drop for Retention {
+    fn drop(&mut self) {
+        self.change(|retained| std::mem::take(&mut retained.released).into_iter().collect());
+        let mut state = self.space.state.lock();
+        state.retained.take_if(|retained| retained.id == self.id);
+    }
+}
+
+impl std::fmt::Debug for Retention {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Retention({} bytes)", self.kept_bytes())
+    }
+}
+
+impl SpaceState {
+    /// Frees an extent, unless a backup still reads it.
+    pub(crate) fn release(&mut self, extent: Extent) {
+        if let Some(retained) = &mut self.retained
+            && retained.wanted.as_ref().is_none_or(|wanted| wanted.contains(&extent))
+        {
+            assert!(retained.released.insert(extent), "{extent} is released twice");
+        } else {
+            self.free(extent);
+        }
+    }
+
+    /// On a full disk: gives up the retention, if that frees anything. Returns whether it did.
+    pub(crate) fn give_up_retention(&mut self) -> bool {
+        let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
+            return false;
+        };
+        retained.released.into_iter().for_each(|extent| self.free(extent));
+        true
+    }
+}

@@ -1,0 +1,111 @@
+//! Copies of a part of an open log: they are logs of their own, which end where the caller said.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use frondb_core::{ErrorKind, Lsn};
+use frondb_device::{MemoryDevice, OpenOptions, SharedDevice};
+use frondb_wal::MARK_FILE;
+use frondb_wal::owner::OWNER_FILE;
+use support::{fresh, payload, recover, small};
+
+fn memory() -> SharedDevice {
+    Arc::new(MemoryDevice::new())
+}
+
+/// Every part of a log of several segments, also while the log goes on.
+#[test]
+fn a_copy_has_the_records_of_its_part() {
+    let device = memory();
+    let wal = fresh(&device, &small()).unwrap();
+    let mut bounds = vec![wal.end_lsn()];
+    for number in 0..60 {
+        bounds.push(wal.append(&[&payload(number, 300)]).unwrap().end);
+    }
+    wal.sync().unwrap();
+    let kept = wal.keep_segments();
+    for from in (0..=60).step_by(7) {
+        for to in (from..=60).step_by(5) {
+            let (copy, mut bytes) = (memory(), 0);
+            let mut count = |n| {
+                bytes += n;
+                Ok(())
+            };
+            kept.copy(&copy, bounds[from], bounds[to], &mut count).unwrap();
+            assert!(bytes > 0 || from == to);
+            wal.append(&[&payload(1000, 300)]).unwrap();
+            let (records, log, torn) = recover(&copy, &small(), bounds[from], bounds[to]).unwrap();
+            let expected: Vec<_> = (from..to).map(|number| payload(number as u64, 300)).collect();
+            assert_eq!(records, expected, "{from} to {to}");
+            assert_eq!((log.end_lsn(), torn), (bounds[to], None));
+            log.append(&[b"it goes on"]).unwrap();
+            log.close().unwrap();
+            let (records, ..) = recover(&copy, &small(), bounds[from], bounds[to]).unwrap();
+            assert_eq!(records.len(), expected.len() + 1);
+        }
+    }
+}
+
+/// A copy says where it ends, so a lost end is no torn tail.
+#[test]
+fn a_copy_that_is_cut_is_damaged() {
+    let device = memory();
+    let wal = fresh(&device, &small()).unwrap();
+    let first = wal.append(&[&payload(1, 300)]).unwrap();
+    let second = wal.append(&[&payload(2, 300)]).unwrap();
+    wal.sync().unwrap();
+    let copy = memory();
+    wal.keep_segments().copy(&copy, first.start, second.end, &mut |_| Ok(())).unwrap();
+    let mut names = copy.list("").unwrap();
+    names.retain(|name| name != OWNER_FILE);
+    assert_eq!(names.len(), 2, "{names:?}");
+    for name in names {
+        let file = copy.open(&name, OpenOptions::WRITE).unwrap();
+        let length = file.len().unwrap();
+        let mut bytes = vec![0; length as usize];
+        file.read_exact_at(0, &mut bytes).unwrap();
+        file.set_len(if name == MARK_FILE { 0 } else { length - 1 }).unwrap();
+        let error = recover(&copy, &small(), first.start, Lsn(0)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{name}: {error}");
+        file.write_at(0, &bytes).unwrap();
+    }
+    recover(&copy, &small(), first.start, Lsn(0)).unwrap();
+}
+
+#[test]
+fn kept_segments_are_not_recycled() {
+    let device = memory();
+    let wal = fresh(&device, &small()).unwrap();
+    let start = wal.append(&[&payload(0, 300)]).unwrap().start;
+    let kept = wal.keep_segments();
+    for number in 1..100 {
+        wal.append(&[&payload(number, 300)]).unwrap();
+    }
+    wal.sync().unwrap();
+    let end = wal.end_lsn();
+    wal.recycle(end).unwrap();
+    let copy = memory();
+    kept.copy(&copy, start, end, &mut |_| Ok(())).unwrap();
+    assert_eq!(recover(&copy, &small(), start, end).unwrap().0.len(), 100);
+    let long = wal.live_bytes();
+    drop(kept);
+    wal.recycle(end).unwrap();
+    assert!(wal.live_bytes() < long / 4, "{} of {long}", wal.live_bytes());
+}
+
+#[test]
+fn a_copy_needs_a_durable_log_and_an_empty_directory() {
+    let device = memory();
+    let wal = fresh(&device, &small()).unwrap();
+    let record = wal.append(&[&payload(0, 300)]).unwrap();
+    let copy = memory();
+    let kept = wal.keep_segments();
+    assert!(kept.copy(&copy, record.start, record.end, &mut |_| Ok(())).is_err());
+    wal.sync().unwrap();
+    kept.copy(&copy, record.start, record.end, &mut |_| Ok(())).unwrap();
+    let error = kept.copy(&copy, record.start, record.end, &mut |_| Ok(())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists);
+}
