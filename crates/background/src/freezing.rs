@@ -75,11 +75,14 @@ impl Background {
         }
     }
 
-    /// Freezes the active memtable of a tree if scans have paid for its flush.
+    /// Freezes the active memtable of a tree if scans have paid for its flush. On a full disk it stays
+    /// active: a frozen memtable that adds data would be in the way of later ones that free space.
     pub(crate) fn freeze_if_paid(&self, tree: &Arc<TreeCore>) {
         let active = Arc::clone(&tree.version().active);
-        if is_flush_paid(&active.memtable) {
+        if is_flush_paid(&self.jobs.reads, &active.memtable) && self.health().full().is_none() {
             self.freeze_source(tree, &active);
+        } else {
+            active.decline_flush();
         }
     }
 

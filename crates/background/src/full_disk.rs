@@ -64,17 +64,24 @@ impl Background {
         frees_space: bool,
         mut commit: impl FnMut() -> Result<Committed>,
     ) -> Result<Committed> {
-        let committed = match commit() {
-            Err(error) if error.kind() == ErrorKind::NoSpace => {
-                let space = &self.jobs.reads.runs.space;
-                if !space.give_up_retention() && !frees_space {
-                    return Err(error);
-                }
-                space.lend_reserve(LEND_BYTES)?;
-                commit()
-            }
-            other => other,
+        let (space, log) = (&self.jobs.reads.runs.space, &self.jobs.log);
+        let mut committed = commit();
+        let is_full = |committed: &Result<Committed>| {
+            committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace)
         };
+        if is_full(&committed) && log.wal.give_up_kept() {
+            log.wal.recycle(log.from())?;
+            committed = commit();
+        }
+        if is_full(&committed) {
+            // What adds data gets no more than a backup gave up.
+            let given_up = space.give_up_retention(LEND_BYTES);
+            let lent = if frees_space { LEND_BYTES } else { given_up };
+            if lent > 0 {
+                space.lend_reserve(lent)?;
+                committed = commit();
+            }
+        }
         // A sync of a large value or of the log may have failed; then it is unknown what is
         // durable.
         committed.inspect_err(|error| self.health().poison_if_unknown(error))

@@ -117,8 +117,11 @@ impl SnapshotState {
             state
         });
         let trees = trees.collect();
+        // The position up to which the log is durable comes last: a memtable whose second record has
+        // become durable meanwhile is needed from that record on, which must be in the log up to here.
+        let start = background.log_start();
         let durable = background.jobs.log.wal.durable_lsn();
-        let start = background.log_start().min(durable);
+        let start = start.min(durable);
         let largest = background.jobs.ids.largest();
         let pending = {
             let mut pending = background.jobs.edits.pending();

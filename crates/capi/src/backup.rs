@@ -31,8 +31,8 @@ fn reporter(progress: frondb_progress, user_data: *mut c_void) -> impl FnMut(u64
 /// `since` is NULL, or the directory of a complete backup of the same database: the new one then holds
 /// only what that one and those before it do not. `bytes_per_second` limits what is read; 0 means no
 /// limit. `progress` receives the bytes read and all bytes; its tree is an empty string. `counts` has
-/// `bytes` (what the backup holds), `database_bytes`, `log_bytes` and `log_end`. `progress` and
-/// `counts` may be NULL.
+/// `bytes` (what the backup holds), `database_bytes`, `log_bytes`, `log_end` and `incremental` (1 or 0).
+/// `progress` and `counts` may be NULL.
 ///
 /// While the backup is made, space that the database frees is kept until the backup has read it. If
 /// the disk gets full, the backup is given up, and not a writer. A backup that fails leaves a file
@@ -40,8 +40,8 @@ fn reporter(progress: frondb_progress, user_data: *mut c_void) -> impl FnMut(u64
 ///
 /// Threads: any; one backup at a time.
 ///
-/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in the database's directory, or
-/// if the backup to continue is of another database; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
+/// Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in the database's directory, if
+/// the backup to continue is of another database, or if the database was opened read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
 /// FRONDB_UNSUPPORTED of that backup; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED;
 /// FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
 #[unsafe(no_mangle)]
@@ -68,6 +68,7 @@ pub extern "C" fn frondb_db_backup(
                 ("database_bytes", report.database_bytes),
                 ("log_bytes", report.log_bytes),
                 ("log_end", report.log_end),
+                ("incremental", u64::from(report.is_incremental)),
             ];
             stats::give(counts, named, None)?;
         }

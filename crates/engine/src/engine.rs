@@ -74,12 +74,6 @@ impl Engine {
         &self.txns.reads.health
     }
 
-    /// The directory of the database and that of its log, as messages name them.
-    #[must_use]
-    pub fn directories(&self) -> [String; 2] {
-        [self.device.describe(), self.log_device.describe()]
-    }
-
     /// The options that the database was opened with.
     #[must_use]
     pub fn options(&self) -> &EngineOptions {

@@ -328,7 +328,7 @@ fn check_empty(device: &SharedDevice) -> Result<()> {
     }
 }
 
-fn new_db_id() -> u128 {
+pub(crate) fn new_db_id() -> u128 {
     use std::hash::{BuildHasher, Hasher};
     // The keys of the standard library's hashers are random for each process.
     let random = || std::hash::RandomState::new().build_hasher().finish();

@@ -70,15 +70,15 @@ impl Db {
     /// grow by as much as is rewritten meanwhile; if the disk gets full, the backup is given up, and
     /// not a writer. A backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
     ///
-    /// `progress` receives the bytes read and all bytes; the call ends with `Cancelled` when it
+    /// `progress` receives the bytes read and the bytes to read that are known so far; the call ends with `Cancelled` when it
     /// returns `false`. Reading bypasses the caches of the database and, where that is possible, of
     /// the operating system.
     ///
     /// Threads: any; one backup at a time.
     ///
     /// # Errors
-    /// `Exists` if `to` has files; `Invalid` if it lies in the database's directory, or if the backup
-    /// to continue is of another database; `NotFound`, `Corruption` and `Unsupported` of that backup;
+    /// `Exists` if `to` has files; `Invalid` if it lies in the database's directory, if the backup to
+    /// continue is of another database, or if the database was opened read-only; `NotFound`, `Corruption` and `Unsupported` of that backup;
     /// `Busy` if another backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`;
     /// `Closed`; `Io`.
     ///
@@ -109,10 +109,10 @@ impl Db {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
         let (to, modes) = (to.as_ref(), options.modes()?);
-        check_apart(to, &self.engine().directories().map(PathBuf::from))?;
+        check_apart(to, self.directories(), "the database and its log")?;
         let since = options.since.as_deref().map(backup_device).transpose()?;
         if let Some(since) = &options.since {
-            check_apart(to, std::slice::from_ref(since))?;
+            check_apart(to, std::slice::from_ref(since), "the backup that it continues")?;
         }
         let target: SharedDevice = Arc::new(PosixDevice::create_with(to, modes)?);
         self.engine().backup(&target, since.as_ref(), options.inner, progress)

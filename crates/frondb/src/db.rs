@@ -15,6 +15,8 @@ mod settings;
 mod transactions;
 mod trees;
 
+use std::path::PathBuf;
+
 use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_engine::{Durability, Engine, Snapshot};
@@ -33,13 +35,28 @@ pub(crate) use opening::existing;
 #[derive(Clone, Debug)]
 pub struct Db {
     engine: Arc<Engine>,
+    /// The directories of the database and of its log, resolved when it was opened; empty if it is not
+    /// in a file system.
+    directories: Arc<[PathBuf]>,
     /// Durability of single writes to trees of this handle.
     commit_sync: Durability,
 }
 
 impl Db {
     pub(crate) fn of(engine: Engine) -> Self {
-        Self { engine: Arc::new(engine), commit_sync: Durability::default() }
+        Self {
+            engine: Arc::new(engine),
+            directories: Arc::default(),
+            commit_sync: Durability::default(),
+        }
+    }
+
+    fn in_directories(self, directories: Vec<PathBuf>) -> Self {
+        Self { directories: directories.into(), ..self }
+    }
+
+    pub(crate) fn directories(&self) -> &[PathBuf] {
+        &self.directories
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -69,7 +86,7 @@ impl Db {
     /// ```
     #[must_use]
     pub fn with_commit_sync(&self, durability: Durability) -> Self {
-        Self { engine: Arc::clone(&self.engine), commit_sync: durability }
+        Self { commit_sync: durability, ..self.clone() }
     }
 
     /// The default durability of this handle.

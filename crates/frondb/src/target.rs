@@ -29,6 +29,14 @@ impl Maker {
         }
     }
 
+    /// What it makes the database from.
+    fn sources(self) -> &'static str {
+        match self {
+            Self::Salvage => "the database and its log",
+            Self::Restore => "the backups",
+        }
+    }
+
     /// The subdirectory of the new database until it is complete.
     fn unfinished(self) -> &'static str {
         match self {
@@ -56,7 +64,7 @@ impl Target {
     /// # Errors
     /// `Exists`, `Invalid` if it shares a directory with one of `others`, `Io`.
     pub(crate) fn check(to: &Path, modes: Modes, maker: Maker, others: &[PathBuf]) -> Result<()> {
-        check_apart(to, others)?;
+        check_apart(to, others, maker.sources())?;
         let there = existing(to, modes)?.map_or(Ok(Vec::new()), |device| device.list(""))?;
         let to = to.display();
         let message = match there.iter().any(|name| name == maker.unfinished()) {
@@ -117,24 +125,23 @@ impl Target {
     }
 }
 
-/// Checks that `to` lies outside of `others`, and they outside of it. One that is `to` itself is left
-/// to the check that it is empty, which has the better message.
+/// Checks that `to` lies outside of `others`, and they outside of it; `what` names them. A directory
+/// that is one of them is left to the check that it is empty, which has the better message.
 ///
 /// # Errors
 /// `Invalid`; `Io`.
-pub(crate) fn check_apart(to: &Path, others: &[PathBuf]) -> Result<()> {
+pub(crate) fn check_apart(to: &Path, others: &[PathBuf], what: &str) -> Result<()> {
     let resolved = PosixDevice::resolve(to)?;
-    for other in others {
-        let dir = PosixDevice::resolve(other)?;
-        let shares = resolved.starts_with(&dir) || dir.starts_with(&resolved);
-        if shares && resolved != dir {
+    let dirs = others.iter().map(PosixDevice::resolve).collect::<Result<Vec<_>>>()?;
+    let shares = |dir: &&PathBuf| resolved.starts_with(dir) || dir.starts_with(&resolved);
+    match dirs.iter().find(shares) {
+        Some(dir) if !dirs.contains(&resolved) => {
             let (to, dir) = (to.display(), dir.display());
-            return Err(Error::invalid(format!(
-                "{to} and {dir} overlap: give a directory outside of the other"
-            )));
+            let message = format!("{to} and {dir} overlap: give a directory outside of {what}");
+            Err(Error::invalid(message))
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 impl Drop for Target {

@@ -59,6 +59,11 @@ impl DataFiles {
         self.files.read().get(number).is_some_and(Option::is_some)
     }
 
+    /// Bytes of free space on the device.
+    pub(crate) fn free_bytes(&self) -> Result<u64> {
+        self.device.free_bytes()
+    }
+
     /// Creates the next file; its name is durable when this returns.
     pub(crate) fn create_next(&self) -> Result<()> {
         let number = self.count();

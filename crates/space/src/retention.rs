@@ -8,7 +8,7 @@
 //! ```
 //!
 //! What waits is used space: the files grow by as much as is released meanwhile. When the disk gets
-//! full the retention is given up, and not the writer that needs space; the backup finds out by
+//! nearly full the retention is given up, and not the writer that needs space; the backup finds out by
 //! [`Retention::is_lost`] and fails.
 
 use std::collections::BTreeSet;
@@ -19,6 +19,9 @@ use frondb_core::{Error, ErrorKind, Result};
 use crate::Extent;
 use crate::space::Space;
 use crate::state::SpaceState;
+
+/// While the disk has fewer free bytes than this, no backup makes the files grow.
+const DISK_BYTES_MIN: u64 = 128 << 20;
 
 /// Extents that a backup still reads. Only one exists at a time.
 pub struct Retention {
@@ -54,10 +57,28 @@ impl Space {
         Ok(Retention { space: Arc::clone(self), id })
     }
 
+    /// Before a file grows: gives up the retention if the disk is nearly full, and returns whether that
+    /// frees anything. The log and the manifest grow on the same disk, so it is too late when it is
+    /// full.
+    pub(crate) fn retention_is_in_the_way(&self) -> Result<bool> {
+        let keeps = |state: &SpaceState| {
+            state.retained.as_ref().is_some_and(|retained| !retained.released.is_empty())
+        };
+        if !keeps(&self.state.lock()) || self.files.free_bytes()? >= DISK_BYTES_MIN {
+            return Ok(false);
+        }
+        Ok(self.state.lock().give_up_retention())
+    }
+
     /// Gives up what a backup keeps, for a writer that finds no space elsewhere on the disk. Returns
-    /// whether anything was kept.
-    pub fn give_up_retention(&self) -> bool {
-        self.state.lock().give_up_retention()
+    /// how many bytes, at most `most`, the writer may be lent of all that backups have given up: the
+    /// data files have grown because of them.
+    pub fn give_up_retention(&self, most: u64) -> u64 {
+        let mut state = self.state.lock();
+        state.give_up_retention();
+        let bytes = state.given_up_bytes.min(most);
+        state.given_up_bytes -= bytes;
+        bytes
     }
 }
 
@@ -110,9 +131,10 @@ impl Retention {
 
 impl Drop for Retention {
     fn drop(&mut self) {
-        self.change(|retained| std::mem::take(&mut retained.released).into_iter().collect());
         let mut state = self.space.state.lock();
-        state.retained.take_if(|retained| retained.id == self.id);
+        if let Some(retained) = state.retained.take_if(|retained| retained.id == self.id) {
+            retained.released.into_iter().for_each(|extent| state.free(extent));
+        }
     }
 }
 
@@ -139,6 +161,7 @@ impl SpaceState {
         let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
             return false;
         };
+        self.given_up_bytes += retained.released.iter().map(|extent| extent.bytes()).sum::<u64>();
         retained.released.into_iter().for_each(|extent| self.free(extent));
         true
     }

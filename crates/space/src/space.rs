@@ -223,6 +223,7 @@ impl Space {
             };
             let attempt = match taken {
                 Some(taken) => self.reserve_disk(taken).map(Some),
+                None if self.retention_is_in_the_way()? => Ok(None),
                 None => self.grow(pages, leave, growths).map(|()| None),
             };
             match attempt {

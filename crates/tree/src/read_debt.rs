@@ -34,12 +34,14 @@ const FLUSH_FACTOR: u64 = 8;
 const FLUSH_MESSAGES_FIXED: u64 = 256 * 1024;
 
 /// Whether scans have taken so many messages from an active memtable that its flush would have cost
-/// less.
+/// less. Only where the cache has room for what the flush writes: beyond memory a memtable saves its
+/// readers the I/O for the rows in it.
 #[must_use]
-pub fn is_flush_paid(memtable: &Memtable) -> bool {
+pub fn is_flush_paid(context: &ReadContext, memtable: &Memtable) -> bool {
     let gathered = memtable.gathered();
     gathered >= FLUSH_MESSAGES_FIXED
         && gathered - FLUSH_MESSAGES_FIXED >= memtable.len().saturating_mul(FLUSH_FACTOR)
+        && context.runs.cache.room() >= memtable.bytes()
 }
 
 /// Posts a hint, once, if scans have paid for a flush of the active memtable.
@@ -49,7 +51,7 @@ pub(crate) fn ask_for_flush(
     leaf: &Node,
     active: &MemSource,
 ) {
-    if is_flush_paid(&active.memtable) && active.ask_for_flush() {
+    if is_flush_paid(context, &active.memtable) && active.ask_for_flush() {
         context.hints.post(tree, leaf.id);
     }
 }

@@ -77,6 +77,11 @@ impl MemSource {
         !self.flush_asked.swap(true, Ordering::Relaxed)
     }
 
+    /// Notes that the flush that a reader asked for is not made: readers may ask again.
+    pub fn decline_flush(&self) {
+        self.flush_asked.store(false, Ordering::Relaxed);
+    }
+
     /// Records that the log record at `[start, end)` has messages for the memtable.
     pub fn logged(&self, start: Lsn, end: Lsn) {
         self.first_lsn.fetch_min(start.get(), Ordering::AcqRel);

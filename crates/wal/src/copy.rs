@@ -9,9 +9,10 @@ use std::ops::Range;
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 
+use crate::files::Directory;
 use crate::format::{DurableMark, FileName, HEADER_BYTES, SegmentHeader};
 use crate::log::Wal;
-use crate::mark::Mark;
+use crate::mark::{self, Mark};
 use crate::owner;
 
 /// Bytes copied at a time.
@@ -20,11 +21,18 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// While it exists, the log recycles no segment: they stay in the directory as they are.
 #[derive(Debug)]
 #[must_use = "segments are kept only until it is dropped"]
-pub struct KeptSegments<'a>(&'a Wal);
+pub struct KeptSegments<'a> {
+    wal: &'a Wal,
+    /// [`LogState::given_up`](crate::state::LogState) when it began.
+    given_up: u64,
+}
 
 impl Drop for KeptSegments<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().keepers -= 1;
+        let mut state = self.wal.state.lock();
+        if state.given_up == self.given_up {
+            state.keepers -= 1;
+        }
     }
 }
 
@@ -35,12 +43,54 @@ struct Part {
     records: Range<u64>,
 }
 
+/// Gives the copy of a log in `device` to another database: a database that is restored is not the
+/// one that was backed up, because both may go on.
+///
+/// # Errors
+/// `Corruption`, `Unsupported`, `Invalid` if the log is not that of `from`; `NoSpace`; `Io`.
+pub fn give_to(device: &SharedDevice, from: u128, to: u128) -> Result<()> {
+    let directory = Directory::new(SharedDevice::clone(device));
+    for number in directory.list()?.segments {
+        let (file, header) = directory.open(number, from)?;
+        file.write_at(0, &SegmentHeader { db_id: to, ..header }.encode())?;
+        file.sync()?;
+    }
+    let Some(mark) = mark::read(device, from)? else { return Err(mark::missing(device)) };
+    device.remove(mark::MARK_FILE)?;
+    device.remove(owner::OWNER_FILE)?;
+    write_ends(device, DurableMark { db_id: to, ..mark })
+}
+
+/// Durably writes `LOG.mark` and `LOG`.
+fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
+    let Some(file) = Mark::open(device, mark)? else {
+        return Err(Error::new(ErrorKind::NoSpace, "there is no space for the log's mark"));
+    };
+    // It is the target's fault, and nothing about a log that is copied is unknown.
+    file.sync().map_err(|error| error.with_kind(ErrorKind::Io))?;
+    owner::write_marked(device, mark.db_id)?;
+    device.sync_dir("")
+}
+
 impl Wal {
     /// Keeps all segments of the log until the returned guard is dropped. The log grows meanwhile;
     /// the next call of [`recycle`](Self::recycle) after that makes up for it.
     pub fn keep_segments(&self) -> KeptSegments<'_> {
-        self.state.lock().keepers += 1;
-        KeptSegments(self)
+        let mut state = self.state.lock();
+        state.keepers += 1;
+        KeptSegments { wal: self, given_up: state.given_up }
+    }
+
+    /// Gives up what [`keep_segments`](Self::keep_segments) keeps, for a writer on a full disk: copies
+    /// that are being made fail with `NoSpace`. Returns whether anything was kept.
+    pub fn give_up_kept(&self) -> bool {
+        let mut state = self.state.lock();
+        let any = state.keepers > 0;
+        if any {
+            state.keepers = 0;
+            state.given_up += 1;
+        }
+        any
     }
 }
 
@@ -51,7 +101,7 @@ impl KeptSegments<'_> {
     /// hole in the place of older records.
     ///
     /// # Errors
-    /// `NoSpace` and `Io`, also of the target; `Exists` if the target has a log; errors of `piece`.
+    /// `NoSpace` and `Io`, also of the target; `NoSpace` if the segments were given up; `Exists` if the target has a log; errors of `piece`.
     pub fn copy(
         &self,
         target: &SharedDevice,
@@ -62,35 +112,40 @@ impl KeptSegments<'_> {
         let parts = self.parts(start, end)?;
         for part in &parts {
             self.copy_part(target, part, piece)?;
+            self.check_kept()?;
         }
         let newest = parts.last().map_or(0, |part| part.header.generation);
-        let db_id = self.0.db_id();
-        let mark = Mark::open(target, DurableMark { db_id, newest, durable: end })?;
-        let Some(mark) = mark else {
-            return Err(Error::new(ErrorKind::NoSpace, "there is no space for the log's mark"));
-        };
-        // It is the target's fault, and nothing about the log that is copied is unknown.
-        mark.sync().map_err(|error| error.with_kind(ErrorKind::Io))?;
-        owner::write_marked(target, db_id)?;
-        target.sync_dir("")
+        let db_id = self.wal.db_id();
+        write_ends(target, DurableMark { db_id, newest, durable: end })
+    }
+
+    fn check_kept(&self) -> Result<()> {
+        if self.wal.state.lock().given_up == self.given_up {
+            return Ok(());
+        }
+        let message = "the disk of the log got full, and the segments that the backup kept were \
+                       needed: the backup is given up";
+        Err(Error::new(ErrorKind::NoSpace, message))
     }
 
     /// The segments with records between the two positions, oldest first.
     fn parts(&self, start: Lsn, end: Lsn) -> Result<Vec<Part>> {
-        let state = self.0.state.lock();
+        let state = self.wal.state.lock();
         if state.durable < end {
             return Err(Error::internal("a part of the log that is not durable cannot be copied"));
         }
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         for (at, header) in state.live.iter().enumerate() {
             let next = state.live.get(at + 1).map(|next| next.end_before);
             let ends = next.map_or(end, |ends| ends.min(end));
             let offset = |lsn: Lsn| HEADER_BYTES + lsn.get().saturating_sub(header.first.get());
             let records = offset(start)..offset(ends);
-            if !records.is_empty() {
+            // A segment whose records were abandoned is empty, but a part of the chain.
+            if !records.is_empty() || !parts.is_empty() {
                 parts.push(Part { header: *header, records });
             }
         }
+        while parts.pop_if(|part| part.records.is_empty()).is_some() {}
         Ok(parts)
     }
 
@@ -101,7 +156,8 @@ impl KeptSegments<'_> {
         piece: &mut dyn FnMut(u64) -> Result<()>,
     ) -> Result<()> {
         let name = FileName::Segment(part.header.generation).to_string();
-        let from = self.0.directory.device().open(&name, OpenOptions::READ)?;
+        let opened = self.wal.directory.device().open(&name, OpenOptions::READ);
+        let from = opened.or_else(|error| self.check_kept().and(Err(error)))?;
         let to = target.open(&name, OpenOptions::CREATE_NEW)?;
         let mut buf = vec![0; PIECE_BYTES as usize];
         // What lies between the header and the first record is a hole.

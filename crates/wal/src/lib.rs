@@ -35,7 +35,7 @@ mod writer;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use copy::KeptSegments;
+pub use copy::{KeptSegments, give_to};
 pub use log::Wal;
 pub use mark::MARK_FILE;
 pub use options::{SyncMode, WalOptions};

@@ -61,6 +61,8 @@ pub(crate) struct LogState {
     pub(crate) spares: Vec<u64>,
     /// How many readers keep all segments that exist ([`Wal::keep_segments`](crate::Wal)).
     pub(crate) keepers: usize,
+    /// How often what they kept was given up.
+    pub(crate) given_up: u64,
     pub(crate) writing: bool,
     pub(crate) syncing: bool,
     /// The threads that wait for a sync.
@@ -120,6 +122,7 @@ impl LogState {
             live,
             spares,
             keepers: 0,
+            given_up: 0,
             writing: false,
             syncing: false,
             waiters: Waiters::default(),

@@ -109,3 +109,68 @@ fn a_copy_needs_a_durable_log_and_an_empty_directory() {
     let error = kept.copy(&copy, record.start, record.end, &mut |_| Ok(())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists);
 }
+
+/// A segment whose records could not be written stays in the chain.
+#[test]
+fn a_copy_reaches_over_abandoned_records() {
+    let memory = MemoryDevice::new();
+    let device: SharedDevice = Arc::new(memory.clone());
+    let options = frondb_wal::WalOptions { reserve_bytes: 0, ..small() };
+    let wal = fresh(&device, &options).unwrap();
+    let start = wal.append(&[&payload(0, 300)]).unwrap().start;
+    wal.sync().unwrap();
+    for round in 0..3 {
+        // The page of a new segment's header fits, its first record does not.
+        memory.set_capacity(memory.used_bytes() + 4096);
+        let failed = wal.append(&[&payload(9, 5000)]).unwrap();
+        assert_eq!(wal.sync_to(failed.end).unwrap_err().kind(), ErrorKind::NoSpace);
+        memory.set_capacity(u64::MAX);
+        wal.append(&[&payload(1 + round, 300)]).unwrap();
+        wal.sync().unwrap();
+    }
+    let (copy, end) = (self::memory(), wal.end_lsn());
+    wal.keep_segments().copy(&copy, start, end, &mut |_| Ok(())).unwrap();
+    let (records, ..) = recover(&copy, &options, start, end).unwrap();
+    assert_eq!(records, (0..4).map(|number| payload(number, 300)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_copy_can_be_given_to_another_database() {
+    let device = memory();
+    let wal = fresh(&device, &small()).unwrap();
+    for number in 0..40 {
+        wal.append(&[&payload(number, 300)]).unwrap();
+    }
+    wal.sync().unwrap();
+    let (copy, end) = (memory(), wal.end_lsn());
+    wal.keep_segments().copy(&copy, Lsn(0), end, &mut |_| Ok(())).unwrap();
+    frondb_wal::give_to(&copy, support::DB, 7).unwrap();
+    let error = recover(&copy, &small(), Lsn(0), end).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    frondb_wal::give_to(&copy, 7, support::DB).unwrap();
+    assert_eq!(recover(&copy, &small(), Lsn(0), end).unwrap().0.len(), 40);
+}
+
+/// A writer on a full disk goes before a copy.
+#[test]
+fn kept_segments_are_given_up() {
+    let device = memory();
+    let wal = fresh(&device, &small()).unwrap();
+    for number in 0..40 {
+        wal.append(&[&payload(number, 300)]).unwrap();
+    }
+    wal.sync().unwrap();
+    let end = wal.end_lsn();
+    assert!(!wal.give_up_kept());
+    let (kept, other) = (wal.keep_segments(), wal.keep_segments());
+    assert!(wal.give_up_kept() && !wal.give_up_kept());
+    wal.recycle(end).unwrap();
+    for kept in [&kept, &other] {
+        let error = kept.copy(&memory(), Lsn(0), end, &mut |_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    }
+    let later = wal.keep_segments();
+    drop((kept, other));
+    assert!(wal.give_up_kept(), "those that were given up do not count");
+    drop(later);
+}

@@ -20,10 +20,17 @@ pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
         options = options.since(since);
     }
     let mut progress = Progress::bytes(common, Some(0));
-    let report = session.db.backup(&args.to, &options, &mut |done, total| {
-        progress.of(done, total);
-        true
-    })?;
+    let report = session
+        .db
+        .backup(&args.to, &options, &mut |done, total| {
+            progress.of(done, total);
+            true
+        })
+        .map_err(|error| match error.place() {
+            // Of the backup to continue, and not of the database.
+            Some(place) if place.file == "BACKUP" => of_backup(error),
+            _ => error.into(),
+        })?;
     progress.end();
     session.close()?;
     let mut out = Output::new(common);

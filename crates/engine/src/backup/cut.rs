@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use frondb_core::checksum::xxh3;
 use frondb_core::clock::SharedClock;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, Lsn, Result, RunId};
+use frondb_core::{Error, Lsn, Result};
 use frondb_device::SharedDevice;
 use frondb_space::Extent;
 use frondb_wal::{Wal, WalOptions};
 
+use super::list::RunName;
 use crate::manifest_state::ManifestState;
 use crate::survey::Survey;
 
 /// Extents in use, with the run to which each belongs; `None` for large values, and for runs that are
 /// not in a tree yet.
-pub(super) type Named = BTreeMap<Extent, Option<RunId>>;
+pub(super) type Named = BTreeMap<Extent, Option<RunName>>;
 
 /// The extents that the manifest's state and the log name. `log` is the copy of the log that the
 /// backup has, so that reading it also proves that the copy is whole: it must end at `end`.
@@ -51,7 +53,10 @@ pub(super) fn named_extents(
     for tree in state.trees.values() {
         named.extend(tree.values.values().flatten().map(|extent| (*extent, None)));
         for run in tree.runs.values() {
-            named.extend(run.extents.iter().map(|extent| (*extent, Some(run.id))));
+            let mut meta = Vec::new();
+            run.encode(&mut meta);
+            let name = RunName { id: run.id, meta: xxh3(&meta) };
+            named.extend(run.extents.iter().map(|extent| (*extent, Some(name))));
         }
     }
     Ok(named)

@@ -9,7 +9,8 @@
 //! log 4096 81920                    the first and the last position
 //! file manifest 1234 89abcdef01234567
 //! file wal/000000000001.wal 77888 0123456789abcdef
-//! extent 0 16 4 7 0123456789abcdef here       file, page, pages, run or -, checksum, here or before
+//! extent 0 16 4 7:89abcdef01234567 0123456789abcdef here      file, page, pages, checksum, here or
+//!                                   before; the run is its id and the checksum of its metadata, or -
 //! end 0123456789abcdef              the checksum of all lines above, which names the backup
 //! ```
 
@@ -30,6 +31,9 @@ pub(super) const UNFINISHED_FILE: &str = "BACKUP.unfinished";
 /// The state of the manifest.
 pub(super) const MANIFEST_FILE: &str = "manifest";
 
+/// More than the list of a petabyte has.
+const LIST_BYTES_MAX: u64 = 4 << 30;
+
 const TITLE: &str = "FronDB backup 1";
 const WHAT: &str = "list of a backup";
 
@@ -42,12 +46,20 @@ pub(super) struct FileEntry {
     pub(super) checksum: u64,
 }
 
+/// What says that a run is the same: its id, which is not used again while one history goes on, and
+/// the checksum of its metadata, which differs when a copy of the database has gone another way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct RunName {
+    pub(super) id: RunId,
+    pub(super) meta: u64,
+}
+
 /// An extent of a backup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ExtentEntry {
     pub(super) extent: Extent,
     /// The run to which it belongs; `None` for a large value or a run that is not in a tree yet.
-    pub(super) run: Option<RunId>,
+    pub(super) run: Option<RunName>,
     pub(super) checksum: u64,
     /// Whether this backup has its bytes, and not one before it.
     pub(super) is_here: bool,
@@ -77,6 +89,21 @@ impl BackupList {
         self.extents.iter().map(|entry| (entry.extent, entry)).collect()
     }
 
+    /// Bytes of all extents.
+    pub(super) fn extent_bytes(&self) -> u64 {
+        sum(self.extents.iter().map(|entry| entry.extent.bytes()))
+    }
+
+    /// Bytes of the extents that this backup has.
+    pub(super) fn here_bytes(&self) -> u64 {
+        sum(self.extents.iter().filter(|entry| entry.is_here).map(|entry| entry.extent.bytes()))
+    }
+
+    /// Bytes of the files.
+    pub(super) fn file_bytes(&self) -> u64 {
+        sum(self.files.iter().map(|file| file.bytes))
+    }
+
     fn body(&self) -> String {
         let mut text = format!("{TITLE}\ndatabase {:032x}\n", self.db_id);
         let since = self.since.map_or_else(|| "full".to_owned(), |since| format!("{since:016x}"));
@@ -87,7 +114,10 @@ impl BackupList {
         }
         for ExtentEntry { extent, run, checksum, is_here } in &self.extents {
             let Extent { file, page, pages } = extent;
-            let run = run.map_or_else(|| "-".to_owned(), |run| run.get().to_string());
+            let run = run.map_or_else(
+                || "-".to_owned(),
+                |RunName { id, meta }| format!("{}:{meta:016x}", id.get()),
+            );
             let place = if *is_here { "here" } else { "before" };
             let _ = writeln!(text, "extent {file} {page} {pages} {run} {checksum:016x} {place}");
         }
@@ -123,7 +153,11 @@ impl BackupList {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_backup(source)?),
             opened => opened?,
         };
-        let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or(usize::MAX)];
+        let length = file.len()?;
+        if length > LIST_BYTES_MAX {
+            return Err(damaged("it is larger than any list"));
+        }
+        let mut bytes = vec![0; length as usize];
         file.read_exact_at(0, &mut bytes)?;
         Self::parse(&bytes)
     }
@@ -182,7 +216,11 @@ impl BackupList {
                 };
                 let run = match run {
                     "-" => None,
-                    run => Some(RunId(run.parse().ok()?)),
+                    run => {
+                        let (id, meta) = run.split_once(':')?;
+                        let meta = u64::from_str_radix(meta, 16).ok()?;
+                        Some(RunName { id: RunId(id.parse().ok()?), meta })
+                    }
                 };
                 let checksum = u64::from_str_radix(checksum, 16).ok()?;
                 let is_here = match place {
@@ -197,6 +235,11 @@ impl BackupList {
         }
         Some(())
     }
+}
+
+/// A sum that a crafted list cannot make overflow.
+fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// For fuzzing: what is parsed is what was written.
@@ -234,7 +277,7 @@ mod tests {
         let file = |name: &str| FileEntry { name: name.into(), bytes: 5, checksum: 0xfe };
         let extent = |page, run: Option<u64>, is_here| ExtentEntry {
             extent: Extent { file: 1, page, pages: 3 },
-            run: run.map(RunId),
+            run: run.map(|id| RunName { id: RunId(id), meta: 5 * id }),
             checksum: u64::MAX - u64::from(page),
             is_here,
         };

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
-use frondb_background::{Cut, Throttle};
+use frondb_background::Cut;
 use frondb_core::checksum::{Xxh3, xxh3};
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, ErrorKind, Result, RunId};
+use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 use frondb_space::{Extent, Retention};
 
 use super::cut::{Named, named_extents};
-use super::list::{BackupList, ExtentEntry, FileEntry, MANIFEST_FILE, UNFINISHED_FILE};
+use super::list::{BackupList, ExtentEntry, FileEntry, MANIFEST_FILE, RunName, UNFINISHED_FILE};
+use super::meter::Meter;
 use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
 use crate::engine::Engine;
 use crate::layout::LOG_DIR;
@@ -45,15 +46,16 @@ type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
 impl Engine {
     /// Copies the database as of now into the directory `target`, which has to be empty, while others
     /// use it. `since` is a complete backup of this database: the new one then holds only what that
-    /// one does not. `progress` gets the bytes read and all bytes to read, first once the state is
-    /// fixed; it returns `false` to cancel.
+    /// one does not. `progress` gets the bytes read and all bytes to read that are known so far, first
+    /// once the state is fixed; it returns `false` to cancel.
     ///
     /// # Errors
-    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database; `Busy` if another
-    /// backup is being made; `Cancelled`; `NoSpace` if the target is full, or if the database's disk
-    /// got full: the space that the backup keeps then goes to the writers. `NotFound` and `Corruption`
-    /// of `since`; `Poisoned`, `Closed`, `Io`. After an error the target has a file that says that
-    /// the backup is not complete, and the database is as it was.
+    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
+    /// database that was opened read-only; `Busy` if another backup is being made; `Cancelled`;
+    /// `NoSpace` if the target is full, or if the database's disk got full: the space that the backup
+    /// keeps then goes to the writers. `NotFound` and `Corruption` of `since`; `Poisoned`, `Closed`,
+    /// `Io`. After an error the target has a file that says that the backup is not complete, unless
+    /// the fault came after it was complete; the database is as it was.
     pub fn backup(
         &self,
         target: &SharedDevice,
@@ -61,6 +63,7 @@ impl Engine {
         options: BackupOptions,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
+        drop(self.begin_call()?);
         let db_id = self.background().jobs.edits.manifest.db_id();
         let before = since.map(BackupList::read).transpose()?;
         if before.as_ref().is_some_and(|before| before.db_id != db_id) {
@@ -68,34 +71,34 @@ impl Engine {
         }
         let retention = self.txns.reads.runs.space.retain()?;
         begin(target)?;
-        let mut copy = Copying { engine: self, target, retention, files: Vec::new(), log_bytes: 0 };
-        let cut = copy.fix_state(db_id)?;
-        let named = copy.named(&cut, db_id)?;
-        let known = before.as_ref().map(BackupList::by_extent).unwrap_or_default();
-        let extents = copy.copy_extents(&named, &known, options, progress)?;
-        let log_bytes = copy.log_bytes;
-        let list = BackupList {
-            db_id,
-            since: before.as_ref().map(BackupList::id),
-            log: (cut.start, cut.end),
-            files: copy.files,
-            extents,
-        };
-        list.write(target)?;
-        target.remove(UNFINISHED_FILE)?;
-        target.sync_dir("")?;
-        Ok(report(&list, log_bytes))
+        let meter = Meter::new(self, options.bytes_per_second, progress);
+        let mut copy =
+            Copying { engine: self, target, retention, meter, files: Vec::new(), log_bytes: 0 };
+        let made = copy.make(db_id, before.as_ref());
+        drop(copy);
+        self.make_up_for_what_waited();
+        made
+    }
+
+    /// Lets the work go on that a backup has kept back: the log that was not recycled, and the space
+    /// that was not returned to the file system. An idle database has nothing else that would.
+    fn make_up_for_what_waited(&self) {
+        let (background, Ok(_call)) = (self.background(), self.begin_call()) else { return };
+        let log = &background.jobs.log;
+        if let Err(error) = log.wal.recycle(log.from()) {
+            tracing::warn!(%error, "segments of the log that a backup kept stay until the next trim");
+        }
+        background.touched();
+        background.queue.add_maintenance();
     }
 }
 
 fn report(list: &BackupList, log_bytes: u64) -> BackupReport {
     let manifest = list.files.iter().filter(|file| file.name == MANIFEST_FILE);
     let manifest: u64 = manifest.map(|file| file.bytes).sum();
-    let here = list.extents.iter().filter(|entry| entry.is_here);
-    let here: u64 = here.map(|entry| entry.extent.bytes()).sum();
     BackupReport {
-        bytes: here + manifest + log_bytes,
-        database_bytes: list.extents.iter().map(|entry| entry.extent.bytes()).sum(),
+        bytes: list.here_bytes() + manifest + log_bytes,
+        database_bytes: list.extent_bytes(),
         log_bytes,
         log_end: list.log.1.get(),
         is_incremental: list.since.is_some(),
@@ -120,29 +123,53 @@ struct Copying<'a> {
     engine: &'a Engine,
     target: &'a SharedDevice,
     retention: Retention,
+    meter: Meter<'a>,
     files: Vec<FileEntry>,
     /// Bytes of the log that were copied.
     log_bytes: u64,
 }
 
 impl Copying<'_> {
+    fn make(&mut self, db_id: u128, before: Option<&BackupList>) -> Result<BackupReport> {
+        let cut = self.fix_state()?;
+        let named = self.named(&cut, db_id)?;
+        let known = before.map(BackupList::by_extent).unwrap_or_default();
+        let extents = self.copy_extents(&named, &known)?;
+        // The ids of the runs must not be used again: what the cut has is durable in the database.
+        let manifest = &self.engine.background().jobs.edits.manifest;
+        manifest.secure_all().inspect_err(|error| self.engine.health().poison(error))?;
+        let list = BackupList {
+            db_id,
+            since: before.map(BackupList::id),
+            log: (cut.start, cut.end),
+            files: std::mem::take(&mut self.files),
+            extents,
+        };
+        list.write(self.target)?;
+        // The list decides; the other file is only for readers.
+        let _ = self.target.remove(UNFINISHED_FILE).and_then(|()| self.target.sync_dir(""));
+        Ok(report(&list, self.log_bytes))
+    }
+
     /// Fixes the state that the backup will have, and copies the parts of it that change: the log
     /// and the state of the manifest.
-    fn fix_state(&mut self, db_id: u128) -> Result<Cut> {
+    fn fix_state(&mut self) -> Result<Cut> {
         let engine = self.engine;
         let wal = &engine.background().jobs.log.wal;
-        let _call = engine.begin_call()?;
         let segments = wal.keep_segments();
-        // What was committed before the call is in the backup, whatever its durability.
-        wal.sync().inspect_err(|error| engine.health().poison_if_unknown(error))?;
-        let cut = engine.background().cut()?;
+        let cut = {
+            let _call = engine.begin_call()?;
+            // What was committed before the call is in the backup, whatever its durability.
+            wal.sync().inspect_err(|error| engine.health().poison_if_unknown(error))?;
+            engine.background().cut()?
+        };
+        self.meter.expect(cut.end.get() - cut.start.get())?;
         let log = self.target.subdevice(LOG_DIR)?;
-        let mut log_bytes = 0;
+        let (meter, log_bytes) = (&mut self.meter, &mut self.log_bytes);
         segments.copy(&log, cut.start, cut.end, &mut |bytes| {
-            log_bytes += bytes;
-            engine.health().check()
+            *log_bytes += bytes;
+            meter.read(bytes)
         })?;
-        self.log_bytes = log_bytes;
         drop(segments);
         let file = self.target.open(MANIFEST_FILE, OpenOptions::CREATE_NEW)?;
         file.write_at(0, &cut.manifest)?;
@@ -150,7 +177,6 @@ impl Copying<'_> {
         let bytes = cut.manifest.len() as u64;
         let checksum = xxh3(&cut.manifest);
         self.files.push(FileEntry { name: MANIFEST_FILE.to_owned(), bytes, checksum });
-        debug_assert_eq!(wal.db_id(), db_id);
         Ok(cut)
     }
 
@@ -168,33 +194,18 @@ impl Copying<'_> {
         Ok(named)
     }
 
-    fn copy_extents(
-        &self,
-        named: &Named,
-        known: &Before<'_>,
-        options: BackupOptions,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<Vec<ExtentEntry>> {
-        let total: u64 = named
-            .iter()
-            .filter(|(extent, run)| same_run(known, **extent, **run).is_none())
-            .map(|(extent, _)| extent.bytes())
-            .sum();
-        let mut reader = Reader {
-            engine: self.engine,
-            throttle: Throttle::new(options.bytes_per_second),
-            buf: Buf::zeroed(PIECE_BYTES),
-            done: 0,
-            total,
-            progress,
+    fn copy_extents(&mut self, named: &Named, known: &Before<'_>) -> Result<Vec<ExtentEntry>> {
+        let is_new = |(extent, run): &(&Extent, &Option<RunName>)| {
+            same_run(known, **extent, **run).is_none()
         };
-        reader.report()?;
+        self.meter.expect(named.iter().filter(is_new).map(|(extent, _)| extent.bytes()).sum())?;
         let mut to = DataFiles::to_write(self.target, self.engine.options.direct_io);
+        let mut buf = Buf::zeroed(PIECE_BYTES);
         let mut entries = Vec::with_capacity(named.len());
         for (&extent, &run) in named {
             let entry = match same_run(known, extent, run) {
                 Some(entry) => ExtentEntry { is_here: false, ..*entry },
-                None => self.copy_extent(extent, run, known, &mut reader, &mut to)?,
+                None => self.copy_extent(extent, run, known, &mut buf, &mut to)?,
             };
             entries.push(entry);
             self.retention.done(extent);
@@ -206,23 +217,38 @@ impl Copying<'_> {
     }
 
     fn copy_extent(
-        &self,
+        &mut self,
         extent: Extent,
-        run: Option<RunId>,
+        run: Option<RunName>,
         known: &Before<'_>,
-        reader: &mut Reader<'_>,
+        buf: &mut Buf,
         to: &mut DataFiles<'_>,
     ) -> Result<ExtentEntry> {
         let known = known.get(&extent).filter(|entry| run.is_none() && entry.run.is_none());
         if let Some(known) = known
-            && reader.read(extent, &mut |_, _| Ok(()))? == known.checksum
+            && self.read(extent, buf, &mut |_, _| Ok(()))? == known.checksum
         {
             self.check_retention()?;
             return Ok(ExtentEntry { is_here: false, ..**known });
         }
-        let checksum = reader.read(extent, &mut |at, piece| to.write(extent, at, piece))?;
+        let checksum = self.read(extent, buf, &mut |at, piece| to.write(extent, at, piece))?;
         self.check_retention()?;
         Ok(ExtentEntry { extent, run, checksum, is_here: true })
+    }
+
+    /// Passes the pieces of an extent of the database to `take`; returns the checksum of the extent.
+    fn read(
+        &mut self,
+        extent: Extent,
+        buf: &mut Buf,
+        take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let (space, meter) = (&self.engine.txns.reads.runs.space, &mut self.meter);
+        let read = &mut |at, piece: &mut [u8]| {
+            space.read(extent, at, piece)?;
+            meter.read(piece.len() as u64)
+        };
+        for_each_piece(extent, buf, read, take)
     }
 
     fn check_retention(&self) -> Result<()> {
@@ -236,7 +262,11 @@ impl Copying<'_> {
 }
 
 /// The entry of the backup before for an extent of the same run: runs never change.
-fn same_run<'a>(known: &Before<'a>, extent: Extent, run: Option<RunId>) -> Option<&'a ExtentEntry> {
+fn same_run<'a>(
+    known: &Before<'a>,
+    extent: Extent,
+    run: Option<RunName>,
+) -> Option<&'a ExtentEntry> {
     let run = run?;
     known.get(&extent).copied().filter(|entry| entry.run == Some(run))
 }
@@ -254,51 +284,4 @@ fn entry_of(log: &SharedDevice, name: &str) -> Result<FileEntry> {
         at += piece.len() as u64;
     }
     Ok(FileEntry { name: format!("{LOG_DIR}/{name}"), bytes, checksum: checksum.finish() })
-}
-
-/// Reads extents of the database, within the limit, and reports the progress.
-struct Reader<'a> {
-    engine: &'a Engine,
-    throttle: Throttle,
-    buf: Buf,
-    done: u64,
-    total: u64,
-    progress: &'a mut dyn FnMut(u64, u64) -> bool,
-}
-
-impl Reader<'_> {
-    /// Passes the pieces of an extent to `take`; returns the checksum of the extent.
-    fn read(
-        &mut self,
-        extent: Extent,
-        take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
-    ) -> Result<u64> {
-        let mut buf = std::mem::replace(&mut self.buf, Buf::zeroed(0));
-        let checksum = for_each_piece(
-            extent,
-            &mut buf,
-            &mut |at, piece| self.read_piece(extent, at, piece),
-            take,
-        );
-        self.buf = buf;
-        checksum
-    }
-
-    fn read_piece(&mut self, extent: Extent, at: u64, piece: &mut [u8]) -> Result<()> {
-        let (clock, health) = (&*self.engine.txns.reads.clock, self.engine.health());
-        self.throttle.wait(clock, &mut || health.is_closed());
-        self.engine.txns.reads.runs.space.read(extent, at, piece)?;
-        self.throttle.pay(piece.len() as u64, clock.now());
-        self.done += piece.len() as u64;
-        self.report()
-    }
-
-    fn report(&mut self) -> Result<()> {
-        self.engine.health().check()?;
-        if (self.progress)(self.done.min(self.total), self.total) {
-            Ok(())
-        } else {
-            Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"))
-        }
-    }
 }

@@ -24,12 +24,15 @@
 //! | `wal/` | the part of the log that belongs to it |
 //! | `data-NNNN.fdb` | extents, at their addresses in the database; elsewhere a hole |
 //!
-//! An incremental backup has the extents that the backup before it does not have. Ids of runs are
-//! never used again, so a run is known by its id; large values, which have none, by their checksum.
+//! An incremental backup has the extents that the backup before it does not have. A run is known by its
+//! id, which is never used again, and by the checksum of its metadata, in case a copy of the database
+//! went another way; a large value, which has no id, by its checksum. A restored database has an id of
+//! its own.
 
 mod cut;
 mod list;
 mod make;
+mod meter;
 mod restore;
 mod target;
 mod verify;

@@ -12,6 +12,7 @@ use super::list::{BackupList, ExtentEntry, FileEntry, MANIFEST_FILE};
 use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
 use super::verify::{damaged, read_file};
 use crate::layout::{LOCK_FILE, LOG_DIR};
+use crate::recovery::new_db_id;
 
 /// What was restored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -58,8 +59,7 @@ pub fn restore(
     };
     owner::check_free(&log_target)?;
 
-    let total = last.extents.iter().map(|entry| entry.extent.bytes()).sum::<u64>()
-        + last.files.iter().map(|file| file.bytes).sum::<u64>();
+    let total = last.extent_bytes().saturating_add(last.file_bytes());
     let mut written = Written { bytes: 0, total, progress };
     copy_extents(chain, &lists, target, &mut written)?;
     copy_log(source, last, &log_target, &mut written)?;
@@ -67,8 +67,12 @@ pub fn restore(
     let manifest = manifest.ok_or_else(|| damaged(source, "its list has no manifest"))?;
     let manifest = read_checked(source, manifest)?;
     written.add(manifest.len())?;
+    // Both databases may go on from here, so they are two: neither takes the other's log or continues
+    // the other's backups.
+    let db_id = new_db_id();
+    frondb_wal::give_to(&log_target, last.db_id, db_id)?;
     target.sync_dir("")?;
-    Manifest::create(Arc::clone(target), last.db_id, ManifestOptions::default(), &manifest)?;
+    Manifest::create(Arc::clone(target), db_id, ManifestOptions::default(), &manifest)?;
     Ok(RestoreReport { bytes: written.bytes, log_end: last.log.1.get() })
 }
 

@@ -37,11 +37,10 @@ pub fn verify_backup(
 ) -> Result<BackupContents> {
     let list = BackupList::read(source)?;
     let here = || list.extents.iter().filter(|entry| entry.is_here);
-    let total = here().map(|entry| entry.extent.bytes()).sum::<u64>()
-        + list.files.iter().map(|file| file.bytes).sum::<u64>();
+    let total = list.here_bytes().saturating_add(list.file_bytes());
     let mut contents = BackupContents {
         bytes: total,
-        database_bytes: list.extents.iter().map(|entry| entry.extent.bytes()).sum(),
+        database_bytes: list.extent_bytes(),
         log_end: list.log.1.get(),
         is_incremental: list.since.is_some(),
         faults: Vec::new(),
@@ -59,7 +58,7 @@ pub fn verify_backup(
         match read.map(|bytes| bytes.len() as u64 == file.bytes && xxh3(&bytes) == file.checksum) {
             Ok(true) => {}
             Ok(false) => contents.faults.push(format!("{} does not match its checksum", file.name)),
-            Err(error) => contents.faults.push(error.to_string()),
+            Err(error) => contents.faults.push(fault(error)?),
         }
         report(file.bytes)?;
     }
@@ -76,11 +75,28 @@ pub fn verify_backup(
         match checksum {
             Ok(checksum) if checksum == entry.checksum => {}
             Ok(_) => contents.faults.push(format!("extent {extent} does not match its checksum")),
-            Err(error) => contents.faults.push(error.to_string()),
+            Err(error) => {
+                let fault = fault(error)?;
+                // A missing file is one fault, however many extents it had.
+                if !contents.faults.contains(&fault) {
+                    contents.faults.push(fault);
+                }
+            }
         }
         report(extent.bytes())?;
     }
     Ok(contents)
+}
+
+/// The fault that an error of reading shows, in words.
+///
+/// # Errors
+/// The error, if it says nothing about what is stored.
+fn fault(error: Error) -> Result<String> {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::Corruption => Ok(error.to_string()),
+        _ => Err(error),
+    }
 }
 
 /// Reads a file of a backup, and no more than a byte after its expected end.

@@ -45,7 +45,12 @@ impl Db {
             None => Arc::new(PosixDevice::create_with(path, modes)?),
         };
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
-        Self::open_on(device, log, options, clock, &executor)
+        let log_dir = options.log_dir.clone();
+        let db = Self::open_on(device, log, options, clock, &executor)?;
+        // Relative paths mean other directories after a change of the working directory.
+        let paths = std::iter::once(path.to_owned()).chain(log_dir);
+        let directories = paths.map(PosixDevice::resolve).collect::<Result<_>>()?;
+        Ok(db.in_directories(directories))
     }
 
     /// Opens a database on any device, with any clock and threads, for the project's own

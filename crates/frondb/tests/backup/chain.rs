@@ -1,7 +1,7 @@
 //! Incremental backups.
 
 use frondb::{BackupOptions, ErrorKind};
-use frondb_device::SharedDevice;
+use frondb_device::{CrashMode, SharedDevice};
 
 use crate::{Model, Store, backup, check_restored, empty, restore};
 
@@ -105,5 +105,31 @@ fn backups_that_do_not_continue_each_other_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     let error = other.db.backup_to(&empty(), Some(&empty()), &options, &mut |_, _| true);
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
+    // A database that was restored goes another way, and is another one.
+    let branch = restore(std::slice::from_ref(&full)).unwrap();
+    let error = branch.backup_to(&empty(), Some(&one), &options, &mut |_, _| true).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    backup(&branch, None);
     check_restored(&[full, one, two], &store.model, "in order");
+}
+
+/// A copy of the files goes another way than the database: the ids of its runs are the same, and the
+/// runs are not.
+#[test]
+fn a_copy_that_went_another_way_is_copied_anew() {
+    let mut store = Store::new(1);
+    store.change("t", 40);
+    store.settle();
+    store.db.close().unwrap();
+    let mut other = Store::of(store.device.crash(CrashMode::KeepAll), store.model.clone(), 7);
+    let mut store = Store::of(store.device, store.model, 8);
+    let (full, _) = backup(&store.db, None);
+    for one in [&mut store, &mut other] {
+        one.change("t", 40);
+        one.settle();
+    }
+    let (since, _) = backup(&store.db, Some(&full));
+    let (inc, report) = backup(&other.db, Some(&since));
+    assert!(report.is_incremental);
+    check_restored(&[full, since, inc], &other.model, "the other way");
 }

@@ -88,6 +88,48 @@ fn a_full_disk_ends_the_backup_and_not_the_writers() {
     assert!(report.faults.is_empty(), "{:?}", report.faults);
 }
 
+/// A fault of the database's own device fails the backup, and the database can be read as before.
+#[test]
+fn faults_of_the_source_fail_the_backup() {
+    let memory = MemoryDevice::new();
+    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &"".parse().unwrap()));
+    let db = support::open_small(Arc::clone(&faults) as _);
+    let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
+    for row in 0..3000u32 {
+        tree.put(&row.to_be_bytes(), &row.to_le_bytes().repeat(40)).unwrap();
+    }
+    db.flush().unwrap();
+    tree.put(b"in the log", b"1").unwrap();
+    let rows = support::rows(&tree);
+    for nth in 1.. {
+        faults.set_script(&format!("fail read * nth={nth}").parse().unwrap());
+        let result = db.backup_to(&empty(), None, &BackupOptions::new(), &mut |_, _| true);
+        faults.set_script(&"".parse().unwrap());
+        assert!(support::rows(&tree) == rows);
+        match result {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "{nth}: {error}"),
+            Ok(_) => {
+                assert!(nth > 2, "the log and the runs are read");
+                break;
+            }
+        }
+    }
+    tree.put(b"later", b"1").unwrap();
+}
+
+#[test]
+fn a_read_only_database_is_refused_before_anything_is_made() {
+    let mut store = Store::new(1);
+    store.change("t", 5);
+    store.db.close().unwrap();
+    let options = Options::new().memory_bytes(16 << 20).read_only(true);
+    let db = support::open(Arc::new(store.device), options).unwrap();
+    let target = empty();
+    let error = db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(target.list("").unwrap().is_empty());
+}
+
 #[test]
 fn a_target_with_files_is_refused() {
     let mut store = Store::new(1);

@@ -37,6 +37,12 @@ impl Store {
         Self { device, db, model: Model::new(), prng: Prng::new(seed) }
     }
 
+    /// The database on a device that has one.
+    fn of(device: MemoryDevice, model: Model, seed: u64) -> Self {
+        let db = support::open_small(Arc::new(device.clone()));
+        Self { device, db, model, prng: Prng::new(seed) }
+    }
+
     fn tree(&mut self, name: &str) -> Tree {
         self.model.entry(name.to_owned()).or_default();
         self.db.open_tree(name).unwrap_or_else(|_| {

@@ -84,6 +84,35 @@ fn scans_of_updated_rows_pay_for_those_alone() {
     assert_eq!(db.stats().flushes, flushes + 1);
 }
 
+/// Where the cache is full, a memtable saves its readers I/O.
+#[test]
+fn scans_beyond_memory_pay_for_nothing() {
+    let options = Options::new().memory_bytes(16 << 20).background_threads(0);
+    let db = support::open_still(Arc::new(MemoryDevice::new()), options);
+    let (tree, large) = (
+        db.create_tree("t", TreeOptions::new()).unwrap(),
+        db.create_tree("large", TreeOptions::new()).unwrap(),
+    );
+    let mut batch = Batch::new();
+    for row in 0..200_000u64 {
+        batch.put(&large, &row.to_be_bytes(), &[row as u8; 100]);
+        if row % 1000 == 999 {
+            db.write(&batch, Durability::NoSync).unwrap();
+            batch.clear();
+        }
+    }
+    db.flush().unwrap();
+    while db.run_one(false) {}
+    let mut cursor = large.cursor().unwrap();
+    while cursor.next().unwrap() {}
+    drop(cursor);
+    put(&db, &tree, 1, 0);
+    for _ in 0..SCANS_MAX {
+        scan(&db, &tree, |_| 0);
+    }
+    assert_eq!(memtable_entries(&tree), ROWS);
+}
+
 #[test]
 fn lookups_and_one_long_scan_pay_for_nothing() {
     let (db, tree) = open();
