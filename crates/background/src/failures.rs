@@ -78,6 +78,7 @@ impl Background {
     pub fn fail(&self, error: &Error) {
         add(&self.jobs.counters.job_failures, 1);
         if error.kind() == ErrorKind::NoSpace {
+            self.give_up_backup();
             for job in self.queue.hold(|| self.health().set_full(Some(error.clone()))) {
                 self.requeue(job);
             }

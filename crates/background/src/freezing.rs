@@ -81,8 +81,6 @@ impl Background {
         let active = Arc::clone(&tree.version().active);
         if is_flush_paid(&self.jobs.reads, &active.memtable) && self.health().full().is_none() {
             self.freeze_source(tree, &active);
-        } else {
-            active.decline_flush();
         }
     }
 

@@ -53,38 +53,44 @@ impl Background {
         patience.is_over(self.jobs.counters.jobs())
     }
 
-    /// Runs `commit`. If it finds no space and only deletes, it gets space from the reserve for its
-    /// log record and runs again (rule 25). So does any commit while a backup keeps space, which is
-    /// given up.
+    /// Runs `commit`. If it finds no space and only deletes, the log gets space from the reserve (rule
+    /// 25), and `commit` runs again. So does any commit because of which a backup is given up: the log
+    /// then gets what the data files have free beyond the reserve.
     ///
     /// # Errors
-    /// Errors of `commit`, and of the reserve.
+    /// Errors of `commit`, and of the device.
     pub fn lending_space(
         &self,
         frees_space: bool,
         mut commit: impl FnMut() -> Result<Committed>,
     ) -> Result<Committed> {
-        let (space, log) = (&self.jobs.reads.runs.space, &self.jobs.log);
         let mut committed = commit();
-        let is_full = |committed: &Result<Committed>| {
-            committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace)
-        };
-        if is_full(&committed) && log.wal.give_up_kept() {
-            log.wal.recycle(log.from())?;
-            committed = commit();
-        }
-        if is_full(&committed) {
-            // What adds data gets no more than a backup gave up.
-            let given_up = space.give_up_retention(LEND_BYTES);
-            let lent = if frees_space { LEND_BYTES } else { given_up };
-            if lent > 0 {
-                space.lend_reserve(lent)?;
+        if committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+            let space = &self.jobs.reads.runs.space;
+            let gave_up = self.give_up_backup();
+            if frees_space {
+                space.lend_reserve(LEND_BYTES)?;
+            } else if gave_up {
+                space.lend_spare(LEND_BYTES)?;
+            }
+            if frees_space || gave_up {
                 committed = commit();
             }
         }
         // A sync of a large value or of the log may have failed; then it is unknown what is
         // durable.
         committed.inspect_err(|error| self.health().poison_if_unknown(error))
+    }
+
+    /// Gives up a backup that is being made, for work that finds no space. Returns whether it kept
+    /// anything.
+    pub(crate) fn give_up_backup(&self) -> bool {
+        let log = &self.jobs.log;
+        let kept_log = log.wal.give_up_kept();
+        if kept_log && let Err(error) = log.wal.recycle(log.from()) {
+            tracing::warn!(%error, "segments of the log that a backup kept stay until the next trim");
+        }
+        self.jobs.reads.runs.space.give_up_retention() || kept_log
     }
 
     /// Makes another attempt at the work that was held back on a full disk. Does nothing if the

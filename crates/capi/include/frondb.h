@@ -2880,13 +2880,13 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
  * `progress` and `counts` may be NULL.
  *
  * While the backup is made, space that the database frees is kept until the backup has read it. If
- * the disk gets full, the backup is given up, and not a writer. A backup that fails leaves a file
+ * less than 128 MiB of the disk is left, the backup is given up, and not a writer. A backup that fails leaves a file
  * `BACKUP.unfinished` and cannot be restored.
  *
  * Threads: any; one backup at a time.
  *
- * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it lies in the database's directory, if
- * the backup to continue is of another database, or if the database was opened read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
+ * Errors: FRONDB_EXISTS if `to` has files; FRONDB_INVALID if it overlaps the database, its log or the
+ * backup to continue, if the database has not made that backup, or was opened read-only; FRONDB_NOT_FOUND, FRONDB_CORRUPTION and
  * FRONDB_UNSUPPORTED of that backup; FRONDB_BUSY if another backup is being made; FRONDB_CANCELLED;
  * FRONDB_NO_SPACE on either side; FRONDB_POISONED; FRONDB_CLOSED; FRONDB_IO.
  */
@@ -2909,8 +2909,8 @@ frondb_error *frondb_db_backup(frondb_db *db,
  *
  * Threads: any.
  *
- * Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if the backups do not
- * continue each other; FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged;
+ * Errors: FRONDB_NOT_FOUND if a directory has no complete backup; FRONDB_INVALID if no backup is
+ * given, if they do not continue each other or overlap `to`; FRONDB_EXISTS if `to` has files; FRONDB_CORRUPTION if a backup is damaged;
  * FRONDB_UNSUPPORTED; FRONDB_CANCELLED; FRONDB_NO_SPACE; FRONDB_IO.
  */
 frondb_error *frondb_restore(const char *const *backups,

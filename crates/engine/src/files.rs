@@ -3,6 +3,7 @@
 use frondb_core::{ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 
+use crate::backup::HISTORY_FILE;
 use crate::engine::Engine;
 use crate::layout::LOCK_FILE;
 
@@ -43,7 +44,8 @@ impl FileKind {
             _ if is_data => Some(Self::Data),
             _ if is_manifest => Some(Self::Manifest),
             _ if name.ends_with(".wal") || name.ends_with(".spare") => Some(Self::Log),
-            _ if name.starts_with("LOG") || name == LOCK_FILE => Some(Self::Mark),
+            LOCK_FILE | HISTORY_FILE => Some(Self::Mark),
+            _ if name.starts_with("LOG") => Some(Self::Mark),
             _ => None,
         }
     }

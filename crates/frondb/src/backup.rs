@@ -67,8 +67,8 @@ impl Db {
     ///
     /// `to` must be empty or missing, and lie outside of the database and its log. While the backup
     /// is made, space that the database frees is kept until the backup has read it, so the files may
-    /// grow by as much as is rewritten meanwhile; if the disk gets full, the backup is given up, and
-    /// not a writer. A backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
+    /// grow by as much as is rewritten meanwhile; if less than 128 MiB of the disk is left, the backup
+    /// is given up, and not a writer. A backup that fails leaves a file `BACKUP.unfinished` and cannot be restored.
     ///
     /// `progress` receives the bytes read and the bytes to read that are known so far; the call ends with `Cancelled` when it
     /// returns `false`. Reading bypasses the caches of the database and, where that is possible, of
@@ -77,8 +77,8 @@ impl Db {
     /// Threads: any; one backup at a time.
     ///
     /// # Errors
-    /// `Exists` if `to` has files; `Invalid` if it lies in the database's directory, if the backup to
-    /// continue is of another database, or if the database was opened read-only; `NotFound`, `Corruption` and `Unsupported` of that backup;
+    /// `Exists` if `to` has files; `Invalid` if it overlaps the database, its log or the backup to
+    /// continue, if the database has not made that backup, or was opened read-only; `NotFound`, `Corruption` and `Unsupported` of that backup;
     /// `Busy` if another backup is being made; `Cancelled`; `NoSpace` on either side; `Poisoned`;
     /// `Closed`; `Io`.
     ///
@@ -146,8 +146,8 @@ impl Db {
     /// returns `false`.
     ///
     /// # Errors
-    /// `NotFound` if a directory has no complete backup; `Invalid` if the backups do not continue each
-    /// other; `Exists` if `to` has files; `Corruption` if a backup is damaged, naming it;
+    /// `NotFound` if a directory has no complete backup; `Invalid` if no backup is given, if they do not
+    /// continue each other or overlap `to`; `Exists` if `to` has files; `Corruption` if a backup is damaged, naming it;
     /// `Unsupported`; `Cancelled`; `NoSpace`; `Io`.
     pub fn restore(
         backups: &[impl AsRef<Path>],

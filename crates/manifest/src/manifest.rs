@@ -202,6 +202,15 @@ impl Manifest {
         }
     }
 
+    /// [`secure`](Self::secure) for every edit appended so far.
+    ///
+    /// # Errors
+    /// Like [`secure`](Self::secure).
+    pub fn secure_appended(&self) -> Result<()> {
+        let last = self.shared.state.lock().last();
+        self.secure(Ticket(last))
+    }
+
     /// Secures everything durable in both superblocks, for a database that is being closed: from
     /// then on nothing that is cut off or damaged can look like a torn tail. Writes nothing if both
     /// superblocks record it already. More edits may be appended afterwards.

@@ -96,6 +96,17 @@ impl Space {
         Ok(())
     }
 
+    /// As [`lend_reserve`](Self::lend_reserve), of what is free beyond the reserve.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn lend_spare(&self, bytes: u64) -> Result<()> {
+        let backed = self.state.lock().backed_pages();
+        let keep = backed.saturating_sub(Extent::pages_for(bytes)).max(self.reserve_pages());
+        while keep < backed && self.return_range(keep, false)? {}
+        Ok(())
+    }
+
     /// The extents that the engine should rewrite elsewhere with
     /// [`acquire_below`](Self::acquire_below), so that a mostly free file can be truncated; `None`
     /// if the rewriting does not pay off.

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
@@ -20,7 +21,7 @@ use crate::Extent;
 use crate::space::Space;
 use crate::state::SpaceState;
 
-/// While the disk has fewer free bytes than this, no backup makes the files grow.
+/// A backup keeps nothing while the disk has fewer free bytes than this.
 const DISK_BYTES_MIN: u64 = 128 << 20;
 
 /// Extents that a backup still reads. Only one exists at a time.
@@ -57,28 +58,26 @@ impl Space {
         Ok(Retention { space: Arc::clone(self), id })
     }
 
-    /// Before a file grows: gives up the retention if the disk is nearly full, and returns whether that
-    /// frees anything. The log and the manifest grow on the same disk, so it is too late when it is
-    /// full.
-    pub(crate) fn retention_is_in_the_way(&self) -> Result<bool> {
+    /// Before pages are taken: gives up the retention if the disk is nearly full. The log and the
+    /// manifest grow on the same disk, so it is too late when it is full.
+    pub(crate) fn make_way(&self, pages: u32) {
         let keeps = |state: &SpaceState| {
             state.retained.as_ref().is_some_and(|retained| !retained.released.is_empty())
         };
-        if !keeps(&self.state.lock()) || self.files.free_bytes()? >= DISK_BYTES_MIN {
-            return Ok(false);
+        if !keeps(&self.state.lock()) {
+            return;
         }
-        Ok(self.state.lock().give_up_retention())
+        let least = DISK_BYTES_MIN + u64::from(pages) * PAGE_BYTES as u64;
+        // A device that cannot say how much is free is no reason to end a backup.
+        if self.files.free_bytes().is_ok_and(|free| free < least) {
+            self.state.lock().give_up_retention();
+        }
     }
 
-    /// Gives up what a backup keeps, for a writer that finds no space elsewhere on the disk. Returns
-    /// how many bytes, at most `most`, the writer may be lent of all that backups have given up: the
-    /// data files have grown because of them.
-    pub fn give_up_retention(&self, most: u64) -> u64 {
-        let mut state = self.state.lock();
-        state.give_up_retention();
-        let bytes = state.given_up_bytes.min(most);
-        state.given_up_bytes -= bytes;
-        bytes
+    /// Gives up what a backup keeps, for work that finds no space elsewhere on the disk. Returns
+    /// whether anything was kept.
+    pub fn give_up_retention(&self) -> bool {
+        self.state.lock().give_up_retention()
     }
 }
 
@@ -161,7 +160,6 @@ impl SpaceState {
         let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
             return false;
         };
-        self.given_up_bytes += retained.released.iter().map(|extent| extent.bytes()).sum::<u64>();
         retained.released.into_iter().for_each(|extent| self.free(extent));
         true
     }

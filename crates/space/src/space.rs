@@ -216,6 +216,7 @@ impl Space {
     fn acquire_leaving(&self, pages: u32, class: Class, leave: u64) -> Result<Extent> {
         assert!(pages > 0, "an extent has at least one page");
         self.syncs.check()?;
+        self.make_way(pages);
         loop {
             let (taken, growths) = {
                 let mut state = self.state.lock();
@@ -223,7 +224,6 @@ impl Space {
             };
             let attempt = match taken {
                 Some(taken) => self.reserve_disk(taken).map(Some),
-                None if self.retention_is_in_the_way()? => Ok(None),
                 None => self.grow(pages, leave, growths).map(|()| None),
             };
             match attempt {

@@ -21,8 +21,6 @@ pub(crate) struct SpaceState {
     pub(crate) truncated_pages: u64,
     /// What a backup keeps from being used again.
     pub(crate) retained: Option<Retained>,
-    /// Bytes that retentions have given up and that no writer was lent yet.
-    pub(crate) given_up_bytes: u64,
     /// How many retentions there have been.
     pub(crate) retentions: u64,
 }

@@ -44,14 +44,15 @@ pub fn is_flush_paid(context: &ReadContext, memtable: &Memtable) -> bool {
         && context.runs.cache.room() >= memtable.bytes()
 }
 
-/// Posts a hint, once, if scans have paid for a flush of the active memtable.
+/// Posts a hint if scans have paid for a flush of the active memtable.
 pub(crate) fn ask_for_flush(
     context: &ReadContext,
     tree: &Arc<TreeCore>,
     leaf: &Node,
     active: &MemSource,
 ) {
-    if is_flush_paid(context, &active.memtable) && active.ask_for_flush() {
+    if is_flush_paid(context, &active.memtable) && active.ask_for_flush(active.memtable.gathered())
+    {
         context.hints.post(tree, leaf.id);
     }
 }

@@ -2,7 +2,7 @@
 //! large commit, with the part of the log that recovery needs for it.
 
 use frondb_core::budget::Budget;
-use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Lsn, SeqNo};
 use frondb_memtable::Memtable;
@@ -27,8 +27,8 @@ pub struct MemSource {
     /// Set when the memtable was logged again: recovery needs the old records until the new one is
     /// durable.
     relogged: Mutex<Option<Relogged>>,
-    /// Whether a reader has asked for its flush.
-    flush_asked: AtomicBool,
+    /// How many messages scans had taken when a reader last asked for its flush.
+    flush_asked_at: AtomicU64,
 }
 
 /// A memtable that was logged again.
@@ -68,18 +68,19 @@ impl MemSource {
             first_lsn: AtomicU64::new(u64::MAX),
             last_lsn: AtomicU64::new(0),
             relogged: Mutex::new(None),
-            flush_asked: AtomicBool::new(false),
+            flush_asked_at: AtomicU64::new(0),
         })
     }
 
-    /// Notes that a reader asks for its flush; returns whether it is the first.
-    pub(crate) fn ask_for_flush(&self) -> bool {
-        !self.flush_asked.swap(true, Ordering::Relaxed)
-    }
-
-    /// Notes that the flush that a reader asked for is not made: readers may ask again.
-    pub fn decline_flush(&self) {
-        self.flush_asked.store(false, Ordering::Relaxed);
+    /// Notes that a reader asks for its flush, after scans have taken so many messages. Returns whether
+    /// it is time to: the flush may be impossible for now, so readers ask again when the number has
+    /// doubled.
+    pub(crate) fn ask_for_flush(&self, gathered: u64) -> bool {
+        let last = self.flush_asked_at.load(Ordering::Relaxed);
+        let exchange = |last, now| {
+            self.flush_asked_at.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
+        };
+        gathered >= last.saturating_mul(2) && exchange(last, gathered).is_ok()
     }
 
     /// Records that the log record at `[start, end)` has messages for the memtable.

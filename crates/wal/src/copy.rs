@@ -165,7 +165,8 @@ impl KeptSegments<'_> {
             while at < end {
                 let length = PIECE_BYTES.min(end - at);
                 let buf = &mut buf[..length as usize];
-                from.read_exact_at(at, buf)?;
+                let read = from.read_exact_at(at, buf);
+                read.or_else(|error| self.check_kept().and(Err(error)))?;
                 to.write_at(at, buf)?;
                 at += length;
                 piece(length)?;

@@ -130,6 +130,8 @@ fn a_copy_reaches_over_abandoned_records() {
     }
     let (copy, end) = (self::memory(), wal.end_lsn());
     wal.keep_segments().copy(&copy, start, end, &mut |_| Ok(())).unwrap();
+    let segments = copy.list("").unwrap().iter().filter(|name| name.ends_with(".wal")).count();
+    assert_eq!(segments, 7, "four with a record, and three whose record failed");
     let (records, ..) = recover(&copy, &options, start, end).unwrap();
     assert_eq!(records, (0..4).map(|number| payload(number, 300)).collect::<Vec<_>>());
 }

@@ -200,12 +200,15 @@ fn read_files(dir: &Path) -> Result<f64> {
             continue;
         }
         let file = device.open(&name, OpenOptions::READ.direct(true)).map_err(Error::engine)?;
-        let length = file.len().map_err(Error::engine)?;
-        let mut at = 0;
-        while at < length {
-            at += file.read_at(at, &mut buf).map_err(Error::engine)? as u64;
+        let mut bytes_of_file = 0;
+        loop {
+            // A file may be cut while it is read, because the database returns space.
+            match file.read_at(bytes_of_file, &mut buf).map_err(Error::engine)? as u64 {
+                0 => break,
+                read => bytes_of_file += read,
+            }
         }
-        bytes += length;
+        bytes += bytes_of_file;
     }
     Ok(bytes as f64 / start.elapsed().as_secs_f64().max(1e-9))
 }

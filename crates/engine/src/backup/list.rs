@@ -31,9 +31,6 @@ pub(super) const UNFINISHED_FILE: &str = "BACKUP.unfinished";
 /// The state of the manifest.
 pub(super) const MANIFEST_FILE: &str = "manifest";
 
-/// More than the list of a petabyte has.
-const LIST_BYTES_MAX: u64 = 4 << 30;
-
 const TITLE: &str = "FronDB backup 1";
 const WHAT: &str = "list of a backup";
 
@@ -153,11 +150,10 @@ impl BackupList {
             Err(error) if error.kind() == ErrorKind::NotFound => return Err(no_backup(source)?),
             opened => opened?,
         };
-        let length = file.len()?;
-        if length > LIST_BYTES_MAX {
-            return Err(damaged("it is larger than any list"));
-        }
-        let mut bytes = vec![0; length as usize];
+        let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| damaged("it is larger than the memory"))?;
+        bytes.resize(length, 0);
         file.read_exact_at(0, &mut bytes)?;
         Self::parse(&bytes)
     }

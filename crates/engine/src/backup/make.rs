@@ -11,6 +11,7 @@ use frondb_device::{OpenOptions, SharedDevice};
 use frondb_space::{Extent, Retention};
 
 use super::cut::{Named, named_extents};
+use super::history;
 use super::list::{BackupList, ExtentEntry, FileEntry, MANIFEST_FILE, RunName, UNFINISHED_FILE};
 use super::meter::Meter;
 use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
@@ -66,18 +67,39 @@ impl Engine {
         drop(self.begin_call()?);
         let db_id = self.background().jobs.edits.manifest.db_id();
         let before = since.map(BackupList::read).transpose()?;
-        if before.as_ref().is_some_and(|before| before.db_id != db_id) {
-            return Err(Error::invalid("the backup to continue is of another database"));
+        if let Some(before) = &before {
+            self.check_continues(before, db_id)?;
         }
         let retention = self.txns.reads.runs.space.retain()?;
+        // Dropped last, whatever happens.
+        let _waited = Waited(self);
         begin(target)?;
         let meter = Meter::new(self, options.bytes_per_second, progress);
         let mut copy =
             Copying { engine: self, target, retention, meter, files: Vec::new(), log_bytes: 0 };
-        let made = copy.make(db_id, before.as_ref());
-        drop(copy);
-        self.make_up_for_what_waited();
-        made
+        copy.make(db_id, before.as_ref())
+    }
+
+    /// Checks that an incremental backup may continue `before`.
+    fn check_continues(&self, before: &BackupList, db_id: u128) -> Result<()> {
+        if before.db_id != db_id {
+            return Err(Error::invalid("the backup to continue is of another database"));
+        }
+        if history::has(&self.device, before.id())? {
+            return Ok(());
+        }
+        let message = "the backup to continue is not one that this database has made: the database is a \
+                       copy, or was put back to an older state, since then. Make a full backup";
+        Err(Error::invalid(message))
+    }
+
+    /// Durably notes a backup in the database, and everything that the backup may have seen of it: the
+    /// id of a run that a power failure takes back would be used again.
+    fn remember(&self, name: u64) -> Result<()> {
+        let _call = self.begin_call()?;
+        let secured = self.background().jobs.edits.manifest.secure_appended();
+        secured.inspect_err(|error| self.health().poison_if_unknown(error))?;
+        history::add(&self.device, name)
     }
 
     /// Lets the work go on that a backup has kept back: the log that was not recycled, and the space
@@ -90,6 +112,15 @@ impl Engine {
         }
         background.touched();
         background.queue.add_maintenance();
+    }
+}
+
+/// Makes up for what a backup has kept back, when it ends in any way.
+struct Waited<'a>(&'a Engine);
+
+impl Drop for Waited<'_> {
+    fn drop(&mut self) {
+        self.0.make_up_for_what_waited();
     }
 }
 
@@ -135,9 +166,6 @@ impl Copying<'_> {
         let named = self.named(&cut, db_id)?;
         let known = before.map(BackupList::by_extent).unwrap_or_default();
         let extents = self.copy_extents(&named, &known)?;
-        // The ids of the runs must not be used again: what the cut has is durable in the database.
-        let manifest = &self.engine.background().jobs.edits.manifest;
-        manifest.secure_all().inspect_err(|error| self.engine.health().poison(error))?;
         let list = BackupList {
             db_id,
             since: before.map(BackupList::id),
@@ -145,6 +173,7 @@ impl Copying<'_> {
             files: std::mem::take(&mut self.files),
             extents,
         };
+        self.engine.remember(list.id())?;
         list.write(self.target)?;
         // The list decides; the other file is only for readers.
         let _ = self.target.remove(UNFINISHED_FILE).and_then(|()| self.target.sync_dir(""));
@@ -248,7 +277,9 @@ impl Copying<'_> {
             space.read(extent, at, piece)?;
             meter.read(piece.len() as u64)
         };
-        for_each_piece(extent, buf, read, take)
+        let checksum = for_each_piece(extent, buf, read, take);
+        // What is no longer kept may be cut off the file: the reason is not damage.
+        checksum.or_else(|error| self.check_retention().and(Err(error)))
     }
 
     fn check_retention(&self) -> Result<()> {

@@ -37,20 +37,32 @@ impl<'a> Meter<'a> {
     /// `Cancelled`; `Closed` and `Poisoned` if the database is.
     pub(super) fn read(&mut self, bytes: u64) -> Result<()> {
         self.done += bytes;
+        let clock = &*self.engine.txns.reads.clock;
+        self.throttle.pay(bytes, clock.now());
+        // The answers of `progress` count even if it says only once that it cancels.
+        let mut stopped = Ok(());
         let Self { engine, throttle, done, total, progress } = self;
-        let clock = &*engine.txns.reads.clock;
-        throttle.pay(bytes, clock.now());
-        let mut stops = || engine.health().is_closed() || !progress(*done, (*total).max(*done));
-        throttle.wait(clock, &mut stops);
-        self.report()
+        throttle.wait(clock, &mut || {
+            stopped = report(engine, *progress, *done, *total);
+            stopped.is_err()
+        });
+        stopped.and_then(|()| self.report())
     }
 
     fn report(&mut self) -> Result<()> {
-        self.engine.health().check()?;
-        if (self.progress)(self.done, self.total.max(self.done)) {
-            Ok(())
-        } else {
-            Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"))
-        }
+        report(self.engine, self.progress, self.done, self.total)
     }
+}
+
+fn report(
+    engine: &Engine,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+    done: u64,
+    total: u64,
+) -> Result<()> {
+    engine.health().check()?;
+    if progress(done, total.max(done)) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"))
 }

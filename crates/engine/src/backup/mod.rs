@@ -4,6 +4,7 @@
 //!  cut.rs      the state of the manifest and the end of the log, taken together      milliseconds
 //!              the log up to that end, copied; every extent that the two name
 //!  make.rs     these extents, copied while writers go on                             no lock
+//!  history.rs  the names of backups, noted in the database
 //!  list.rs     `BACKUP`: what was copied, with checksums                             last of all
 //!  restore.rs  a database from a full backup and the incremental ones after it
 //!  verify.rs   whether a backup is what was copied
@@ -25,11 +26,12 @@
 //! | `data-NNNN.fdb` | extents, at their addresses in the database; elsewhere a hole |
 //!
 //! An incremental backup has the extents that the backup before it does not have. A run is known by its
-//! id, which is never used again, and by the checksum of its metadata, in case a copy of the database
-//! went another way; a large value, which has no id, by its checksum. A restored database has an id of
-//! its own.
+//! id, which is never used again in one history of a database, and by the checksum of its metadata; a
+//! large value, which has no id, by its checksum. A restored database has an id of its own, and a
+//! database continues only backups that it has made.
 
 mod cut;
+mod history;
 mod list;
 mod make;
 mod meter;
@@ -37,6 +39,7 @@ mod restore;
 mod target;
 mod verify;
 
+pub(crate) use history::HISTORY_FILE;
 pub(crate) use list::check_list;
 pub use make::{BackupOptions, BackupReport};
 pub use restore::{RestoreReport, restore};

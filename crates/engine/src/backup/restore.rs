@@ -31,7 +31,7 @@ pub struct RestoreReport {
 ///
 /// # Errors
 /// `NotFound` if a directory has no complete backup; `Invalid` if the backups do not continue each
-/// other, or the target is not empty; `Corruption` if a backup is damaged; `Cancelled`; `Unsupported`;
+/// other; `Exists` if the target is not empty; `Corruption` if a backup is damaged; `Cancelled`; `Unsupported`;
 /// `Busy`, `NoSpace`, `Io`. After an error there is no database in the target.
 pub fn restore(
     chain: &[SharedDevice],

@@ -113,23 +113,32 @@ fn backups_that_do_not_continue_each_other_are_refused() {
     check_restored(&[full, one, two], &store.model, "in order");
 }
 
-/// A copy of the files goes another way than the database: the ids of its runs are the same, and the
-/// runs are not.
+/// A copy of the files goes another way than the database, and uses the ids of runs once more. Both may
+/// continue what was backed up before, and neither what the other has made since.
 #[test]
-fn a_copy_that_went_another_way_is_copied_anew() {
+fn a_copy_that_went_another_way_continues_its_own_backups() {
     let mut store = Store::new(1);
     store.change("t", 40);
     store.settle();
+    let (full, _) = backup(&store.db, None);
     store.db.close().unwrap();
     let mut other = Store::of(store.device.crash(CrashMode::KeepAll), store.model.clone(), 7);
     let mut store = Store::of(store.device, store.model, 8);
-    let (full, _) = backup(&store.db, None);
+    let mut made = Vec::new();
     for one in [&mut store, &mut other] {
         one.change("t", 40);
         one.settle();
+        made.push(backup(&one.db, Some(&full)).0);
+        one.change("t", 10);
     }
-    let (since, _) = backup(&store.db, Some(&full));
-    let (inc, report) = backup(&other.db, Some(&since));
-    assert!(report.is_incremental);
-    check_restored(&[full, since, inc], &other.model, "the other way");
+    let options = BackupOptions::new();
+    for (one, of_other) in [(&store, &made[1]), (&other, &made[0])] {
+        let error = one.db.backup_to(&empty(), Some(of_other), &options, &mut |_, _| true);
+        let error = error.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    }
+    for (one, own) in [(&store, &made[0]), (&other, &made[1])] {
+        let (last, _) = backup(&one.db, Some(own));
+        check_restored(&[full.clone(), own.clone(), last], &one.model, "each its own way");
+    }
 }
