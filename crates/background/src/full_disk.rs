@@ -53,9 +53,9 @@ impl Background {
         patience.is_over(self.jobs.counters.jobs())
     }
 
-    /// Runs `commit`. If it finds no space and only deletes, the log gets space from the reserve (rule
-    /// 25), and `commit` runs again. So does any commit because of which a backup is given up: the log
-    /// then gets what the data files have free beyond the reserve.
+    /// Runs `commit`. If it finds no space, a backup that keeps any is given up, the log gets some of what
+    /// backups have given up, or of the reserve if the commit only deletes (rule 25), and `commit` runs
+    /// again.
     ///
     /// # Errors
     /// Errors of `commit`, and of the device.
@@ -68,12 +68,11 @@ impl Background {
         if committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
             let space = &self.jobs.reads.runs.space;
             let gave_up = self.give_up_backup();
-            if frees_space {
-                space.lend_reserve(LEND_BYTES)?;
-            } else if gave_up {
-                space.lend_spare(LEND_BYTES)?;
-            }
-            if frees_space || gave_up {
+            let lent = match frees_space {
+                true => space.lend_reserve(LEND_BYTES).map(|()| true)?,
+                false => space.lend_given_up(LEND_BYTES)?,
+            };
+            if gave_up || lent {
                 committed = commit();
             }
         }

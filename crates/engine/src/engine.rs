@@ -55,6 +55,8 @@ pub struct Engine {
     recovery: Recovery,
     /// The locks of the database directory and of the log directory; empty once closed.
     locks: Mutex<Vec<DeviceLock>>,
+    /// Held while a backup is made: one at a time.
+    pub(crate) backing_up: Mutex<()>,
     /// The result of closing.
     closed: Mutex<Result<()>>,
 }

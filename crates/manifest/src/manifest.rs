@@ -202,12 +202,15 @@ impl Manifest {
         }
     }
 
-    /// [`secure`](Self::secure) for every edit appended so far.
+    /// [`secure`](Self::secure) for every edit appended so far, those left out that were abandoned.
     ///
     /// # Errors
     /// Like [`secure`](Self::secure).
     pub fn secure_appended(&self) -> Result<()> {
-        let last = self.shared.state.lock().last();
+        let last = {
+            let state = self.shared.state.lock();
+            state.pending.last().map_or(state.durable, |edit| edit.ticket)
+        };
         self.secure(Ticket(last))
     }
 

@@ -96,15 +96,27 @@ impl Space {
         Ok(())
     }
 
-    /// As [`lend_reserve`](Self::lend_reserve), of what is free beyond the reserve.
+    /// As [`lend_reserve`](Self::lend_reserve), of what is free beyond the reserve because a backup was
+    /// given up: the data files have grown by what it kept. Returns whether anything was returned to the
+    /// file system.
     ///
     /// # Errors
     /// Errors of the device.
-    pub fn lend_spare(&self, bytes: u64) -> Result<()> {
-        let backed = self.state.lock().backed_pages();
+    pub fn lend_given_up(&self, bytes: u64) -> Result<bool> {
+        let backed = {
+            let state = self.state.lock();
+            if !state.gave_up {
+                return Ok(false);
+            }
+            state.backed_pages()
+        };
         let keep = backed.saturating_sub(Extent::pages_for(bytes)).max(self.reserve_pages());
-        while keep < backed && self.return_range(keep, false)? {}
-        Ok(())
+        let mut any = false;
+        while keep < backed && self.return_range(keep, false)? {
+            any = true;
+        }
+        self.state.lock().gave_up = any;
+        Ok(any)
     }
 
     /// The extents that the engine should rewrite elsewhere with

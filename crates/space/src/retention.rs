@@ -161,6 +161,7 @@ impl SpaceState {
             return false;
         };
         retained.released.into_iter().for_each(|extent| self.free(extent));
+        self.gave_up = true;
         true
     }
 }

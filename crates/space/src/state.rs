@@ -21,6 +21,8 @@ pub(crate) struct SpaceState {
     pub(crate) truncated_pages: u64,
     /// What a backup keeps from being used again.
     pub(crate) retained: Option<Retained>,
+    /// Whether a retention was given up, and what it kept may still be free.
+    pub(crate) gave_up: bool,
     /// How many retentions there have been.
     pub(crate) retentions: u64,
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use frondb_background::Cut;
+use frondb_core::budget::Part;
 use frondb_core::checksum::{Xxh3, xxh3};
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
@@ -65,14 +66,17 @@ impl Engine {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
         drop(self.begin_call()?);
+        let Some(_only) = self.backing_up.try_lock() else {
+            return Err(Error::new(ErrorKind::Busy, "another backup is being made"));
+        };
         let db_id = self.background().jobs.edits.manifest.db_id();
         let before = since.map(BackupList::read).transpose()?;
         if let Some(before) = &before {
             self.check_continues(before, db_id)?;
         }
-        let retention = self.txns.reads.runs.space.retain()?;
-        // Dropped last, whatever happens.
+        // Dropped after the retention, whatever happens.
         let _waited = Waited(self);
+        let retention = self.txns.reads.runs.space.retain()?;
         begin(target)?;
         let meter = Meter::new(self, options.bytes_per_second, progress);
         let mut copy =
@@ -229,6 +233,8 @@ impl Copying<'_> {
         };
         self.meter.expect(named.iter().filter(is_new).map(|(extent, _)| extent.bytes()).sum())?;
         let mut to = DataFiles::to_write(self.target, self.engine.options.direct_io);
+        let budget = &self.engine.txns.reads.budget;
+        let _charged = budget.reserve(Part::Other, PIECE_BYTES as u64);
         let mut buf = Buf::zeroed(PIECE_BYTES);
         let mut entries = Vec::with_capacity(named.len());
         for (&extent, &run) in named {

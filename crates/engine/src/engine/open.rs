@@ -121,6 +121,7 @@ impl Engine {
             workers: Mutex::default(),
             recovery,
             locks: Mutex::new(vec![log_lock, lock]),
+            backing_up: Mutex::new(()),
             closed: Mutex::new(Ok(())),
         };
         let background = engine.background();
