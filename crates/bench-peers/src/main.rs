@@ -35,7 +35,7 @@ mod tests {
     use frondb_bench::driver::Progress;
     use frondb_bench::engine::{Codec, EngineKind};
     use frondb_bench::report::Measurement;
-    use frondb_bench::workload::{ReadSeconds, Spec, Workload, run};
+    use frondb_bench::workload::{Part, ReadSeconds, Spec, Workload, run};
 
     use super::*;
 
@@ -49,6 +49,7 @@ mod tests {
         let spec = Spec {
             engine: kind.name.to_owned(),
             workload,
+            part: Part::Whole,
             variant: workload.variants(Codec::Standard).swap_remove(0),
             rows: 5_000,
             batch_rows: 100,

@@ -21,7 +21,7 @@ mod fill;
 pub mod format;
 pub mod frame;
 mod layout;
-
+mod passing;
 mod reader;
 mod rows;
 mod stats;
@@ -40,6 +40,7 @@ pub use envelope::{
     may_be_data_frame, seal_frame,
 };
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
+pub use passing::{DamagedFrame, PassingFrames};
 pub use reader::Block;
 pub use stats::BlockSummary;
 pub use trial::CodecTrial;

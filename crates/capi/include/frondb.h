@@ -35,6 +35,12 @@
 
 
 /**
+ * A backup of which the moment is fixed, and nothing is copied yet. While it exists, space that the
+ * database frees and files of its log that it no longer needs are kept, so copy it soon.
+ */
+typedef struct frondb_backup frondb_backup;
+
+/**
  * Writes to any number of trees of one database that frondb_db_write() commits atomically. Within
  * a tree the last write of a key wins. A batch may be committed several times, and cleared and
  * reused.
@@ -2897,6 +2903,60 @@ frondb_error *frondb_db_backup(frondb_db *db,
                                frondb_progress progress,
                                void *user_data,
                                frondb_stats **counts);
+
+/**
+ * Fixes the moment of a backup into `to`, as frondb_db_backup() does, and leaves the copy to
+ * frondb_backup_copy(). The backup has everything that was committed before this call, and nothing
+ * that is committed after it: a program that holds back its writers needs to do so for this call
+ * only, some milliseconds, and can note what else belongs to that moment with frondb_backup_attach().
+ * Free it with frondb_backup_free(), copied or not.
+ *
+ * Threads: any; one backup at a time, from this call until it is copied or freed.
+ *
+ * Errors: as frondb_db_backup().
+ */
+frondb_error *frondb_db_begin_backup(frondb_db *db,
+                                     const char *to,
+                                     const char *since,
+                                     uint64_t bytes_per_second,
+                                     frondb_backup **backup);
+
+/**
+ * Puts a file into the backup that belongs to the moment and is not in the database, such as a
+ * position in another log. `name` is a relative path; the file will be in the directory `attached` of
+ * the backup. frondb_verify_backup() checks it like everything else; frondb_restore() leaves it where
+ * it is.
+ *
+ * Threads: any for different backups.
+ *
+ * Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or is given twice, or
+ * if the copy has begun.
+ */
+frondb_error *frondb_backup_attach(frondb_backup *backup,
+                                   const char *name,
+                                   frondb_slice bytes);
+
+/**
+ * Copies the database as of the moment of the backup. `progress` and `counts` as in
+ * frondb_db_backup(). The backup cannot be copied again, also after an error.
+ *
+ * Threads: any for different backups.
+ *
+ * Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if it was copied before;
+ * FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED; FRONDB_CLOSED;
+ * FRONDB_IO.
+ */
+frondb_error *frondb_backup_copy(frondb_backup *backup,
+                                 frondb_progress progress,
+                                 void *user_data,
+                                 frondb_stats **counts);
+
+/**
+ * Frees a backup, and gives it up if it was not copied; NULL is ignored.
+ *
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
+ */
+frondb_kind frondb_backup_free(frondb_backup *backup);
 
 /**
  * Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a

@@ -3,15 +3,16 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use frondb::{BackupOptions, Db, Options};
+use frondb::{Backup, BackupOptions, BackupReport, Db, Options};
+use frondb_core::{Error, Result};
 
-use crate::call::{call, number};
+use crate::call::{call, create, free, number};
 use crate::db::frondb_db;
-use crate::error::{c_string, frondb_error};
-use crate::handle;
+use crate::error::{c_string, frondb_error, frondb_kind};
+use crate::handle::{self, object};
 use crate::list::{self, frondb_list};
 use crate::options::{OptionsObject, frondb_options};
-use crate::slice::{OptionalText, Text, Texts, cleared};
+use crate::slice::{OptionalText, Text, Texts, cleared, frondb_slice};
 use crate::stats::{self, frondb_stats};
 use crate::verify::frondb_progress;
 
@@ -21,6 +22,35 @@ fn reporter(progress: frondb_progress, user_data: *mut c_void) -> impl FnMut(u64
     move |done, total| {
         progress.is_none_or(|progress| progress(user_data, name.as_ptr(), done, total) == 0)
     }
+}
+
+fn options(bytes_per_second: u64, since: OptionalText) -> Result<BackupOptions> {
+    let options = BackupOptions::new().bytes_per_second(bytes_per_second);
+    Ok(match since.path()? {
+        Some(since) => options.since(since),
+        None => options,
+    })
+}
+
+fn give_counts(
+    report: &BackupReport,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
+) -> Result<()> {
+    if counts.is_none() {
+        return Ok(());
+    }
+    let named = vec![
+        ("bytes", report.bytes),
+        ("database_bytes", report.database_bytes),
+        ("log_bytes", report.log_bytes),
+        ("log_end", report.log_end),
+        ("incremental", u64::from(report.is_incremental)),
+    ];
+    stats::give(counts, named, None)
+}
+
+fn copied() -> Error {
+    Error::invalid("the copy of this backup has begun already")
 }
 
 /// Copies the database into the directory `to`, which must be empty or missing and lie outside of the
@@ -57,23 +87,97 @@ pub extern "C" fn frondb_db_backup(
     call(|| {
         let counts = cleared(counts);
         let db = handle::shared::<Db>(db)?;
-        let mut options = BackupOptions::new().bytes_per_second(bytes_per_second);
-        if let Some(since) = since.path()? {
-            options = options.since(since);
-        }
+        let options = options(bytes_per_second, since)?;
         let report = db.backup(to.path()?, &options, &mut reporter(progress, user_data))?;
-        if counts.is_some() {
-            let named = vec![
-                ("bytes", report.bytes),
-                ("database_bytes", report.database_bytes),
-                ("log_bytes", report.log_bytes),
-                ("log_end", report.log_end),
-                ("incremental", u64::from(report.is_incremental)),
-            ];
-            stats::give(counts, named, None)?;
-        }
-        Ok(())
+        give_counts(&report, counts)
     })
+}
+
+/// A backup of which the moment is fixed, and nothing is copied yet. While it exists, space that the
+/// database frees and files of its log that it no longer needs are kept, so copy it soon.
+pub struct frondb_backup {
+    _private: [u8; 0],
+}
+
+object!(frondb_backup, BackupObject, Backup);
+
+/// A backup; none once its copy has begun.
+pub struct BackupObject(Option<Backup>);
+
+/// Fixes the moment of a backup into `to`, as frondb_db_backup() does, and leaves the copy to
+/// frondb_backup_copy(). The backup has everything that was committed before this call, and nothing
+/// that is committed after it: a program that holds back its writers needs to do so for this call
+/// only, some milliseconds, and can note what else belongs to that moment with frondb_backup_attach().
+/// Free it with frondb_backup_free(), copied or not.
+///
+/// Threads: any; one backup at a time, from this call until it is copied or freed.
+///
+/// Errors: as frondb_db_backup().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_begin_backup(
+    db: *mut frondb_db,
+    to: Text,
+    since: OptionalText,
+    bytes_per_second: u64,
+    backup: Option<&mut MaybeUninit<*mut frondb_backup>>,
+) -> *mut frondb_error {
+    create(backup, || {
+        let options = options(bytes_per_second, since)?;
+        let begun = handle::shared::<Db>(db)?.begin_backup(to.path()?, &options)?;
+        Ok(BackupObject(Some(begun)))
+    })
+}
+
+/// Puts a file into the backup that belongs to the moment and is not in the database, such as a
+/// position in another log. `name` is a relative path; the file will be in the directory `attached` of
+/// the backup. frondb_verify_backup() checks it like everything else; frondb_restore() leaves it where
+/// it is.
+///
+/// Threads: any for different backups.
+///
+/// Errors: FRONDB_INVALID if `name` is not a relative path without `.` and `..`, or is given twice, or
+/// if the copy has begun.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_backup_attach(
+    backup: *mut frondb_backup,
+    name: Text,
+    bytes: frondb_slice,
+) -> *mut frondb_error {
+    call(|| {
+        let mut object = handle::exclusive::<BackupObject>(backup)?;
+        let begun = object.0.as_mut().ok_or_else(copied)?;
+        begun.attach(name.str("name of the file")?, bytes.bytes()?)
+    })
+}
+
+/// Copies the database as of the moment of the backup. `progress` and `counts` as in
+/// frondb_db_backup(). The backup cannot be copied again, also after an error.
+///
+/// Threads: any for different backups.
+///
+/// Errors: FRONDB_EXISTS if the directory has files by now; FRONDB_INVALID if it was copied before;
+/// FRONDB_CANCELLED; FRONDB_NO_SPACE on either side; FRONDB_CORRUPTION; FRONDB_POISONED; FRONDB_CLOSED;
+/// FRONDB_IO.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_backup_copy(
+    backup: *mut frondb_backup,
+    progress: frondb_progress,
+    user_data: *mut c_void,
+    counts: Option<&mut MaybeUninit<*mut frondb_stats>>,
+) -> *mut frondb_error {
+    call(|| {
+        let counts = cleared(counts);
+        let begun = handle::exclusive::<BackupObject>(backup)?.0.take().ok_or_else(copied)?;
+        give_counts(&begun.copy(&mut reporter(progress, user_data))?, counts)
+    })
+}
+
+/// Frees a backup, and gives it up if it was not copied; NULL is ignored.
+///
+/// Threads: any; FRONDB_BUSY, and nothing is freed, while another thread is in a call with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_backup_free(backup: *mut frondb_backup) -> frondb_kind {
+    free::<BackupObject>(backup)
 }
 
 /// Makes a database in the directory `to`, which must be empty or missing, from `count` backups: a

@@ -94,10 +94,11 @@ pub(crate) enum Type {
     BulkWriter,
     Transactions,
     Files,
+    Backup,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 20] = [
+    const ALL: [(Self, &'static str); 21] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -118,6 +119,7 @@ impl Type {
         (Self::BulkWriter, "frondb_bulk_writer"),
         (Self::Transactions, "frondb_transactions"),
         (Self::Files, "frondb_files"),
+        (Self::Backup, "frondb_backup"),
     ];
 
     fn bits(self) -> u64 {

@@ -16,6 +16,7 @@ use frondb_background::{Background, Load};
 use frondb_catalog::Catalog;
 use frondb_commit::{Batch, CallGuard, CommitHook, Durability, guarded};
 use frondb_core::executor::JoinHandle;
+use frondb_core::sync::atomic::AtomicBool;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Result, SeqNo, TreeId};
 use frondb_device::{DeviceLock, SharedDevice};
@@ -55,8 +56,8 @@ pub struct Engine {
     recovery: Recovery,
     /// The locks of the database directory and of the log directory; empty once closed.
     locks: Mutex<Vec<DeviceLock>>,
-    /// Held while a backup is made: one at a time.
-    pub(crate) backing_up: Mutex<()>,
+    /// Whether there is a backup: one at a time.
+    pub(crate) is_backing_up: AtomicBool,
     /// The result of closing.
     closed: Mutex<Result<()>>,
 }
@@ -70,6 +71,11 @@ impl Engine {
 
     pub(crate) fn background(&self) -> &Arc<Background> {
         &self.txns.background
+    }
+
+    /// The id of the database.
+    pub(crate) fn db_id(&self) -> u128 {
+        self.background().jobs.edits.manifest.db_id()
     }
 
     pub(crate) fn health(&self) -> &Health {

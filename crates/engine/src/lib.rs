@@ -29,7 +29,7 @@ mod survey;
 mod transactions;
 
 pub use backup::{
-    BackupContents, BackupOptions, BackupReport, RestoreReport, restore, verify_backup,
+    Backup, BackupContents, BackupOptions, BackupReport, RestoreReport, restore, verify_backup,
 };
 pub use damage::Damage;
 pub use engine::{Engine, TreeInfo};

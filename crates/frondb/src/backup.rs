@@ -108,6 +108,34 @@ impl Db {
         options: &BackupOptions,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
+        self.begin_backup(to, options)?.copy(progress)
+    }
+
+    /// Fixes the moment of a backup into `to`, as [`backup`](Self::backup) does, and leaves the copy to
+    /// [`Backup::copy`]. The backup has everything that was committed before this call, and nothing
+    /// that is committed after it: so a program that holds back its writers needs to do so for this
+    /// call only, some milliseconds, and can note what else belongs to that moment
+    /// ([`Backup::attach`]).
+    ///
+    /// Threads: any; one backup at a time, from this call until it is copied or dropped.
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    ///
+    /// ```
+    /// # use frondb::{BackupOptions, Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let (path, to) = (dir.path().join("db"), dir.path().join("backup"));
+    /// # let db = Db::open(&path, Options::default())?;
+    /// let mut backup = db.begin_backup(&to, &BackupOptions::new())?;
+    /// backup.attach("position", b"of this moment")?;
+    /// backup.copy(&mut |_, _| true)?;
+    /// assert_eq!(std::fs::read(to.join("attached/position")).unwrap(), b"of this moment");
+    /// # db.close()
+    /// # }
+    /// ```
+    pub fn begin_backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<Backup> {
         let (to, modes) = (to.as_ref(), options.modes()?);
         check_apart(to, self.directories(), "the database and its log")?;
         let since = options.since.as_deref().map(backup_device).transpose()?;
@@ -115,7 +143,8 @@ impl Db {
             check_apart(to, std::slice::from_ref(since), "the backup that it continues")?;
         }
         let target: SharedDevice = Arc::new(PosixDevice::create_with(to, modes)?);
-        self.engine().backup(&target, since.as_ref(), options.inner, progress)
+        let inner = self.shared_engine().begin_backup(target, since.as_ref(), options.inner)?;
+        Ok(Backup { inner })
     }
 
     /// As [`backup`](Self::backup), from device to device, for the project's own simulations.
@@ -130,7 +159,9 @@ impl Db {
         options: &BackupOptions,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
-        self.engine().backup(target, since, options.inner, progress)
+        let target = SharedDevice::clone(target);
+        let backup = self.shared_engine().begin_backup(target, since, options.inner)?;
+        backup.copy(progress)
     }
 
     /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental ones
@@ -207,6 +238,40 @@ impl Db {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupContents> {
         frondb_engine::verify_backup(backup, progress)
+    }
+}
+
+/// A backup of which the moment is fixed, and nothing is copied yet ([`Db::begin_backup`]).
+///
+/// While it exists, space that the database frees and files of its log that it no longer needs are
+/// kept, so copy it soon. Dropping it gives it up and leaves the target directory empty.
+///
+/// Threads: any; it may go from one to another.
+#[derive(Debug)]
+pub struct Backup {
+    inner: frondb_engine::Backup,
+}
+
+impl Backup {
+    /// Puts a file into the backup that belongs to the moment and is not in the database, such as a
+    /// position in another log. `name` is a relative path; the file will be in the directory
+    /// `attached` of the backup. [`Db::verify_backup`] checks it like everything else;
+    /// [`Db::restore`] leaves it where it is.
+    ///
+    /// # Errors
+    /// `Invalid` if `name` is not a relative path without `.` and `..`, or is given twice.
+    pub fn attach(&mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<()> {
+        self.inner.attach(name, bytes.into())
+    }
+
+    /// Copies the database as of the moment of the backup. `progress` receives the bytes read and the
+    /// bytes to read that are known so far; the call ends with `Cancelled` when it returns `false`.
+    ///
+    /// # Errors
+    /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption` of
+    /// the database; `Poisoned`; `Closed`; `Io`.
+    pub fn copy(self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
+        self.inner.copy(progress)
     }
 }
 

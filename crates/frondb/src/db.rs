@@ -59,6 +59,10 @@ impl Db {
         &self.directories
     }
 
+    pub(crate) fn shared_engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -49,7 +49,7 @@ mod transaction;
 mod tree;
 mod verify;
 
-pub use backup::BackupOptions;
+pub use backup::{Backup, BackupOptions};
 pub use batch::Batch;
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,

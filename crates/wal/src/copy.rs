@@ -4,8 +4,9 @@
 //! shorter than the original, and its `LOG.mark` says that it was durable up to there. So a copy that
 //! is truncated later counts as damaged.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
+use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 
@@ -18,21 +19,20 @@ use crate::owner;
 /// Bytes copied at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// While it exists, the log recycles no segment: they stay in the directory as they are.
+/// While it exists, the log recycles no segment: they stay in the directory as they are. `W` is a
+/// pointer to the log.
 #[derive(Debug)]
 #[must_use = "segments are kept only until it is dropped"]
-pub struct KeptSegments<'a> {
-    wal: &'a Wal,
+pub struct KeptSegments<W: Deref<Target = Wal>> {
+    wal: W,
     /// [`LogState::given_up`](crate::state::LogState) when it began.
     given_up: u64,
+    has_ended: AtomicBool,
 }
 
-impl Drop for KeptSegments<'_> {
+impl<W: Deref<Target = Wal>> Drop for KeptSegments<W> {
     fn drop(&mut self) {
-        let mut state = self.wal.state.lock();
-        if state.given_up == self.given_up {
-            state.keepers -= 1;
-        }
+        self.end();
     }
 }
 
@@ -75,10 +75,8 @@ fn write_ends(device: &SharedDevice, mark: DurableMark) -> Result<()> {
 impl Wal {
     /// Keeps all segments of the log until the returned guard is dropped. The log grows meanwhile;
     /// the next call of [`recycle`](Self::recycle) after that makes up for it.
-    pub fn keep_segments(&self) -> KeptSegments<'_> {
-        let mut state = self.state.lock();
-        state.keepers += 1;
-        KeptSegments { wal: self, given_up: state.given_up }
+    pub fn keep_segments(&self) -> KeptSegments<&Self> {
+        KeptSegments::new(self)
     }
 
     /// Gives up what [`keep_segments`](Self::keep_segments) keeps, for a writer on a full disk: copies
@@ -94,7 +92,31 @@ impl Wal {
     }
 }
 
-impl KeptSegments<'_> {
+impl<W: Deref<Target = Wal>> KeptSegments<W> {
+    /// As [`Wal::keep_segments`], for a holder that outlives a borrow of the log.
+    pub fn new(wal: W) -> Self {
+        let given_up = {
+            let mut state = wal.state.lock();
+            state.keepers += 1;
+            state.given_up
+        };
+        Self { wal, given_up, has_ended: AtomicBool::new(false) }
+    }
+
+    /// The log.
+    pub fn wal(&self) -> &Wal {
+        &self.wal
+    }
+
+    /// No longer keeps them; nothing can be copied any more.
+    pub fn end(&self) {
+        let mut state = self.wal.state.lock();
+        let has_ended = self.has_ended.swap(true, Ordering::Relaxed);
+        if !has_ended && state.given_up == self.given_up {
+            state.keepers -= 1;
+        }
+    }
+
     /// Copies the records from `start` to `end` into the empty directory `target`, durably, as a log
     /// of the same database. Both are bounds of records; the log is durable up to `end`. `piece` gets
     /// the bytes of each piece that was copied; an error of it ends the call. The first segment has a
@@ -120,6 +142,10 @@ impl KeptSegments<'_> {
     }
 
     fn check_kept(&self) -> Result<()> {
+        let has_ended = self.has_ended.load(Ordering::Relaxed);
+        if has_ended {
+            return Err(Error::internal("the segments of the log are no longer kept"));
+        }
         if self.wal.state.lock().given_up == self.given_up {
             return Ok(());
         }

@@ -7,11 +7,17 @@
 
 #include <cstdint>
 
+class THD;
+
 namespace fron {
 
 /** A frondb_progress whose user data is the statement's THD: reports progress to the client, and ends the engine's call
     if the statement was killed. */
 int32_t report_progress(void *thd, const char *tree, uint64_t done, uint64_t to_do);
+
+/** Shows a text in PROCESSLIST, which reads it without a lock, and maybe after the statement's end: so texts are never
+    freed. Use few different ones. */
+void show_in_processlist(THD *thd, const char *text);
 
 }  // namespace fron
 

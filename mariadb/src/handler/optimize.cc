@@ -12,9 +12,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <mutex>
-#include <new>
-#include <set>
 #include <string>
 
 #include "engine/db.h"
@@ -25,19 +22,6 @@
 using namespace fron;
 
 namespace {
-
-/** Texts for PROCESSLIST, which reads a text without a lock, and maybe after the statement's end: so texts are never
-    freed. There are at most 101 for each pair of an index's number and the count of indexes. Null without memory. */
-const char *lasting_text(const char *text) {
-  static std::mutex lock;
-  static std::set<std::string> texts;
-  std::lock_guard<std::mutex> guard(lock);
-  try {
-    return texts.insert(text).first->c_str();
-  } catch (const std::bad_alloc &) {
-    return nullptr;
-  }
-}
 
 /** The index that is optimized, for the progress of the statement. */
 struct Progress {
@@ -54,7 +38,8 @@ int32_t report(void *of, const char *tree, uint64_t done, uint64_t leaves) {
     char text[100];
     snprintf(text, sizeof text, "Optimization of index %zu of %zu about %d%% done", progress->number, progress->count,
              percent);
-    if (const char *lasting = lasting_text(text)) thd_proc_info(progress->thd, lasting);
+    // At most 101 texts for each pair of an index's number and the count of indexes.
+    show_in_processlist(progress->thd, text);
   }
   return report_progress(progress->thd, tree, done, leaves);
 }

@@ -6,11 +6,13 @@
 
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <mutex>
 
 #include <sql_class.h>
 #include <handler.h>
 
+#include "backup/latest.h"
 #include "engine/db.h"
 #include "inspect/lock_rows.h"
 #include "inspect/transactions.h"
@@ -32,6 +34,9 @@ T *keep(MYSQL_THD thd, const T *from, size_t count) {
   return copy;
 }
 
+/** For a list that cannot be made. */
+st_mysql_show_var no_variables[] = {{nullptr, nullptr, SHOW_UNDEF}};
+
 /** Fills the array that the server reads after this call; everything is in the statement's memory. */
 bool fill(MYSQL_THD thd, frondb_stats *stats, st_mysql_show_var *to) {
   for (size_t i = 0; i < frondb_stats_count(stats); i++) {
@@ -47,9 +52,8 @@ bool fill(MYSQL_THD thd, frondb_stats *stats, st_mysql_show_var *to) {
 
 int show_statistics(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *,
                     enum enum_var_type) {
-  static st_mysql_show_var none[] = {{nullptr, nullptr, SHOW_UNDEF}};
   variable->type = SHOW_ARRAY;
-  variable->value = none;
+  variable->value = no_variables;
   Stats stats;
   if (!db()) return 0;
   if (Error error = frondb_db_stats(db(), stats.out())) return 0;  // The database was closed meanwhile.
@@ -58,8 +62,30 @@ int show_statistics(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct s
   auto array = static_cast<st_mysql_show_var *>(thd_alloc(thd, bytes));
   if (!array) return 0;
   memset(array, 0, bytes);
-  array[count] = none[0];
+  array[count] = no_variables[0];
   if (fill(thd, stats.get(), array)) variable->value = reinterpret_cast<char *>(array);
+  return 0;
+}
+
+/** The latest backup: Frondb_backup_dir and so on. */
+int show_backup(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *, enum enum_var_type) {
+  LatestBackup latest = latest_backup();
+  auto text = [&](const std::string &from) { return keep(thd, from.c_str(), from.size() + 1); };
+  auto number = [&](uint64_t from) {
+    longlong value = longlong(from);
+    return reinterpret_cast<char *>(keep(thd, &value, 1));
+  };
+  st_mysql_show_var values[] = {{"dir", text(latest.dir), SHOW_CHAR},
+                                {"is_running", number(latest.is_running), SHOW_ULONGLONG},
+                                {"done_bytes", number(latest.done), SHOW_ULONGLONG},
+                                {"total_bytes", number(latest.total), SHOW_ULONGLONG},
+                                {"last_error", text(latest.error), SHOW_CHAR},
+                                {nullptr, nullptr, SHOW_UNDEF}};
+  for (st_mysql_show_var &one : values)
+    if (one.name && !one.value) one = {nullptr, nullptr, SHOW_UNDEF};
+  variable->type = SHOW_ARRAY;
+  variable->value = reinterpret_cast<char *>(keep(thd, values, std::size(values)));
+  if (!variable->value) variable->value = reinterpret_cast<char *>(no_variables);
   return 0;
 }
 
@@ -183,7 +209,8 @@ bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat
 }  // namespace
 
 struct st_mysql_show_var status_variables[] = {
-    {"Frondb", reinterpret_cast<char *>(show_statistics), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
+    {"Frondb", reinterpret_cast<char *>(show_statistics), SHOW_FUNC},
+    {"Frondb_backup", reinterpret_cast<char *>(show_backup), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
 
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "plugin/variables.h"
 
+#include "backup/variables.h"
 #include "engine/db.h"
 #include "handler/optimize_variables.h"
 #include "table/options.h"
@@ -106,7 +107,9 @@ struct st_mysql_sys_var *system_variables[] = {
     lock_wait_timeout_variable,
     default_compression_variable, default_block_size_variable, default_fanout_variable,
     optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
-    optimize_index_fraction_variable, nullptr};
+    optimize_index_fraction_variable,
+    backup_dir_variable, backup_since_variable, backup_throttle_variable, backup_wait_for_stage_variable,
+    backup_allowed_prefix_variable, nullptr};
 
 Error make_options(Options *options) {
   if (Error error = frondb_options_new(options->out())) return error;

@@ -8,6 +8,7 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include "backup/meeting.h"
 #include "engine/db.h"
 #include "engine/errors.h"
 #include "txn/connection.h"
@@ -71,7 +72,12 @@ int savepoint_release(handlerton *, MYSQL_THD thd, void *place) {
   return raise_bare(is_replaced ? connection->replace(number) : connection->release(number), "releasing a savepoint");
 }
 
-bool flush_logs(handlerton *) { return bool(Error(frondb_db_sync(db()))); }
+bool flush_logs(handlerton *) {
+  meet_flush_of_logs(_current_thd());
+  return bool(Error(frondb_db_sync(db())));
+}
+
+void end_backup() { meet_end_of_stage(); }
 
 /** Row locks stay after a rollback to a savepoint, so the metadata locks of their tables must stay. */
 bool savepoint_rollback_can_release_mdl(handlerton *, MYSQL_THD) { return false; }
@@ -86,6 +92,7 @@ int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
 
 void set_transaction_hooks(handlerton *ht) {
   ht->flush_logs = flush_logs;
+  ht->end_backup = end_backup;
   ht->savepoint_offset = sizeof(Savepoint);
   ht->close_connection = close_connection;
   ht->kill_query = kill_query;

@@ -3,6 +3,7 @@
 
 use super::mtr::{self, Exceptions, Run, Tree};
 use super::plugin;
+use crate::install::{apt, on_path};
 use crate::pool::{self, Job, Ran};
 use crate::step::Cmd;
 use crate::summary::{Counts, Summary};
@@ -31,6 +32,8 @@ pub(crate) fn run() -> Result {
 /// Builds the plugin and makes jobs of the tests that every change must pass.
 pub(crate) fn jobs() -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
+    let tool = "mariadb-backup";
+    apt("mariadb-backup, beside which a test makes backups", tool, || on_path(tool))?;
     let mut jobs = Vec::new();
     for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", ""), ("sessions", "")] {
         let command = Cmd::new(&plugin::test(name)?.display().to_string(), arguments);

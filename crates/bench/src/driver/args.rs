@@ -53,6 +53,10 @@ pub(super) struct BenchArgs {
     #[arg(long, value_delimiter = ',', default_value = "1,8,64",
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(super) ratios: Vec<u64>,
+    /// Memory of the load of `reads`, which is then a process of its own: for engines that cannot
+    /// load with so little memory as the reads have (if not given: the memory of the reads)
+    #[arg(long, value_parser = size::memory)]
+    pub(super) load_memory: Option<u64>,
     /// Numbers of threads that read in `reads`
     #[arg(long, value_delimiter = ',', default_value = "1,2,8,32",
         value_parser = clap::value_parser!(u64).range(1..=1_000))]

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::measure::disk;
 use crate::report::{self, Measurement};
 use crate::workload::reads::limits;
-use crate::workload::{KERNEL, Variant, Workload};
+use crate::workload::{KERNEL, Part, Spec, Variant, Workload};
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
@@ -48,14 +48,14 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     // The merge kernel takes as much memory as it needs, and a cgroup would hide what `memory`
     // measures.
     let limited = !args.no_cgroup && !matches!(args.workload, Workload::Merge | Workload::Memory);
-    let limit = limited.then_some(memory_bytes(args) / 2 * 3);
+    let limit = |memory: u64| limited.then_some(memory / 2 * 3);
     let variants = variants(args);
     if args.print_orders {
         return print_orders(args, &variants, &kinds);
     }
     let mut results = Vec::new();
     for variant in &variants {
-        let mut medians = measure_variant(args, variant, &kinds, limit)?;
+        let mut medians = measure_variant(args, variant, &kinds, &limit)?;
         if let Some(ratio) = variant.data_ratio {
             judge_reads(ratio, &mut medians, &results);
         }
@@ -127,7 +127,7 @@ fn measure_variant(
     args: &BenchArgs,
     variant: &Variant,
     kinds: &[&'static EngineKind],
-    limit: Option<u64>,
+    limit: &dyn Fn(u64) -> Option<u64>,
 ) -> Result<Vec<Measurement>> {
     let able: Vec<_> = kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)).collect();
     for kind in kinds.iter().filter(|kind| !kind.codecs.contains(&variant.codec)) {
@@ -139,7 +139,7 @@ fn measure_variant(
         for (kind, results) in able.iter().zip(&mut rounds) {
             note(&format!("round {} of {count}: {}", round + 1, kind.name));
             let keep = args.keep && round + 1 == count;
-            let measured = child::measure(&spec(args, variant, kind), limit, keep)?;
+            let measured = measure_one(args, &spec(args, variant, kind), limit, keep)?;
             if let Some(error) = &measured.error {
                 note(&format!("{}: {error}", kind.name));
             }
@@ -153,6 +153,37 @@ fn measure_variant(
         draw(path, args.workload, &rounds)?;
     }
     rounds.iter().map(|rounds| report::median(rounds)).collect()
+}
+
+/// Measures one engine: in one process, or if the load has a memory of its own, in two.
+fn measure_one(
+    args: &BenchArgs,
+    spec: &Spec,
+    limit: &dyn Fn(u64) -> Option<u64>,
+    keep: bool,
+) -> Result<Measurement> {
+    let Some(memory_bytes) = args.load_memory.filter(|_| args.workload == Workload::Reads) else {
+        return child::measure(spec, limit(spec.memory_bytes), keep);
+    };
+    let load = Spec { part: Part::Load, memory_bytes, stats: false, ..spec.clone() };
+    let loaded = child::measure(&load, limit(memory_bytes), true)?;
+    let (None, Some(rows)) = (&loaded.error, loaded.rows) else {
+        return Ok(loaded);
+    };
+    let reads = Spec { part: Part::Reads, rows, ..spec.clone() };
+    let read = child::measure(&reads, limit(spec.memory_bytes), keep)?;
+    Ok(Measurement {
+        settings: format!("{}; loaded with {}", read.settings, size::show(memory_bytes)),
+        error: read.error,
+        answers_digest: read.answers_digest,
+        disk_bytes: read.disk_bytes,
+        data_to_memory: read.data_to_memory,
+        rss_empty_bytes: read.rss_empty_bytes,
+        rss_peak_bytes: read.rss_peak_bytes,
+        reads: read.reads,
+        stats: read.stats,
+        ..loaded
+    })
 }
 
 /// Checks before hours of measuring that a report can be written. An existing file keeps its

@@ -18,7 +18,7 @@ use super::{Progress, Registry};
 use crate::error::{Error, Result};
 use crate::measure::{cgroup, disk};
 use crate::report::Measurement;
-use crate::workload::{self, KERNEL, Spec, Workload};
+use crate::workload::{self, KERNEL, Part, Spec, Workload};
 
 /// The child: runs the order and prints the answer.
 pub(super) fn serve(registry: &Registry, order: &str) -> Result<()> {
@@ -51,9 +51,12 @@ fn label(spec: &Spec) -> String {
 
 /// The parent: measures `spec` in a child in a cgroup of `limit` bytes, or in none. An engine that
 /// fails, crashes or is killed is reported in the measurement; only a failure of the machine is an
-/// error. The data directory is removed afterwards, unless `keep` is set.
+/// error. The data directory is removed before, unless `spec` reads what it has, and afterwards,
+/// unless `keep` is set.
 pub(super) fn measure(spec: &Spec, limit: Option<u64>, keep: bool) -> Result<Measurement> {
-    remove(&spec.dir)?;
+    if spec.part != Part::Reads {
+        remove(&spec.dir)?;
+    }
     let group = limit.map(cgroup::Cgroup::create).transpose()?;
     let order = Order { spec: spec.clone(), cgroup: group.as_ref().map(cgroup::Cgroup::procs) };
     let ended = order.run(|| group.as_ref().map_or(0, cgroup::Cgroup::kills))?;

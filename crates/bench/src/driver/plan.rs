@@ -9,7 +9,7 @@ use crate::workload::far::ROWS as FAR_ROWS;
 use crate::workload::hot::ROWS as HOT_ROWS;
 use crate::workload::memory::ROWS as MEMORY_ROWS;
 use crate::workload::reads::rows_of_ratio;
-use crate::workload::{ReadSeconds, Spec, Variant, Workload};
+use crate::workload::{Part, ReadSeconds, Spec, Variant, Workload};
 
 /// Our own directory below the one that the user names. The benchmark deletes its contents without
 /// confirmation.
@@ -87,6 +87,7 @@ pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Sp
     Spec {
         engine: kind.name.to_owned(),
         workload: args.workload,
+        part: Part::Whole,
         variant: variant.clone(),
         rows: rows(args, variant),
         batch_rows: args.batch,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::measure::cgroup::Cgroup;
 use crate::measure::machine;
 use crate::report::{self, Measurement};
-use crate::workload::{ReadSeconds, Spec, Workload};
+use crate::workload::{Part, ReadSeconds, Spec, Workload};
 
 const READS: ReadSeconds = ReadSeconds { warmup: 3.0, points: 6.0, scan10: 6.0, scan1000: 6.0 };
 
@@ -26,6 +26,7 @@ pub(super) fn run(registry: &Registry, args: &RunArgs) -> Result<()> {
     let spec = Spec {
         engine: registry.find(engine)?.name.to_owned(),
         workload: Workload::Iibench,
+        part: Part::Whole,
         variant: Workload::Iibench.variants(Codec::Standard).swap_remove(0),
         rows: args.rows,
         batch_rows: 1_000,

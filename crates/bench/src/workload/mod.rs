@@ -46,7 +46,7 @@ mod variants;
 pub use bench::Bench;
 pub use merge::KERNEL;
 pub use run::run;
-pub use spec::{ReadSeconds, Spec, Variant, Workload};
+pub use spec::{Part, ReadSeconds, Spec, Variant, Workload};
 pub use timed::{Timed, timed};
 
 #[cfg(test)]

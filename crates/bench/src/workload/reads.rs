@@ -34,7 +34,8 @@ use frondb_core::prng::Prng;
 
 use self::crew::Crew;
 use self::table::{Keys, Read, Table};
-use super::Bench;
+use super::settle::settle;
+use super::{Bench, Part};
 use crate::engine::Reader;
 use crate::error::{Error, Result};
 use crate::measure::disk;
@@ -53,9 +54,19 @@ const WARMUP_PART: f64 = 0.2;
 
 pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     let seed = bench.spec.seed;
-    let rows = bench.measured_load(bench.spec.rows, &mut |batch, id| {
-        TableRow::new(seed, id, 0).insert(batch);
-    })?;
+    let rows = match bench.spec.part {
+        Part::Reads => {
+            bench.progress.say("background work that the memory of the reads demands");
+            settle(bench.engine)?;
+            bench.spec.rows
+        }
+        Part::Whole | Part::Load => bench.measured_load(bench.spec.rows, &mut |batch, id| {
+            TableRow::new(seed, id, 0).insert(batch);
+        })?,
+    };
+    if bench.spec.part == Part::Load {
+        return Ok(());
+    }
     if rows == 0 {
         return Err(Error::Usage(
             "the time limit ended the load before its first batch".to_owned(),

@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::{
-    Bench, Spec, Workload, backup, delete_left, durable, far, fsync, hot, iibench, logs, memory,
-    merge, mixed, overwrite, reads, txn,
+    Bench, Part, Spec, Workload, backup, delete_left, durable, far, fsync, hot, iibench, logs,
+    memory, merge, mixed, overwrite, reads, txn,
 };
 use crate::driver::Progress;
 use crate::engine::EngineKind;
@@ -29,7 +29,9 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
     if let Some(parent) = spec.dir.parent() {
         fs::create_dir_all(parent).map_err(Error::io(doing()))?;
     }
-    fs::create_dir(&spec.dir).map_err(Error::io(doing()))?;
+    if spec.part != Part::Reads {
+        fs::create_dir(&spec.dir).map_err(Error::io(doing()))?;
+    }
     let engine = (kind.open)(&spec.dir, &options)?;
     let measurement = Measurement {
         engine: kind.name.to_owned(),

@@ -122,6 +122,18 @@ impl ReadSeconds {
     }
 }
 
+/// Which part of a workload a child runs. Only `reads` has parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// The load and the reads.
+    #[default]
+    Whole,
+    /// The load; the data stays on the disk.
+    Load,
+    /// The reads of data that a child before this one has loaded.
+    Reads,
+}
+
 /// Everything a child needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
@@ -129,6 +141,8 @@ pub struct Spec {
     pub engine: String,
     /// The workload.
     pub workload: Workload,
+    /// The part of it that this child runs.
+    pub part: Part,
     /// Its case.
     pub variant: Variant,
     /// Rows to write.
@@ -139,7 +153,8 @@ pub struct Spec {
     pub memory_bytes: u64,
     /// Seed of rows and reads.
     pub seed: u64,
-    /// The engine's directory, which the child creates; it must not exist.
+    /// The engine's directory, which the child creates; it must not exist, unless the child runs
+    /// [`Part::Reads`].
     pub dir: PathBuf,
     /// Ends a load after this many seconds, with fewer rows.
     pub limit_s: Option<f64>,

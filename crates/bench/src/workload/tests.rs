@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{ReadSeconds, Spec, Workload, run};
+use super::{Part, ReadSeconds, Spec, Workload, run};
 use crate::driver::Progress;
 use crate::engine::{Batch, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader};
 use crate::engines::frondb::FRONDB;
@@ -36,6 +36,7 @@ fn spec(workload: Workload, variant: usize, scratch: &Scratch) -> Spec {
     Spec {
         engine: "model".to_owned(),
         workload,
+        part: Part::Whole,
         variant: workload.variants(Codec::Standard).swap_remove(variant),
         rows: 5_000,
         batch_rows: 100,

@@ -73,8 +73,51 @@ static void backs_up(const char *path) {
   close_all(db);
 }
 
+/* A backup that is begun and copied apart, with a file of the caller. */
+static void begins_and_copies(const char *path) {
+  char db_path[512], at_path[512], copy_path[512];
+  const char *to = in(path, "begun", at_path), *copy = in(path, "of-begun", copy_path);
+  const char *chain[1] = {to};
+  struct passed passed = {0, 0};
+  frondb_stats *counts;
+  frondb_list *faults;
+  frondb_backup *backup, *other;
+  frondb_db *db = open_small(in(path, "db2", db_path), NULL);
+  frondb_tree *tree = make_tree(db, "b");
+  PUT(tree, "a", "1");
+  FAILS(FRONDB_INVALID, frondb_db_begin_backup(db, NULL, NULL, 0, &backup));
+  FAILS(FRONDB_INVALID, frondb_db_begin_backup(db, to, NULL, 0, NULL));
+  OK(frondb_db_begin_backup(db, to, NULL, 0, &backup));
+  FAILS(FRONDB_BUSY, frondb_db_begin_backup(db, to, NULL, 0, &other));
+  CHECK(frondb_backup_free(backup) == FRONDB_OK);
+  OK(frondb_db_begin_backup(db, to, NULL, 0, &backup));
+  PUT(tree, "b", "2");
+  OK(frondb_backup_attach(backup, "position", frondb_text("of this moment")));
+  FAILS(FRONDB_INVALID, frondb_backup_attach(backup, "../position", frondb_text("x")));
+  FAILS(FRONDB_INVALID, frondb_backup_attach(backup, NULL, frondb_text("x")));
+  OK(frondb_backup_copy(backup, pass_bytes, &passed, &counts));
+  CHECK(passed.calls > 0 && count(counts, "bytes") > 0);
+  CHECK(frondb_stats_free(counts) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_backup_copy(backup, NULL, NULL, NULL));
+  FAILS(FRONDB_INVALID, frondb_backup_attach(backup, "late", frondb_text("x")));
+  CHECK(frondb_backup_free(backup) == FRONDB_OK);
+  CHECK(frondb_backup_free(NULL) == FRONDB_OK);
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+
+  OK(frondb_verify_backup(to, NULL, NULL, NULL, &faults));
+  CHECK(frondb_list_count(faults) == 0 && frondb_list_free(faults) == FRONDB_OK);
+  OK(frondb_restore(chain, 1, copy, NULL, NULL, NULL));
+  db = open_small(copy, NULL);
+  OK(frondb_db_open_tree(db, "b", &tree));
+  CHECK(has(tree, "a", "1") && !has(tree, "b", "2"));
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 2);
   backs_up(argv[1]);
+  begins_and_copies(argv[1]);
   return done();
 }

@@ -1,6 +1,6 @@
 //! Every extent that a database has at a cut: what recovery would find in use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::checksum::xxh3;
 use frondb_core::clock::SharedClock;
@@ -14,9 +14,31 @@ use super::list::RunName;
 use crate::manifest_state::ManifestState;
 use crate::survey::Survey;
 
-/// Extents in use, with the run to which each belongs; `None` for large values, and for runs that are
-/// not in a tree yet.
-pub(super) type Named = BTreeMap<Extent, Option<RunName>>;
+/// The extents in use.
+#[derive(Default)]
+pub(super) struct Named {
+    /// Runs, by their first extent.
+    pub(super) runs: BTreeMap<Extent, NamedRun>,
+    /// Extents of large values, and of runs that are not in a tree yet.
+    pub(super) others: BTreeSet<Extent>,
+}
+
+/// A run of a tree.
+pub(super) struct NamedRun {
+    pub(super) name: RunName,
+    /// In order.
+    pub(super) extents: Vec<Extent>,
+    /// Bytes of its frames, which begin with the first extent.
+    pub(super) frames_bytes: u64,
+}
+
+impl Named {
+    /// All extents.
+    pub(super) fn extents(&self) -> impl Iterator<Item = Extent> {
+        let of_runs = self.runs.values().flat_map(|run| run.extents.iter());
+        of_runs.chain(&self.others).copied()
+    }
+}
 
 /// The extents that the manifest's state and the log name. `log` is the copy of the log that the
 /// backup has, so that reading it also proves that the copy is whole: it must end at `end`.
@@ -46,18 +68,29 @@ pub(super) fn named_extents(
         return Err(Error::corruption(log.describe(), 0, "backup", message));
     }
     let surveyed = survey.finish(&mut None)?;
-    let mut named = Named::new();
-    for extent in surveyed.extents() {
-        named.insert(extent, None);
-    }
+    let mut named = Named::default();
+    named.others.extend(surveyed.extents());
     for tree in state.trees.values() {
-        named.extend(tree.values.values().flatten().map(|extent| (*extent, None)));
+        named.others.extend(tree.values.values().flatten());
         for run in tree.runs.values() {
             let mut meta = Vec::new();
             run.encode(&mut meta);
-            let name = RunName { id: run.id, meta: xxh3(&meta) };
-            named.extend(run.extents.iter().map(|extent| (*extent, Some(name))));
+            let run = NamedRun {
+                name: RunName { id: run.id, meta: xxh3(&meta) },
+                extents: run.extents.clone(),
+                frames_bytes: run.blocks_bytes
+                    + u64::from(run.index_bytes)
+                    + u64::from(run.filter_bytes),
+            };
+            if let Some(first) = run.extents.first() {
+                named.runs.insert(*first, run);
+            }
         }
+    }
+    for run in named.runs.values() {
+        run.extents.iter().for_each(|extent| {
+            named.others.remove(extent);
+        });
     }
     Ok(named)
 }

@@ -30,6 +30,8 @@ const LIST_FILE_NEW: &str = "BACKUP.new";
 pub(super) const UNFINISHED_FILE: &str = "BACKUP.unfinished";
 /// The state of the manifest.
 pub(super) const MANIFEST_FILE: &str = "manifest";
+/// The directory of the files that the caller has attached.
+pub(super) const ATTACHED_DIR: &str = "attached";
 
 const TITLE: &str = "FronDB backup 1";
 const WHAT: &str = "list of a backup";
@@ -199,8 +201,8 @@ impl BackupList {
             ["log", start, end] => {
                 self.log = (Lsn(start.parse().ok()?), Lsn(end.parse().ok()?));
             }
-            ["file", name, bytes, checksum] => self.files.push(FileEntry {
-                name: name.to_owned(),
+            ["file", ref name @ .., bytes, checksum] => self.files.push(FileEntry {
+                name: name.join(" "),
                 bytes: bytes.parse().ok()?,
                 checksum: u64::from_str_radix(checksum, 16).ok()?,
             }),
@@ -281,7 +283,11 @@ mod tests {
             db_id: 77,
             since: Some(12),
             log: (Lsn(10), Lsn(20)),
-            files: vec![file(MANIFEST_FILE), file("wal/000000000001.wal")],
+            files: vec![
+                file(MANIFEST_FILE),
+                file("wal/000000000001.wal"),
+                file("attached/a b/c d.frm"),
+            ],
             extents: vec![extent(3, Some(9), true), extent(6, None, false)],
         }
     }

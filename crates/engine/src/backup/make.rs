@@ -1,30 +1,27 @@
-//! [`Engine::backup`].
+//! [`Backup::copy`].
 
 use std::collections::HashMap;
 
 use frondb_background::Cut;
+use frondb_block::{DamagedFrame, PassingFrames};
 use frondb_core::budget::Part;
 use frondb_core::checksum::{Xxh3, xxh3};
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
-use frondb_space::{Extent, Retention};
+use frondb_space::{Extent, data_file_name};
 
-use super::cut::{Named, named_extents};
+use super::begin::Backup;
+use super::cut::{Named, NamedRun, named_extents};
 use super::history;
-use super::list::{BackupList, ExtentEntry, FileEntry, MANIFEST_FILE, RunName, UNFINISHED_FILE};
+use super::list::{
+    ATTACHED_DIR, BackupList, ExtentEntry, FileEntry, MANIFEST_FILE, UNFINISHED_FILE,
+};
 use super::meter::Meter;
-use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
+use super::target::{DataFiles, PIECE_BYTES, check_empty, for_each_piece};
 use crate::engine::Engine;
 use crate::layout::LOG_DIR;
-
-/// How a backup is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BackupOptions {
-    /// The most bytes to read from the database in a second; 0 means no limit.
-    pub bytes_per_second: u64,
-}
 
 /// What a backup has copied.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -46,57 +43,6 @@ pub struct BackupReport {
 type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
 
 impl Engine {
-    /// Copies the database as of now into the directory `target`, which has to be empty, while others
-    /// use it. `since` is a complete backup of this database: the new one then holds only what that
-    /// one does not. `progress` gets the bytes read and all bytes to read that are known so far, first
-    /// once the state is fixed; it returns `false` to cancel.
-    ///
-    /// # Errors
-    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
-    /// database that was opened read-only; `Busy` if another backup is being made; `Cancelled`;
-    /// `NoSpace` if the target is full, or if the database's disk got full: the space that the backup
-    /// keeps then goes to the writers. `NotFound` and `Corruption` of `since`; `Poisoned`, `Closed`,
-    /// `Io`. After an error the target has a file that says that the backup is not complete, unless
-    /// the fault came after it was complete; the database is as it was.
-    pub fn backup(
-        &self,
-        target: &SharedDevice,
-        since: Option<&SharedDevice>,
-        options: BackupOptions,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<BackupReport> {
-        drop(self.begin_call()?);
-        let Some(_only) = self.backing_up.try_lock() else {
-            return Err(Error::new(ErrorKind::Busy, "another backup is being made"));
-        };
-        let db_id = self.background().jobs.edits.manifest.db_id();
-        let before = since.map(BackupList::read).transpose()?;
-        if let Some(before) = &before {
-            self.check_continues(before, db_id)?;
-        }
-        // Dropped after the retention, whatever happens.
-        let _waited = Waited(self);
-        let retention = self.txns.reads.runs.space.retain()?;
-        begin(target)?;
-        let meter = Meter::new(self, options.bytes_per_second, progress);
-        let mut copy =
-            Copying { engine: self, target, retention, meter, files: Vec::new(), log_bytes: 0 };
-        copy.make(db_id, before.as_ref())
-    }
-
-    /// Checks that an incremental backup may continue `before`.
-    fn check_continues(&self, before: &BackupList, db_id: u128) -> Result<()> {
-        if before.db_id != db_id {
-            return Err(Error::invalid("the backup to continue is of another database"));
-        }
-        if history::has(&self.device, before.id())? {
-            return Ok(());
-        }
-        let message = "the backup to continue is not one that this database has made: the database is a \
-                       copy, or was put back to an older state, since then. Make a full backup";
-        Err(Error::invalid(message))
-    }
-
     /// Durably notes a backup in the database, and everything that the backup may have seen of it: the
     /// id of a run that a power failure takes back would be used again.
     fn remember(&self, name: u64) -> Result<()> {
@@ -105,170 +51,196 @@ impl Engine {
         secured.inspect_err(|error| self.health().poison_if_unknown(error))?;
         history::add(&self.device, name)
     }
-
-    /// Lets the work go on that a backup has kept back: the log that was not recycled, and the space
-    /// that was not returned to the file system. An idle database has nothing else that would.
-    fn make_up_for_what_waited(&self) {
-        let (background, Ok(_call)) = (self.background(), self.begin_call()) else { return };
-        let log = &background.jobs.log;
-        if let Err(error) = log.wal.recycle(log.from()) {
-            tracing::warn!(%error, "segments of the log that a backup kept stay until the next trim");
-        }
-        background.touched();
-        background.queue.add_maintenance();
-    }
 }
 
-/// Makes up for what a backup has kept back, when it ends in any way.
-struct Waited<'a>(&'a Engine);
-
-impl Drop for Waited<'_> {
-    fn drop(&mut self) {
-        self.0.make_up_for_what_waited();
-    }
-}
-
-fn report(list: &BackupList, log_bytes: u64) -> BackupReport {
-    let manifest = list.files.iter().filter(|file| file.name == MANIFEST_FILE);
-    let manifest: u64 = manifest.map(|file| file.bytes).sum();
-    BackupReport {
-        bytes: list.here_bytes() + manifest + log_bytes,
-        database_bytes: list.extent_bytes(),
-        log_bytes,
-        log_end: list.log.1.get(),
-        is_incremental: list.since.is_some(),
+impl Backup {
+    /// Copies the database as of the moment of the backup, while others use it. `progress` gets the
+    /// bytes read and all bytes to read that are known so far; it returns `false` to cancel.
+    ///
+    /// # Errors
+    /// `Exists` if the target is not empty; `Cancelled`; `NoSpace` if the target is full, or if the
+    /// database's disk got full: the space that the backup keeps then goes to the writers.
+    /// `Poisoned`, `Closed`, `Corruption`, `Io`. After an error the target has a file that says that
+    /// the backup is not complete, unless the fault came after it was complete; the database is as it
+    /// was.
+    pub fn copy(self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
+        let engine = Arc::clone(&self.turn.0);
+        begin(&self.target)?;
+        let meter = Meter::new(&engine, self.options.bytes_per_second, progress);
+        let mut copy =
+            Copying { engine: &engine, backup: &self, meter, files: Vec::new(), bytes: (0, 0) };
+        copy.make()
     }
 }
 
 /// Durably marks an empty directory as one whose backup is not complete.
 fn begin(target: &SharedDevice) -> Result<()> {
-    if let Some(name) = target.list("")?.first() {
-        let place = target.describe();
-        let message = format!("{place} is not empty (it has {name:?}); give an empty directory");
-        return Err(Error::new(ErrorKind::Exists, message));
-    }
+    check_empty(target)?;
     let file = target.open(UNFINISHED_FILE, OpenOptions::CREATE_NEW)?;
     file.write_at(0, b"This backup is being made, or was given up. It cannot be restored.\n")?;
     file.sync()?;
     target.sync_dir("")
 }
 
-/// A backup that is being made.
+/// A backup that is being copied.
 struct Copying<'a> {
     engine: &'a Engine,
-    target: &'a SharedDevice,
-    retention: Retention,
+    backup: &'a Backup,
     meter: Meter<'a>,
     files: Vec<FileEntry>,
-    /// Bytes of the log that were copied.
-    log_bytes: u64,
+    /// Bytes of the log that were copied, and of all other files.
+    bytes: (u64, u64),
 }
 
 impl Copying<'_> {
-    fn make(&mut self, db_id: u128, before: Option<&BackupList>) -> Result<BackupReport> {
-        let cut = self.fix_state()?;
-        let named = self.named(&cut, db_id)?;
-        let known = before.map(BackupList::by_extent).unwrap_or_default();
+    fn make(&mut self) -> Result<BackupReport> {
+        let Backup { cut, before, target, .. } = self.backup;
+        self.copy_what_changes()?;
+        let named = self.named(cut)?;
+        self.write_attached()?;
+        let known = before.as_ref().map(BackupList::by_extent).unwrap_or_default();
         let extents = self.copy_extents(&named, &known)?;
         let list = BackupList {
-            db_id,
-            since: before.map(BackupList::id),
+            db_id: self.engine.db_id(),
+            since: before.as_ref().map(BackupList::id),
             log: (cut.start, cut.end),
             files: std::mem::take(&mut self.files),
             extents,
         };
         self.engine.remember(list.id())?;
-        list.write(self.target)?;
+        list.write(target)?;
         // The list decides; the other file is only for readers.
-        let _ = self.target.remove(UNFINISHED_FILE).and_then(|()| self.target.sync_dir(""));
-        Ok(report(&list, self.log_bytes))
+        let _ = target.remove(UNFINISHED_FILE).and_then(|()| target.sync_dir(""));
+        let (log_bytes, other_bytes) = self.bytes;
+        Ok(BackupReport {
+            bytes: list.here_bytes() + log_bytes + other_bytes,
+            database_bytes: list.extent_bytes(),
+            log_bytes,
+            log_end: cut.end.get(),
+            is_incremental: list.since.is_some(),
+        })
     }
 
-    /// Fixes the state that the backup will have, and copies the parts of it that change: the log
-    /// and the state of the manifest.
-    fn fix_state(&mut self) -> Result<Cut> {
-        let engine = self.engine;
-        let wal = &engine.background().jobs.log.wal;
-        let segments = wal.keep_segments();
-        let cut = {
-            let _call = engine.begin_call()?;
-            // What was committed before the call is in the backup, whatever its durability.
-            wal.sync().inspect_err(|error| engine.health().poison_if_unknown(error))?;
-            engine.background().cut()?
-        };
+    /// Copies the log, which then need not be kept any longer, and the state of the manifest.
+    fn copy_what_changes(&mut self) -> Result<()> {
+        let Backup { cut, segments, target, .. } = self.backup;
         self.meter.expect(cut.end.get() - cut.start.get())?;
-        let log = self.target.subdevice(LOG_DIR)?;
-        let (meter, log_bytes) = (&mut self.meter, &mut self.log_bytes);
+        let log = target.subdevice(LOG_DIR)?;
+        let (meter, (log_bytes, _)) = (&mut self.meter, &mut self.bytes);
         segments.copy(&log, cut.start, cut.end, &mut |bytes| {
             *log_bytes += bytes;
             meter.read(bytes)
         })?;
-        drop(segments);
-        let file = self.target.open(MANIFEST_FILE, OpenOptions::CREATE_NEW)?;
-        file.write_at(0, &cut.manifest)?;
+        segments.end();
+        self.write_file("", MANIFEST_FILE, &cut.manifest)
+    }
+
+    /// Writes the files of the caller, each into the directory that its name says.
+    fn write_attached(&mut self) -> Result<()> {
+        for (name, bytes) in &self.backup.attached {
+            let path = format!("{ATTACHED_DIR}/{name}");
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            self.write_file(dir, name, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn write_file(&mut self, dir: &str, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut within = Arc::clone(&self.backup.target);
+        for part in dir.split('/').filter(|part| !part.is_empty()) {
+            let next = within.subdevice(part)?;
+            within.sync_dir("")?;
+            within = next;
+        }
+        let file = within.open(name, OpenOptions::CREATE_NEW)?;
+        file.write_at(0, bytes)?;
         file.sync()?;
-        let bytes = cut.manifest.len() as u64;
-        let checksum = xxh3(&cut.manifest);
-        self.files.push(FileEntry { name: MANIFEST_FILE.to_owned(), bytes, checksum });
-        Ok(cut)
+        within.sync_dir("")?;
+        self.bytes.1 += bytes.len() as u64;
+        let name = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
+        let (bytes, checksum) = (bytes.len() as u64, xxh3(bytes));
+        self.files.push(FileEntry { name, bytes, checksum });
+        Ok(())
     }
 
     /// The extents that the backup needs; the others are no longer kept.
-    fn named(&mut self, cut: &Cut, db_id: u128) -> Result<Named> {
-        let engine = self.engine;
-        let log = self.target.subdevice(LOG_DIR)?;
+    fn named(&mut self, cut: &Cut) -> Result<Named> {
+        let (engine, backup) = (self.engine, self.backup);
+        let log = backup.target.subdevice(LOG_DIR)?;
         let clock = Arc::clone(&engine.txns.reads.clock);
         let options = engine.options.wal();
+        let db_id = engine.db_id();
         let named = named_extents(&cut.manifest, &log, options, db_id, cut.end, clock)?;
         for name in log.list("")? {
             self.files.push(entry_of(&log, &name)?);
         }
-        self.retention.only(named.keys().copied());
+        backup.retention.only(named.extents());
         Ok(named)
     }
 
     fn copy_extents(&mut self, named: &Named, known: &Before<'_>) -> Result<Vec<ExtentEntry>> {
-        let is_new = |(extent, run): &(&Extent, &Option<RunName>)| {
-            same_run(known, **extent, **run).is_none()
-        };
-        self.meter.expect(named.iter().filter(is_new).map(|(extent, _)| extent.bytes()).sum())?;
-        let mut to = DataFiles::to_write(self.target, self.engine.options.direct_io);
-        let budget = &self.engine.txns.reads.budget;
-        let _charged = budget.reserve(Part::Other, PIECE_BYTES as u64);
+        let new = named.runs.values().filter(|run| entries_of_run(known, run).is_none());
+        let new = new.flat_map(|run| &run.extents).chain(&named.others);
+        self.meter.expect(new.map(|extent| extent.bytes()).sum())?;
+        let _charged = self.engine.txns.reads.budget.reserve(Part::Other, PIECE_BYTES as u64);
+        let direct = self.engine.options.direct_io;
+        let mut to = DataFiles::to_write(&self.backup.target, direct);
         let mut buf = Buf::zeroed(PIECE_BYTES);
-        let mut entries = Vec::with_capacity(named.len());
-        for (&extent, &run) in named {
-            let entry = match same_run(known, extent, run) {
-                Some(entry) => ExtentEntry { is_here: false, ..*entry },
-                None => self.copy_extent(extent, run, known, &mut buf, &mut to)?,
-            };
-            entries.push(entry);
-            self.retention.done(extent);
+        let mut entries = Vec::new();
+        for run in named.runs.values() {
+            match entries_of_run(known, run) {
+                Some(before) => entries.extend(before),
+                None => self.copy_run(run, &mut buf, &mut to, &mut entries)?,
+            }
+            run.extents.iter().for_each(|extent| self.backup.retention.done(*extent));
+        }
+        for &extent in &named.others {
+            entries.push(self.copy_other(extent, known, &mut buf, &mut to)?);
+            self.backup.retention.done(extent);
         }
         to.sync()?;
         // Nothing that was read was used again in the meantime.
         self.engine.health().check()?;
+        entries.sort_by_key(|entry| entry.extent);
         Ok(entries)
     }
 
-    fn copy_extent(
+    /// Copies a run, and compares its frames with their checksums: a backup of damaged data would take
+    /// the place of a good one.
+    fn copy_run(
+        &mut self,
+        run: &NamedRun,
+        buf: &mut Buf,
+        to: &mut DataFiles,
+        entries: &mut Vec<ExtentEntry>,
+    ) -> Result<()> {
+        let mut frames = PassingFrames::new(run.frames_bytes);
+        for &extent in &run.extents {
+            let checksum = self.read(extent, buf, &mut |at, piece| {
+                frames.take(piece).map_err(|DamagedFrame(at)| damaged(run, at))?;
+                to.write(extent, at, piece)
+            })?;
+            entries.push(ExtentEntry { extent, run: Some(run.name), checksum, is_here: true });
+        }
+        if frames.are_complete() { Ok(()) } else { Err(damaged(run, run.frames_bytes)) }
+    }
+
+    /// Copies a large value or a run that is in no tree yet. It has no id, so it is written if its
+    /// checksum has changed since the backup before.
+    fn copy_other(
         &mut self,
         extent: Extent,
-        run: Option<RunName>,
         known: &Before<'_>,
         buf: &mut Buf,
-        to: &mut DataFiles<'_>,
+        to: &mut DataFiles,
     ) -> Result<ExtentEntry> {
-        let known = known.get(&extent).filter(|entry| run.is_none() && entry.run.is_none());
-        if let Some(known) = known
+        if let Some(known) = known.get(&extent).filter(|entry| entry.run.is_none())
             && self.read(extent, buf, &mut |_, _| Ok(()))? == known.checksum
         {
-            self.check_retention()?;
             return Ok(ExtentEntry { is_here: false, ..**known });
         }
         let checksum = self.read(extent, buf, &mut |at, piece| to.write(extent, at, piece))?;
-        self.check_retention()?;
-        Ok(ExtentEntry { extent, run, checksum, is_here: true })
+        Ok(ExtentEntry { extent, run: None, checksum, is_here: true })
     }
 
     /// Passes the pieces of an extent of the database to `take`; returns the checksum of the extent.
@@ -284,12 +256,15 @@ impl Copying<'_> {
             meter.read(piece.len() as u64)
         };
         let checksum = for_each_piece(extent, buf, read, take);
-        // What is no longer kept may be cut off the file: the reason is not damage.
-        checksum.or_else(|error| self.check_retention().and(Err(error)))
+        // What is no longer kept may be cut off the file or used again: the reason is not damage.
+        checksum.or_else(|error| self.check_retention().and(Err(error))).and_then(|checksum| {
+            self.check_retention()?;
+            Ok(checksum)
+        })
     }
 
     fn check_retention(&self) -> Result<()> {
-        if self.retention.is_lost() {
+        if self.backup.retention.is_lost() {
             let message = "the disk of the database got full, and the space that the backup kept \
                            went to the writers: the backup is given up";
             return Err(Error::new(ErrorKind::NoSpace, message));
@@ -298,14 +273,34 @@ impl Copying<'_> {
     }
 }
 
-/// The entry of the backup before for an extent of the same run: runs never change.
-fn same_run<'a>(
-    known: &Before<'a>,
-    extent: Extent,
-    run: Option<RunName>,
-) -> Option<&'a ExtentEntry> {
-    let run = run?;
-    known.get(&extent).copied().filter(|entry| entry.run == Some(run))
+/// The entries that the backup before has of a run, if it has it: runs never change.
+fn entries_of_run(known: &Before<'_>, run: &NamedRun) -> Option<Vec<ExtentEntry>> {
+    let entry = |extent| {
+        let entry: &ExtentEntry = known.get(extent).filter(|entry| entry.run == Some(run.name))?;
+        Some(ExtentEntry { is_here: false, ..*entry })
+    };
+    run.extents.iter().map(entry).collect()
+}
+
+/// The error for a frame of a run, `at` bytes from its beginning.
+fn damaged(run: &NamedRun, at: u64) -> Error {
+    let mut left = at;
+    let place = run.extents.iter().find(|extent| match left.checked_sub(extent.bytes()) {
+        Some(after) => {
+            left = after;
+            false
+        }
+        None => true,
+    });
+    let (file, offset) = place.map_or_else(
+        || (String::new(), 0),
+        |extent| (data_file_name(extent.file), extent.offset() + left),
+    );
+    let message = format!(
+        "run {} does not match its checksum: no backup is made of damaged data; see CHECK or verify",
+        run.name.id
+    );
+    Error::corruption(file, offset, "run", message)
 }
 
 /// The entry of a file of the log that was copied.

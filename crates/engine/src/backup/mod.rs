@@ -1,8 +1,8 @@
 //! Backups: copies of a database as of one moment, made while it is used.
 //!
 //! ```text
-//!  cut.rs      the state of the manifest and the end of the log, taken together      milliseconds
-//!              the log up to that end, copied; every extent that the two name
+//!  begin.rs    the state of the manifest and the end of the log, taken together      milliseconds
+//!  cut.rs      the log up to that end, copied; every extent that the two name
 //!  make.rs     these extents, copied while writers go on                             no lock
 //!  history.rs  the names of backups, noted in the database
 //!  list.rs     `BACKUP`: what was copied, with checksums                             last of all
@@ -23,6 +23,7 @@
 //! | `BACKUP.unfinished` | says that the backup is being made, or was given up |
 //! | `manifest` | the state of the manifest: the edits of a snapshot |
 //! | `wal/` | the part of the log that belongs to it |
+//! | `attached/` | files of the caller, such as definitions of tables |
 //! | `data-NNNN.fdb` | extents, at their addresses in the database; elsewhere a hole |
 //!
 //! An incremental backup has the extents that the backup before it does not have. A run is known by its
@@ -30,6 +31,7 @@
 //! large value, which has no id, by its checksum. A restored database has an id of its own, and a
 //! database continues only backups that it has made.
 
+mod begin;
 mod cut;
 mod history;
 mod list;
@@ -39,8 +41,9 @@ mod restore;
 mod target;
 mod verify;
 
+pub use begin::{Backup, BackupOptions};
 pub(crate) use history::HISTORY_FILE;
 pub(crate) use list::check_list;
-pub use make::{BackupOptions, BackupReport};
+pub use make::BackupReport;
 pub use restore::{RestoreReport, restore};
 pub use verify::{BackupContents, verify_backup};

@@ -8,7 +8,7 @@ use frondb_device::{OpenOptions, SharedDevice};
 use frondb_manifest::{Manifest, ManifestOptions};
 use frondb_wal::owner;
 
-use super::list::{BackupList, ExtentEntry, FileEntry, MANIFEST_FILE};
+use super::list::{ATTACHED_DIR, BackupList, ExtentEntry, FileEntry, MANIFEST_FILE};
 use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
 use super::verify::{damaged, read_file};
 use crate::layout::{LOCK_FILE, LOG_DIR};
@@ -59,7 +59,11 @@ pub fn restore(
     };
     owner::check_free(&log_target)?;
 
-    let total = last.extent_bytes().saturating_add(last.file_bytes());
+    // What was attached is for the caller, and stays where it is.
+    let attached = format!("{ATTACHED_DIR}/");
+    let is_restored = |file: &&FileEntry| !file.name.starts_with(&attached);
+    let files = last.files.iter().filter(is_restored);
+    let total = files.fold(last.extent_bytes(), |sum, file| sum.saturating_add(file.bytes));
     let mut written = Written { bytes: 0, total, progress };
     copy_extents(chain, &lists, target, &mut written)?;
     copy_log(source, last, &log_target, &mut written)?;

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use frondb_core::Result;
 use frondb_core::checksum::Xxh3;
 use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 use frondb_space::{Extent, data_file_name};
 
@@ -13,23 +14,23 @@ use frondb_space::{Extent, data_file_name};
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 
 /// The data files of a directory, opened when they are first needed.
-pub(super) struct DataFiles<'a> {
-    device: &'a SharedDevice,
+pub(super) struct DataFiles {
+    device: SharedDevice,
     options: OpenOptions,
     files: BTreeMap<u32, SharedFile>,
 }
 
-impl<'a> DataFiles<'a> {
+impl DataFiles {
     /// Files to be written. With `direct` they bypass the operating system's cache, which a backup
     /// would fill with what nobody reads.
-    pub(super) fn to_write(device: &'a SharedDevice, direct: bool) -> Self {
+    pub(super) fn to_write(device: &SharedDevice, direct: bool) -> Self {
         let options = OpenOptions::CREATE.direct(direct);
-        Self { device, options, files: BTreeMap::new() }
+        Self { device: Arc::clone(device), options, files: BTreeMap::new() }
     }
 
     /// Files to be read.
-    pub(super) fn to_read(device: &'a SharedDevice) -> Self {
-        Self { device, options: OpenOptions::READ, files: BTreeMap::new() }
+    pub(super) fn to_read(device: &SharedDevice) -> Self {
+        Self { device: Arc::clone(device), options: OpenOptions::READ, files: BTreeMap::new() }
     }
 
     fn file(&mut self, number: u32) -> Result<&SharedFile> {
@@ -73,6 +74,17 @@ impl<'a> DataFiles<'a> {
         self.files.values().try_for_each(|file| file.sync())?;
         self.device.sync_dir("")
     }
+}
+
+/// Checks that nothing is in the directory of a new backup.
+///
+/// # Errors
+/// `Exists`; `Io`.
+pub(super) fn check_empty(target: &SharedDevice) -> Result<()> {
+    let Some(name) = target.list("")?.first().cloned() else { return Ok(()) };
+    let place = target.describe();
+    let message = format!("{place} is not empty (it has {name:?}); give an empty directory");
+    Err(Error::new(ErrorKind::Exists, message))
 }
 
 /// Passes the pieces of `extent` that `read` supplies to `take`; returns the checksum of all.

@@ -4,6 +4,7 @@ use frondb_background::{plan_all, worker};
 use frondb_core::Result;
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{Priority, SharedExecutor};
+use frondb_core::sync::atomic::AtomicBool;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_device::{CopyOnWriteDevice, DeviceLock, SharedDevice};
 
@@ -121,7 +122,7 @@ impl Engine {
             workers: Mutex::default(),
             recovery,
             locks: Mutex::new(vec![log_lock, lock]),
-            backing_up: Mutex::new(()),
+            is_backing_up: AtomicBool::new(false),
             closed: Mutex::new(Ok(())),
         };
         let background = engine.background();

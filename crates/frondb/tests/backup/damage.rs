@@ -1,10 +1,11 @@
 //! Damaged backups: restore finds every flipped bit, and makes no database.
 
-use frondb::{Db, ErrorKind};
+use frondb::{BackupOptions, Batch, Db, Durability, ErrorKind, TreeOptions};
 use frondb_core::prng::Prng;
-use frondb_device::{OpenOptions, SharedDevice};
+use frondb_core::sync::Arc;
+use frondb_device::{MemoryDevice, OpenOptions, SharedDevice};
 
-use crate::{Store, backup, check_restored, empty, restore};
+use crate::{Store, backup, check_restored, empty, restore, support};
 
 /// The files of a backup, with their lengths.
 fn files(backup: &SharedDevice) -> Vec<(String, u64)> {
@@ -111,4 +112,44 @@ fn a_restore_that_fails_makes_no_database() {
         let error = crate::support::open(target, options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
+}
+
+/// What is read from the database is checked, too: a backup of damaged data would take the place of a
+/// good one.
+#[test]
+fn no_backup_is_made_of_a_damaged_run() {
+    let device = MemoryDevice::new();
+    let db = support::open_small(Arc::new(device.clone()));
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    let (mut batch, mut prng) = (Batch::new(), Prng::new(3));
+    for i in 0..4000u32 {
+        batch.put(&tree, &i.to_be_bytes(), &prng.next_u64().to_be_bytes().repeat(12));
+    }
+    db.write(&batch, Durability::NoSync).unwrap();
+    db.flush().unwrap();
+    while db.run_one(true) {}
+    let rows = support::contents(&db);
+    let source: SharedDevice = Arc::new(device);
+    let mut refused = 0;
+    let names = source.list("").unwrap().into_iter().filter(|name| name.starts_with("data-"));
+    for name in names {
+        let length = source.open(&name, OpenOptions::READ).unwrap().len().unwrap();
+        for _ in 0..100 {
+            let at = prng.below(length);
+            flip(&source, &name, at);
+            let target = empty();
+            match db.backup_to(&target, None, &BackupOptions::new(), &mut |_, _| true) {
+                Ok(_) => assert!(support::contents(&restore(&[target]).unwrap()) == rows, "{at}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corruption, "{at}: {error}");
+                    assert!(error.to_string().contains(&name), "{error}");
+                    refused += 1;
+                }
+            }
+            flip(&source, &name, at);
+        }
+    }
+    assert!(refused > 20, "{refused}");
+    let (target, _) = backup(&db, None);
+    assert!(support::contents(&restore(&[target]).unwrap()) == rows);
 }

@@ -4,7 +4,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod begun;
 mod chain;
+mod crashes;
 mod damage;
 mod directories;
 mod failures;

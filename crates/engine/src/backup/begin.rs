@@ -1,0 +1,153 @@
+//! [`Engine::begin_backup`]: fixes the moment of a backup.
+
+use std::ops::Deref;
+
+use frondb_background::Cut;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::SharedDevice;
+use frondb_space::Retention;
+use frondb_wal::{KeptSegments, Wal};
+
+use super::history;
+use super::list::BackupList;
+use super::target::check_empty;
+use crate::engine::Engine;
+
+/// How a backup is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BackupOptions {
+    /// The most bytes to read from the database in a second; 0 means no limit.
+    pub bytes_per_second: u64,
+}
+
+/// A backup of which the moment is fixed, and nothing is copied yet. While it exists, the space and
+/// the log that it needs are kept. Dropping it gives it up.
+#[derive(Debug)]
+pub struct Backup {
+    pub(super) retention: Retention,
+    pub(super) segments: KeptSegments<Log>,
+    pub(super) cut: Cut,
+    pub(super) target: SharedDevice,
+    /// The backup that it continues.
+    pub(super) before: Option<BackupList>,
+    pub(super) options: BackupOptions,
+    /// Files of the caller, by name.
+    pub(super) attached: Vec<(String, Vec<u8>)>,
+    /// Dropped last, when nothing is kept any more.
+    pub(super) turn: Turn,
+}
+
+impl Engine {
+    /// Fixes the moment of a backup into the directory `target`, which has to be empty: it will have
+    /// what was committed before this call, and nothing that is committed after it. Writes nothing
+    /// to `target`. `since` is a complete backup of this database: the new one then holds only what
+    /// that one does not.
+    ///
+    /// # Errors
+    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
+    /// database that was opened read-only; `Busy` if there is another backup; `NotFound` and
+    /// `Corruption` of `since`; `NoSpace`, `Poisoned`, `Closed`, `Io`.
+    pub fn begin_backup(
+        self: &Arc<Self>,
+        target: SharedDevice,
+        since: Option<&SharedDevice>,
+        options: BackupOptions,
+    ) -> Result<Backup> {
+        drop(self.begin_call()?);
+        let turn = Turn::take(self)?;
+        let before = since.map(BackupList::read).transpose()?;
+        if let Some(before) = &before {
+            self.check_continues(before)?;
+        }
+        check_empty(&target)?;
+        let retention = self.txns.reads.runs.space.retain()?;
+        let segments = KeptSegments::new(Log(Arc::clone(self)));
+        let cut = {
+            let _call = self.begin_call()?;
+            // What was committed before the call is in the backup, whatever its durability.
+            segments.wal().sync().inspect_err(|error| self.health().poison_if_unknown(error))?;
+            self.background().cut()?
+        };
+        let attached = Vec::new();
+        Ok(Backup { retention, segments, cut, target, before, options, attached, turn })
+    }
+
+    /// Checks that an incremental backup may continue `before`.
+    fn check_continues(&self, before: &BackupList) -> Result<()> {
+        if before.db_id != self.db_id() {
+            return Err(Error::invalid("the backup to continue is of another database"));
+        }
+        if history::has(&self.device, before.id())? {
+            return Ok(());
+        }
+        let message = "the backup to continue is not one that this database has made: the database is a \
+                       copy, or was put back to an older state, since then. Make a full backup";
+        Err(Error::invalid(message))
+    }
+
+    /// Lets the work go on that a backup has kept back: the log that was not recycled, and the space
+    /// that was not returned to the file system. An idle database has nothing else that would.
+    fn make_up_for_what_waited(&self) {
+        let (background, Ok(_call)) = (self.background(), self.begin_call()) else { return };
+        let log = &background.jobs.log;
+        if let Err(error) = log.wal.recycle(log.from()) {
+            tracing::warn!(%error, "segments of the log that a backup kept stay until the next trim");
+        }
+        background.touched();
+        background.queue.add_maintenance();
+    }
+}
+
+impl Backup {
+    /// Puts a file of the caller into the backup, below its directory `attached`: what belongs to the
+    /// data and is kept elsewhere. `name` is a relative path.
+    ///
+    /// # Errors
+    /// `Invalid` if the name is not such a path, or is given twice.
+    pub fn attach(&mut self, name: &str, bytes: Vec<u8>) -> Result<()> {
+        let is_part = |part: &str| !matches!(part, "" | "." | "..");
+        let is_path = name.split('/').all(is_part) && !name.contains(['\0', '\n', '\r']);
+        if !is_path {
+            return Err(Error::invalid(format!("{name:?} is no relative path of a file")));
+        }
+        if self.attached.iter().any(|(other, _)| other == name) {
+            return Err(Error::invalid(format!("the file {name:?} is attached twice")));
+        }
+        self.attached.push((name.to_owned(), bytes));
+        Ok(())
+    }
+}
+
+/// The log of an engine.
+#[derive(Debug)]
+pub(super) struct Log(Arc<Engine>);
+
+impl Deref for Log {
+    type Target = Wal;
+
+    fn deref(&self) -> &Wal {
+        &self.0.background().jobs.log.wal
+    }
+}
+
+/// The right to make a backup: one at a time. When it ends in any way, what was kept back goes on.
+#[derive(Debug)]
+pub(super) struct Turn(pub(super) Arc<Engine>);
+
+impl Turn {
+    fn take(engine: &Arc<Engine>) -> Result<Self> {
+        if engine.is_backing_up.swap(true, Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Busy, "another backup is being made"));
+        }
+        Ok(Self(Arc::clone(engine)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.is_backing_up.store(false, Ordering::Release);
+        self.0.make_up_for_what_waited();
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   SET frondb_backup_dir: a backup while other sessions read and write.
+
+     block definitions     read the definitions of tables          changes of definitions wait
+     block commits         fix the moment, note the position       commits wait some milliseconds
+     release               copy                                    nobody waits */
+
+#ifndef FRONDB_BACKUP_MAKE_H
+#define FRONDB_BACKUP_MAKE_H
+
+#include "backup/order.h"
+
+class THD;
+
+namespace fron {
+
+/** Makes a backup. `beside` another tool's: at the moment of BACKUP STAGE of another session. True after an error, which is
+    raised. */
+bool make_backup(THD *thd, const BackupOrder &order, bool beside, const char *allowed_prefix);
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Whether a session may make a backup, and where to. */
+
+#ifndef FRONDB_BACKUP_PLACE_H
+#define FRONDB_BACKUP_PLACE_H
+
+#include <string>
+
+#include "backup/order.h"
+
+class THD;
+
+namespace fron {
+
+/** True if the session lacks a privilege: RELOAD, as for BACKUP STAGE, and FILE, since the server writes files. The error
+    is raised. */
+bool lacks_privileges(THD *thd);
+
+/** Checks the folder of a backup: an absolute path outside of the data directory that neither secure_file_priv nor
+    `allowed_prefix` (null: any) forbids. */
+Failure check_place(const std::string &dir, const char *allowed_prefix);
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See backup/variables.h. */
+
+#include "backup/variables.h"
+
+#include <sql_class.h>
+#include <mysql/service_thd_alloc.h>
+
+#include "backup/make.h"
+#include "engine/errors.h"
+
+namespace fron {
+namespace {
+
+char *allowed_prefix;
+
+int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value);
+
+MYSQL_THDVAR_STR(backup_dir, PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_MEMALLOC,
+                 "Setting it makes a backup of all FronDB tables in this folder, which must be empty or missing; the "
+                 "statement returns when the backup is complete.",
+                 make_backup_in, nullptr, "");
+MYSQL_THDVAR_STR(backup_since, PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_MEMALLOC,
+                 "Folder of the backup that the next one continues, which then holds only what has changed; empty for a "
+                 "full backup.",
+                 nullptr, nullptr, "");
+MYSQL_THDVAR_ULONGLONG(backup_throttle, PLUGIN_VAR_RQCMDARG,
+                       "Bytes a second that a backup reads, at most; 0 means no limit.", nullptr, nullptr, 0, 0,
+                       ULONGLONG_MAX, 0);
+MYSQL_THDVAR_BOOL(backup_wait_for_stage, PLUGIN_VAR_OPCMDARG,
+                  "A backup waits for BACKUP STAGE BLOCK_COMMIT of another session, as of mariadb-backup, and has the "
+                  "moment of that one.",
+                  nullptr, nullptr, false);
+MYSQL_SYSVAR_STR(backup_allowed_prefix, allowed_prefix, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "The only folder below which backups may be made; empty for any.", nullptr, nullptr, nullptr);
+
+/** Makes the backup while the server checks the value: when it updates a variable it may hold a lock of all variables. */
+int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof buffer;
+  const char *dir = value->val_str(value, buffer, &length);
+  if (dir) {
+    dir = thd_strmake(thd, dir, size_t(length));
+    if (!dir) return 1;
+  }
+  *static_cast<const char **>(save) = dir;
+  if (!dir || !*dir) return 0;
+  return guarded([&] {
+    const char *since = THDVAR(thd, backup_since);
+    BackupOrder order = {dir, since ? since : "", THDVAR(thd, backup_throttle)};
+    return int(make_backup(thd, order, THDVAR(thd, backup_wait_for_stage), allowed_prefix));
+  });
+}
+
+}  // namespace
+
+struct st_mysql_sys_var *const backup_dir_variable = MYSQL_SYSVAR(backup_dir);
+struct st_mysql_sys_var *const backup_since_variable = MYSQL_SYSVAR(backup_since);
+struct st_mysql_sys_var *const backup_throttle_variable = MYSQL_SYSVAR(backup_throttle);
+struct st_mysql_sys_var *const backup_wait_for_stage_variable = MYSQL_SYSVAR(backup_wait_for_stage);
+struct st_mysql_sys_var *const backup_allowed_prefix_variable = MYSQL_SYSVAR(backup_allowed_prefix);
+
+}  // namespace fron
