@@ -28,6 +28,7 @@ const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
 const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
 const STATS: &str = "crates/engine/src/stats.rs";
+const LATENCIES: &str = "crates/engine/src/stats/latencies.rs";
 const RECOVERY: &str = "crates/engine/src/recovery.rs";
 
 const OPTIONS_HEAD: &str = "\
@@ -48,6 +49,10 @@ What an open database, a tree and a recovery report about themselves. `Db::stats
 `Db::recovery()` returns the third; reading them costs next to nothing. Counters start at 0 when the
 database is opened. Values are bytes if the name ends in `_bytes` or begins with `memory_`, nanoseconds if
 it ends in `_nanos`, milliseconds if it ends in `_ms`, and counts otherwise.
+
+Latencies are histograms: `Db::latencies()`. In text, JSON, C and SQL each kind has the statistics
+`latency_KIND_count`, `latency_KIND_nanos` (the sum), `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and
+`_max_nanos`. `Db::prometheus()` and `frondb stats --prometheus` have everything in Prometheus' text format.
 ";
 
 /// Writes the pages.
@@ -110,6 +115,9 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     let mut status = STATUS_HEAD.to_owned();
     let columns = ("statistic", "meaning");
     section(&mut status, "The database: `Stats`", columns, &items(&stats, "engine_stats! {"));
+    let latencies = source(LATENCIES)?;
+    let title = "How long calls and background work take: `Latencies`";
+    section(&mut status, title, columns, &items(&latencies, "latencies! {"));
     section(&mut status, "A tree: `TreeStats`", columns, &items(&stats, "pub struct TreeStats {"));
     let recovered = items(&recovery, "pub struct Recovery {");
     section(&mut status, "What an open found: `Recovery`", columns, &recovered);

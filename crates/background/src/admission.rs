@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use frondb_commit::Batch;
+use frondb_core::events::Event;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::background::Background;
@@ -17,6 +18,9 @@ use crate::pacing::Debt;
 
 /// Longest wait for background work between two checks of the health of the database.
 pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(100);
+
+/// Waits that are this long are told to the listener.
+const TOLD_MIN: Duration = Duration::from_millis(10);
 
 /// The size of a commit, and how it is to be admitted.
 #[derive(Clone, Copy, Debug)]
@@ -90,12 +94,21 @@ impl Background {
         }
         // Memtables grow by about the encoding of the messages and 24 bytes for each.
         let bytes = load.bytes + load.messages * 24;
-        let before = self.jobs.now();
-        if let Some(wait) = self.pacing.wait(bytes, debt) {
-            self.jobs.reads.clock.sleep(wait);
+        let (before, pause) = (self.jobs.now(), self.pacing.wait(bytes, debt));
+        let is_long = pause.is_some_and(|pause| pause >= TOLD_MIN) || !self.has_room();
+        if is_long {
+            self.jobs.tell(Event::StallBegan(debt.reason()));
+        }
+        if let Some(pause) = pause {
+            self.jobs.reads.clock.sleep(pause);
         }
         let room = self.wait_for_room(is_cancelled);
-        self.pacing.waited(self.jobs.now().since(before).as_nanos() as u64);
+        let nanos = self.jobs.nanos_since(before);
+        self.pacing.waited(nanos);
+        self.jobs.latencies.stall.add(nanos);
+        if is_long {
+            self.jobs.tell(Event::StallEnded { reason: debt.reason(), nanos });
+        }
         room?;
         // The disk may have become full during the wait.
         self.admit_to_full_disk(load, is_cancelled)

@@ -80,19 +80,22 @@ impl Background {
         &self.jobs.reads.health
     }
 
-    pub(crate) fn now(&self) -> Nanos {
+    /// The time of the database's clock.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
         self.jobs.now()
     }
 
     /// Does what follows a commit, except for the wait until it is durable: counts it, requests
     /// flushes of attached runs and probes of tombstone runs, and freezes memtables that are full.
-    /// `messages` and `bytes` are the size of the commit.
-    pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64) {
+    /// `messages` and `bytes` are the size of the commit, `begun` is when its call began.
+    pub fn committed(&self, committed: &Committed, messages: u64, bytes: u64, begun: Nanos) {
         let counters = &self.jobs.counters;
         add(&counters.commits, 1);
         add(&counters.messages, messages);
         add(&counters.user_bytes, bytes);
         let now = self.now();
+        self.jobs.latencies.commit.add(now.since(begun).as_nanos() as u64);
         self.last_commit.store(now.0, Ordering::Relaxed);
         self.period.committed(now);
         self.touched();

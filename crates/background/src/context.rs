@@ -2,12 +2,13 @@
 
 use frondb_commit::{Edits, Ids, Log};
 use frondb_core::clock::Nanos;
+use frondb_core::events::Event;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::JobEnv;
 
-use crate::counters::{BackgroundStats, JobCounters};
+use crate::counters::{BackgroundStats, JobCounters, Latencies};
 use crate::jobs::install::EDIT_BYTES;
 use crate::throttle::Throttle;
 
@@ -28,6 +29,8 @@ pub struct JobContext {
     /// The rate limit on what jobs write.
     pub throttle: Throttle,
     pub(crate) counters: JobCounters,
+    /// How long commits and jobs take.
+    pub latencies: Latencies,
 }
 
 impl JobContext {
@@ -44,7 +47,8 @@ impl JobContext {
         bytes_per_second: u64,
     ) -> Arc<Self> {
         let (throttle, counters) = (Throttle::new(bytes_per_second), JobCounters::default());
-        Arc::new(Self { reads, trees, ids, log, edits, shares, throttle, counters })
+        let latencies = Latencies::default();
+        Arc::new(Self { reads, trees, ids, log, edits, shares, throttle, counters, latencies })
     }
 
     /// The handles that a job of `tree` passes on to the trunk. With `frees_space` the job may use
@@ -88,10 +92,20 @@ impl JobContext {
         ))
     }
 
+    /// Tells the listener of the application.
+    pub(crate) fn tell(&self, event: Event<'_>) {
+        self.reads.runs.events.tell(event);
+    }
+
     /// Counts of what background jobs have done.
     #[must_use]
     pub fn stats(&self) -> BackgroundStats {
         self.counters.read()
+    }
+
+    /// Nanoseconds since `begun`.
+    pub(crate) fn nanos_since(&self, begun: Nanos) -> u64 {
+        self.now().since(begun).as_nanos() as u64
     }
 
     pub(crate) fn now(&self) -> Nanos {

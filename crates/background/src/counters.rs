@@ -1,5 +1,7 @@
-//! [`JobCounters`]: what background work has done since the database was opened.
+//! [`JobCounters`]: what background work has done since the database was opened; [`Latencies`]: how
+//! long it took, and how long commits did.
 
+use frondb_core::latency::Latency;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_trunk::job::JobStats;
 use frondb_trunk::plan::{Plan, Planned, Reason};
@@ -63,6 +65,21 @@ job_counters! {
     manifest_rotations,
     /// Jobs that failed.
     job_failures,
+}
+
+/// How long the work of commits and of the background takes. Any thread may add and read.
+#[derive(Debug, Default)]
+pub struct Latencies {
+    /// Commits, with their waits for background work and without the wait for the disk.
+    pub commit: Latency,
+    /// Waits of commits for the disk.
+    pub commit_sync: Latency,
+    /// Waits of commits for background work.
+    pub stall: Latency,
+    /// Flushes of memtables, from their beginning to their install.
+    pub flush: Latency,
+    /// Merges of all kinds, from their beginning to their install.
+    pub merge: Latency,
 }
 
 pub(crate) fn add(counter: &AtomicU64, n: u64) {

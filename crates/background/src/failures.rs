@@ -7,6 +7,7 @@
 //! - A sync, a flush, or a write of the log or the manifest fails for another reason, or a user's
 //!   function panics: the database is poisoned.
 
+use frondb_core::events::Event;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind};
 use frondb_tree::TreeCore;
@@ -77,6 +78,7 @@ impl Background {
     /// poisoned.
     pub fn fail(&self, error: &Error) {
         add(&self.jobs.counters.job_failures, 1);
+        self.jobs.tell(Event::JobFailed(error));
         if error.kind() == ErrorKind::NoSpace {
             self.give_up_backup();
             for job in self.queue.hold(|| self.health().set_full(Some(error.clone()))) {
@@ -96,6 +98,7 @@ impl Background {
             ErrorKind::NoSpace | ErrorKind::Poisoned | ErrorKind::Internal => self.fail(error),
             _ => {
                 add(&self.jobs.counters.job_failures, 1);
+                self.jobs.tell(Event::JobFailed(error));
                 tracing::error!(%error, "a node could not be merged and stays as it is");
             }
         }

@@ -59,7 +59,7 @@ pub use admission::Load;
 pub use background::Background;
 pub use checkpoint::{FEW_TREES, RELOG_BYTES_MAX};
 pub use context::JobContext;
-pub use counters::BackgroundStats;
+pub use counters::{BackgroundStats, Latencies};
 pub use log_pins::LogPins;
 pub use manifest_snapshot::Cut;
 pub use optimize::{OptimizeOptions, OptimizeReport};

@@ -22,6 +22,7 @@
 use std::time::Duration;
 
 use frondb_core::clock::Nanos;
+use frondb_core::events::StallReason;
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,6 +67,18 @@ pub(crate) struct Debt {
 }
 
 impl Debt {
+    /// The debt that makes a commit wait: the larger one.
+    pub(crate) fn reason(self) -> StallReason {
+        let buffer = self.write_buffer_bytes.max(2);
+        if self.merge_permille() > self.buffer_permille() {
+            StallReason::Merges
+        } else if self.log_bytes > buffer * 3 / 2 && self.memtable_bytes <= buffer {
+            StallReason::Log
+        } else {
+            StallReason::Memtables
+        }
+    }
+
     /// The larger of the two debts, in thousandths.
     pub(crate) fn permille(self) -> u64 {
         self.buffer_permille().max(self.merge_permille())

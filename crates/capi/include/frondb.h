@@ -567,6 +567,36 @@ typedef struct {
 } frondb_file_info;
 
 /**
+ * The cost of reads on one thread.
+ */
+typedef struct {
+  /**
+   * Blocks that were in the cache.
+   */
+  uint64_t cached_blocks;
+  /**
+   * Reads of the device. Most are of one block; neighbouring blocks are read together.
+   */
+  uint64_t reads;
+  /**
+   * Bytes of these reads.
+   */
+  uint64_t read_bytes;
+  /**
+   * Time of these reads, nanoseconds.
+   */
+  uint64_t read_nanos;
+  /**
+   * Times that a filter saved looking into a run.
+   */
+  uint64_t filter_negatives;
+  /**
+   * Times that a filter let a lookup through.
+   */
+  uint64_t filter_positives;
+} frondb_read_profile;
+
+/**
  * Receives the progress of a verification or an optimize: the tree's name (valid during the call),
  * what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
  * continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
@@ -585,6 +615,40 @@ typedef uint32_t frondb_log_level;
  * not call functions of this interface, and must return normally (no exception, no longjmp).
  */
 typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *message);
+
+/**
+ * What has happened. Texts and the structure are valid during the call of the listener.
+ */
+typedef struct {
+  /**
+   * `flush_began`, `flush_ended`, `merge_began`, `merge_ended`, `job_failed`, `stall_began`,
+   * `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or `corruption`. Later versions may
+   * have more.
+   */
+  const char *name;
+  /**
+   * Of flushes and merges: the number of the tree; else 0.
+   */
+  uint64_t tree;
+  /**
+   * Of flushes and merges that ended: bytes written; else 0.
+   */
+  uint64_t bytes;
+  /**
+   * Of what has ended: how long it took, nanoseconds; else 0.
+   */
+  uint64_t nanos;
+  /**
+   * Of stalls: why commits wait, `memtables`, `log` or `merges`. Of failures and damage: the
+   * error's message. Else an empty string.
+   */
+  const char *message;
+} frondb_event;
+
+/**
+ * A listener.
+ */
+typedef void (*frondb_event_listener)(void *user_data, const frondb_event *event);
 
 /**
  * What a frondb_write does to its key.
@@ -1531,11 +1595,22 @@ bool frondb_db_is_settled(frondb_db *db);
 frondb_error *frondb_db_run_one(frondb_db *db, bool idle, bool *did);
 
 /**
- * Statistics of the whole database; docs/operating/status.md lists their names.
+ * Statistics of the whole database; docs/operating/status.md lists their names. After them come
+ * figures of each kind of latency: `latency_KIND_count`, `latency_KIND_nanos` (their sum), and
+ * `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
  *
  * Threads: any.
  */
 frondb_error *frondb_db_stats(frondb_db *db, frondb_stats **stats);
+
+/**
+ * As frondb_db_stats(); frondb_stats_text() is then a page in Prometheus' text format, version
+ * 0.0.4: for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
+ * the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_db_prometheus(frondb_db *db, frondb_stats **stats);
 
 /**
  * What recovery found when the database was opened: `created`, `records`, `log_bytes`, `messages`,
@@ -2793,6 +2868,23 @@ const char *frondb_stats_text(frondb_stats *stats);
 frondb_kind frondb_stats_free(frondb_stats *stats);
 
 /**
+ * Begins to count what reads on this thread cost, of all databases together. Each call needs one of
+ * frondb_profile_end() on the same thread; pairs may be nested. Without it nothing is counted, and
+ * reads take no longer.
+ *
+ * Threads: any; each counts for itself.
+ */
+void frondb_profile_begin(void);
+
+/**
+ * Ends to count. `profile`, which may be NULL, receives what reads have cost since the last
+ * frondb_profile_begin() on this thread that has not ended; zeros if there is none.
+ *
+ * Threads: any; each counts for itself.
+ */
+void frondb_profile_end(frondb_read_profile *profile);
+
+/**
  * The number of strings; 0 for a pointer that is no list.
  *
  * Threads: any.
@@ -3171,6 +3263,21 @@ frondb_error *frondb_bulk_duplicate(frondb_bulk *bulk,
 frondb_error *frondb_set_log(frondb_log log,
                              void *user_data,
                              void (*free_user_data)(void *user_data));
+
+/**
+ * Tells `listener` of flushes, merges, stalls of commits (of 10 ms and more, or until there is room),
+ * a full disk, a poisoned database and damage from now on. NULL removes the listener. It is called on
+ * the thread on which they happen, possibly with locks of the database held: it must be quick, must
+ * not call the database, and must return normally (no exception, no longjmp). `free_user_data`,
+ * unless NULL, is called once when the listener is no longer used. If this function fails,
+ * `free_user_data` is not called.
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_db_set_event_listener(frondb_db *db,
+                                           frondb_event_listener listener,
+                                           void *user_data,
+                                           void (*free_user_data)(void *user_data));
 
 /**
  * Makes a tuple without parts. Free it with frondb_tuple_free().

@@ -452,7 +452,9 @@ pub extern "C" fn frondb_db_run_one(
     })
 }
 
-/// Statistics of the whole database; docs/operating/status.md lists their names.
+/// Statistics of the whole database; docs/operating/status.md lists their names. After them come
+/// figures of each kind of latency: `latency_KIND_count`, `latency_KIND_nanos` (their sum), and
+/// `latency_KIND_p50_nanos`, `_p99_nanos`, `_p999_nanos` and `_max_nanos`.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -462,8 +464,30 @@ pub extern "C" fn frondb_db_stats(
 ) -> *mut frondb_error {
     call(|| {
         let stats = cleared(stats);
-        let found = handle::shared::<Db>(db)?.stats();
-        stats::give(stats, found.named_values(), Some(found.to_string()))
+        let db = handle::shared::<Db>(db)?;
+        let (found, latencies) = (db.stats(), db.latencies());
+        let mut values = found.named_values();
+        values.extend(latencies.named_values());
+        stats::give(stats, values, Some(format!("{found}{latencies}")))
+    })
+}
+
+/// As frondb_db_stats(); frondb_stats_text() is then a page in Prometheus' text format, version
+/// 0.0.4: for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
+/// the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_prometheus(
+    db: *mut frondb_db,
+    stats: Option<&mut MaybeUninit<*mut frondb_stats>>,
+) -> *mut frondb_error {
+    call(|| {
+        let stats = cleared(stats);
+        let db = handle::shared::<Db>(db)?;
+        let mut values = db.stats().named_values();
+        values.extend(db.latencies().named_values());
+        stats::give(stats, values, Some(db.prometheus()))
     })
 }
 

@@ -2,11 +2,11 @@
 //! verification, salvage or bulk load. They are read by name, so that new numbers can be added
 //! without changing the interface.
 
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
-use std::ffi::{CString, c_char};
-
-use frondb::{Error, ErrorKind, Result};
+use frondb::{Error, ErrorKind, ReadProfile, Result};
 
 use crate::call::{call, call_or, free};
 use crate::error::{c_string, frondb_error, frondb_kind};
@@ -114,4 +114,69 @@ pub extern "C" fn frondb_stats_text(stats: *mut frondb_stats) -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
     free::<Stats>(stats)
+}
+
+/// The cost of reads on one thread.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct frondb_read_profile {
+    /// Blocks that were in the cache.
+    pub cached_blocks: u64,
+    /// Reads of the device. Most are of one block; neighbouring blocks are read together.
+    pub reads: u64,
+    /// Bytes of these reads.
+    pub read_bytes: u64,
+    /// Time of these reads, nanoseconds.
+    pub read_nanos: u64,
+    /// Times that a filter saved looking into a run.
+    pub filter_negatives: u64,
+    /// Times that a filter let a lookup through.
+    pub filter_positives: u64,
+}
+
+impl frondb_read_profile {
+    fn of(profile: ReadProfile) -> Self {
+        Self {
+            cached_blocks: profile.cached_blocks,
+            reads: profile.reads,
+            read_bytes: profile.read_bytes,
+            read_nanos: profile.read_nanos,
+            filter_negatives: profile.filter_negatives,
+            filter_positives: profile.filter_positives,
+        }
+    }
+}
+
+thread_local! {
+    /// The profiles that have begun on this thread.
+    static BEGUN: RefCell<Vec<ReadProfile>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins to count what reads on this thread cost, of all databases together. Each call needs one of
+/// frondb_profile_end() on the same thread; pairs may be nested. Without it nothing is counted, and
+/// reads take no longer.
+///
+/// Threads: any; each counts for itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_profile_begin() {
+    call_or((), || {
+        BEGUN.with_borrow_mut(|begun| begun.push(ReadProfile::begin()));
+        Ok(())
+    });
+}
+
+/// Ends to count. `profile`, which may be NULL, receives what reads have cost since the last
+/// frondb_profile_begin() on this thread that has not ended; zeros if there is none.
+///
+/// Threads: any; each counts for itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_profile_end(profile: Option<&mut MaybeUninit<frondb_read_profile>>) {
+    call_or((), || {
+        let begun = BEGUN.with_borrow_mut(Vec::pop);
+        let found = begun.map(ReadProfile::end).unwrap_or_default();
+        if let Some(place) = profile {
+            place.write(frondb_read_profile::of(found));
+        }
+        Ok(())
+    });
 }

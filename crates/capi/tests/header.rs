@@ -10,7 +10,7 @@ use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 /// The source files in the order in which the header lists what they declare. Files that declare
 /// nothing for C are left out. cbindgen takes `mod name;` in any of them for `src/name.rs`, so a
 /// file in a folder has another name than all files of `src`.
-const SOURCES: [&str; 38] = [
+const SOURCES: [&str; 39] = [
     "version",
     "error",
     "error_fields",
@@ -49,6 +49,7 @@ const SOURCES: [&str; 38] = [
     "salvage",
     "bulk",
     "log",
+    "events",
 ];
 const LAST: [&str; 2] = ["tuple", "handle"];
 

@@ -86,7 +86,7 @@ pub(crate) enum Command {
     /// List prepared transactions, or commit or roll back one of them
     Prepared(Prepared),
     /// Print statistics of the database and its trees
-    Stats(Database),
+    Stats(Stats),
     /// Consolidate trees: free the space of deleted rows and make reads fast; Ctrl-C ends it, and
     /// what is done stays
     Optimize(Optimize),
@@ -110,6 +110,17 @@ pub(crate) struct Database {
     /// Directory of the database
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+}
+
+/// `stats`
+#[derive(Args, Debug)]
+pub(crate) struct Stats {
+    /// Directory of the database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Print a page in Prometheus' text format; without the trees
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) prometheus: bool,
 }
 
 /// A tree of a database.

@@ -10,15 +10,18 @@ pub mod chunk;
 pub mod clock;
 pub mod codec;
 pub mod error;
+pub mod events;
 pub mod executor;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod ids;
+pub mod latency;
 pub mod limits;
 pub mod mem;
 pub mod message;
 pub mod pool;
 pub mod prng;
+pub mod profile;
 pub mod range_delete;
 pub mod sync;
 pub mod tuple;

@@ -15,6 +15,7 @@ mod work;
 use frondb_background::{Background, Load};
 use frondb_catalog::Catalog;
 use frondb_commit::{Batch, CallGuard, CommitHook, Durability, guarded};
+use frondb_core::events::EventListener;
 use frondb_core::executor::JoinHandle;
 use frondb_core::sync::atomic::AtomicBool;
 use frondb_core::sync::{Arc, Mutex};
@@ -29,7 +30,7 @@ use frondb_wal::SyncMode;
 use crate::options::EngineOptions;
 use crate::process_memory::ProcessMemory;
 use crate::recovery::Recovery;
-use crate::stats::{EngineStats, TreeStats};
+use crate::stats::{EngineStats, Latencies, TreeStats};
 
 /// A tree by name, for listings.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,13 +161,14 @@ impl Engine {
         let _call = self.begin_call()?;
         batch.check_bytes(self.batch_bytes_max())?;
         let (txns, background) = (&self.txns, self.background());
+        let begun = background.now();
         background.admit(Load::of(batch), &|| false)?;
         let locks = BatchLocks::take(txns, batch)?;
         let committed =
             background.lending_space(batch.frees_space(), || txns.committer.commit_batch(batch))?;
         drop(locks);
-        background.committed(&committed, batch.len() as u64, batch.bytes() as u64);
-        txns.committer.make_durable(committed.end, durability)
+        background.committed(&committed, batch.len() as u64, batch.bytes() as u64, begun);
+        txns.make_durable(committed.end, durability)
     }
 
     /// The current meaning of [`Durability::Sync`].
@@ -211,6 +213,11 @@ impl Engine {
         self.txns.locks.set_wait_hook(hook.map(guarded));
     }
 
+    /// Tells `listener` of events from now on; `None` for no listener.
+    pub fn set_event_listener(&self, listener: Option<EventListener>) {
+        self.txns.reads.runs.events.set(listener);
+    }
+
     /// The guard that a call that may write holds while it runs. A thread must hold only one.
     pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
         self.txns.calls.begin()
@@ -247,6 +254,18 @@ impl Engine {
         crate::stats::collect::fill_parts(&self.catalog, &self.txns, &mut stats);
         crate::stats::collect::fill_background(self.background(), &mut stats);
         stats
+    }
+
+    /// How long calls and background work take.
+    #[must_use]
+    pub fn latencies(&self) -> Latencies {
+        crate::stats::collect::latencies(&self.txns)
+    }
+
+    /// The statistics and latencies as a page in Prometheus' text format.
+    #[must_use]
+    pub fn prometheus(&self) -> String {
+        crate::stats::page(&self.stats(), &self.latencies())
     }
 
     /// Statistics of one tree.

@@ -52,7 +52,7 @@ pub use frondb_txn::{
 pub use layout::LOG_DIR;
 pub use options::EngineOptions;
 pub use recovery::Recovery;
-pub use stats::{EngineStats, TreeStats};
+pub use stats::{EngineStats, Latencies, TreeStats};
 
 #[cfg(all(test, not(shuttle)))]
 #[path = "../tests/attach/mod.rs"]

@@ -58,7 +58,7 @@ impl Parts {
     ) -> Self {
         let LogAndManifest { wal, log_from, log_known, manifest, pending, largest, last } = files;
         let queue = Arc::new(Queue::default());
-        let health = Arc::new(Health::new(options.read_only));
+        let health = Arc::new(Health::new(options.read_only, Arc::clone(&runs.events)));
         let oracle = Arc::new(SeqOracle::new(last));
         let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::clone(&clock));
         let bytes_max = options.memory().lock_bytes();

@@ -1,15 +1,20 @@
 //! The statistics that an open database reports. [`collect`] reads them from its parts.
 
 pub(crate) mod collect;
+mod latencies;
+mod prometheus;
+
+pub use latencies::Latencies;
+pub(crate) use prometheus::page;
 
 macro_rules! engine_stats {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
         /// Statistics of an open database. Counters start at 0 when it is opened. Reading them
         /// costs next to nothing.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct EngineStats {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])* pub $name: u64,)*
         }
 
         impl EngineStats {
@@ -17,6 +22,11 @@ macro_rules! engine_stats {
             #[must_use]
             pub fn named_values(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
+            }
+
+            /// What each statistic means, in the same order.
+            pub(crate) fn meanings() -> Vec<&'static str> {
+                vec![$(concat!($($doc),*),)*]
             }
         }
     };
@@ -192,6 +202,37 @@ fn write_values(
     }
     Ok(())
 }
+
+/// The statistics that are values of the moment and not counters.
+pub(crate) const GAUGES: [&str; 27] = [
+    "trees",
+    "nodes",
+    "leaves",
+    "views",
+    "entries",
+    "raw_bytes",
+    "run_bytes",
+    "memory_total",
+    "memory_used",
+    "memory_peak",
+    "memtable_bytes",
+    "frozen_memtables",
+    "cache_bytes",
+    "row_cache_bytes",
+    "prepared",
+    "debt_jobs",
+    "debt_bytes",
+    "running_jobs",
+    "snapshots",
+    "oldest_snapshot_ms",
+    "wal_bytes",
+    "wal_replay_bytes",
+    "manifest_log_bytes",
+    "data_file_bytes",
+    "data_used_bytes",
+    "data_free_bytes",
+    "disk_full",
+];
 
 /// Statistics of one tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -60,15 +60,18 @@ pub use frondb_block::Codec;
 pub use frondb_core::TreeId;
 pub use frondb_core::chunk::Entries;
 pub use frondb_core::error::{CorruptionPlace, Error, ErrorKind, Result};
+pub use frondb_core::events::{Event, EventListener, StallReason};
+pub use frondb_core::latency::LatencyStats;
 pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
+pub use frondb_core::profile::ReadProfile;
 pub use frondb_core::tuple;
 pub use frondb_engine::{
     BackupContents, BackupReport, Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo,
-    Durability, EngineStats as Stats, FileInfo, FileKind, FirstEntries, Isolation, LockInfo,
-    LockMode, Locked, OptimizeReport, RangeEstimate, RangeMessages, Recovery, RestoreReport,
-    Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook, WaitInfo,
-    WaitNotice,
+    Durability, EngineStats as Stats, FileInfo, FileKind, FirstEntries, Isolation, Latencies,
+    LockInfo, LockMode, Locked, OptimizeReport, RangeEstimate, RangeMessages, Recovery,
+    RestoreReport, Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook,
+    WaitInfo, WaitNotice,
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;

@@ -12,6 +12,7 @@
 
 use frondb_block::Block;
 use frondb_cache::{CacheKey, Priority};
+use frondb_core::profile;
 use frondb_core::sync::atomic::Ordering;
 
 use crate::env::Cached;
@@ -71,6 +72,7 @@ impl Run {
         if !rows.is_empty() {
             rows.note_block_hit(self.meta().id, number);
         }
+        profile::count(|profile| profile.cached_blocks += 1);
         Some(cached)
     }
 

@@ -7,6 +7,8 @@ use frondb_cache::{Cache, CacheKey, RowCache};
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
 use frondb_core::clock::SharedClock;
+use frondb_core::events::Events;
+use frondb_core::profile;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_filter::FilterReader;
@@ -117,6 +119,8 @@ pub struct RunEnv {
     pub(crate) rebuilt: Rebuilt,
     /// Counters.
     pub stats: RunStats,
+    /// Is told of damage; the other parts of a database share it.
+    pub events: Arc<Events>,
 }
 
 impl RunEnv {
@@ -145,7 +149,23 @@ impl RunEnv {
             top_index_bytes: AtomicU64::new(0),
             rebuilt: Rebuilt::default(),
             stats: RunStats::default(),
+            events: Arc::default(),
         })
+    }
+}
+
+impl RunEnv {
+    /// Runs a read of the device, and times it if somebody wants to know its cost.
+    #[inline]
+    pub(crate) fn profiled<T>(&self, read: impl FnOnce() -> T) -> T {
+        if !profile::is_wanted() {
+            return read();
+        }
+        let begun = self.pace.now();
+        let result = read();
+        let nanos = self.pace.now().since(begun).as_nanos() as u64;
+        profile::count(|profile| profile.read_nanos += nanos);
+        result
     }
 }
 

@@ -12,6 +12,7 @@
 use frondb_block::Block;
 use frondb_cache::{CacheKey, Row};
 use frondb_core::budget::Part;
+use frondb_core::profile;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, MessageKind, Result, SeqNo};
@@ -267,6 +268,10 @@ impl Run {
         let stats = &self.env().stats;
         let counter = if passes { &stats.filter_positives } else { &stats.filter_negatives };
         counter.fetch_add(1, Ordering::Relaxed);
+        profile::count(|profile| {
+            profile.filter_positives += u64::from(passes);
+            profile.filter_negatives += u64::from(!passes);
+        });
         passes
     }
 

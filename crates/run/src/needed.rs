@@ -115,7 +115,7 @@ fn read(env: &RunEnv, spans: &[&[OfBlock<'_>]]) -> Vec<Result<Span>> {
         first.run.note_read(len);
         places.push(SpanPlace { extents: &first.run.meta().extents, offset, len });
     }
-    read_spans(&env.space, &places)
+    env.profiled(|| read_spans(&env.space, &places))
 }
 
 /// Gives the blocks of a span to their lookups. After an error each block is read alone, so that

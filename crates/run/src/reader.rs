@@ -5,7 +5,9 @@ use std::ops::Range;
 use frondb_block::{Block, BlockKind, Place, decode_frame};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::budget::Part;
+use frondb_core::events::Event;
 use frondb_core::mem::Bytes;
+use frondb_core::profile;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
@@ -208,20 +210,29 @@ impl Run {
     /// Decodes once more, so that the error names the file, the offset and this run.
     fn decode_at<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
-        decode(&Place { file: &file, offset })
-            .map_err(|error| error.context(format_args!("run {}", self.meta.id)))
+        decode(&Place { file: &file, offset }).map_err(|error| {
+            let error = error.context(format_args!("run {}", self.meta.id));
+            if error.kind() == ErrorKind::Corruption {
+                self.env.events.tell(Event::Corruption(&error));
+            }
+            error
+        })
     }
 
     /// Reads for a lookup or a scan.
     pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Span> {
         self.note_read(len);
-        read_span(&self.env.space, &self.meta.extents, offset, len)
+        self.env.profiled(|| read_span(&self.env.space, &self.meta.extents, offset, len))
     }
 
     /// Counts a read for a lookup or a scan.
     pub(crate) fn note_read(&self, len: usize) {
         self.env.stats.reads.fetch_add(1, Ordering::Relaxed);
         self.env.stats.read_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        profile::count(|profile| {
+            profile.reads += 1;
+            profile.read_bytes += len as u64;
+        });
     }
 
     /// Reads for a merge.
@@ -245,7 +256,10 @@ impl Run {
     /// A corruption at logical `offset`.
     pub(crate) fn corrupt(&self, offset: u64, what: &'static str, message: &str) -> Error {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
-        Error::corruption(file, offset, what, format!("run {}: {message}", self.meta.id))
+        let message = format!("run {}: {message}", self.meta.id);
+        let error = Error::corruption(file, offset, what, message);
+        self.env.events.tell(Event::Corruption(&error));
+        error
     }
 }
 

@@ -2,6 +2,7 @@
 
 use frondb_core::budget::Budget;
 use frondb_core::clock::{Nanos, SharedClock};
+use frondb_core::latency::{Latency, is_sampled};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Error, NodeId, Result, SeqNo};
@@ -67,6 +68,19 @@ impl ReadContext {
     pub fn now(&self) -> Nanos {
         self.clock.now()
     }
+
+    /// The time at which a lookup begins, if it is one of those that are timed.
+    #[inline]
+    pub(crate) fn begin_get(&self) -> Option<Nanos> {
+        self.counters.times_next_get().then(|| self.now())
+    }
+
+    #[inline]
+    pub(crate) fn end_get(&self, begun: Option<Nanos>) {
+        if let Some(begun) = begun {
+            self.counters.get_latency.add_sampled(self.now().since(begun).as_nanos() as u64);
+        }
+    }
 }
 
 /// Takes compaction hints from readers. A reader that found a node expensive to read posts the node
@@ -88,6 +102,10 @@ pub struct ReadCounters {
     seeks: AtomicU64,
     /// Deletes that cursors stepped over.
     tombstones_skipped: AtomicU64,
+    /// Times of lookups, sampled.
+    pub get_latency: Latency,
+    /// Times of seeks, sampled.
+    pub seek_latency: Latency,
 }
 
 impl ReadCounters {
@@ -101,9 +119,16 @@ impl ReadCounters {
         }
     }
 
+    /// Counts a seek. Returns whether it is one of those that are timed.
     #[inline]
-    pub(crate) fn add_seek(&self) {
-        self.seeks.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add_seek(&self) -> bool {
+        is_sampled(self.seeks.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Whether the next lookup is one of those that are timed.
+    #[inline]
+    fn times_next_get(&self) -> bool {
+        is_sampled(self.gets())
     }
 
     pub(crate) fn add_tombstones(&self, skipped: u64) {

@@ -45,6 +45,7 @@ pub fn get_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<Option<Vec<u8>>> {
+    let begun = context.begin_get();
     // The version is taken before the SeqNo, so this SeqNo does not see messages that merges have
     // folded away in the version.
     let version = version_of(tree)?;
@@ -52,13 +53,15 @@ pub fn get_under(
     let found = find_under(context, tree, &version, key, seq, lookup)?;
     let hit = u64::from(found.is_some());
     context.counters.add_gets(hit, 1 - hit);
-    match found {
-        None => Ok(None),
-        Some(VisibleValue::Value(value)) => Ok(Some(value)),
+    let value = match found {
+        None => None,
+        Some(VisibleValue::Value(value)) => Some(value),
         Some(VisibleValue::Reference(reference)) => {
-            read_value(&context.runs.space, &reference).map(Some)
+            Some(read_value(&context.runs.space, &reference)?)
         }
-    }
+    };
+    context.end_get(begun);
+    Ok(value)
 }
 
 /// Whether `key` has a value at `snapshot`, or now without a snapshot. Does not read a large value.
@@ -85,10 +88,13 @@ pub fn exists_under(
     snapshot: Option<SeqNo>,
     lookup: Lookup,
 ) -> Result<bool> {
+    let begun = context.begin_get();
     context.counters.add_gets(0, 1);
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
-    Ok(find_under(context, tree, &version, key, seq, lookup)?.is_some())
+    let found = find_under(context, tree, &version, key, seq, lookup)?;
+    context.end_get(begun);
+    Ok(found.is_some())
 }
 
 /// Whether a commit after `snapshot` has written `key`. The snapshot must be live: then no merge

@@ -7,8 +7,9 @@
 //! | poisoned: a sync failed, so it is not known what is durable | yes | no | the next open |
 //! | closed | no | no | |
 
-use frondb_core::sync::Mutex;
+use frondb_core::events::{Event, Events};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
+use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result};
 
 /// The health of an open database. Any thread may read and change it.
@@ -20,13 +21,14 @@ pub struct Health {
     poison: Mutex<Option<Error>>,
     full: Mutex<Option<Error>>,
     is_full: AtomicBool,
+    events: Arc<Events>,
 }
 
 impl Health {
     /// The health of a database that was just opened.
     #[must_use]
-    pub fn new(read_only: bool) -> Self {
-        Self { read_only, ..Self::default() }
+    pub fn new(read_only: bool, events: Arc<Events>) -> Self {
+        Self { read_only, events, ..Self::default() }
     }
 
     /// Fails if the database was closed or is poisoned.
@@ -100,12 +102,16 @@ impl Health {
     /// Poisons the database: it is not known what is durable, so nothing more is written. The first
     /// error is kept.
     pub fn poison(&self, error: &Error) {
-        let mut poison = self.poison.lock();
-        if poison.is_none() {
+        {
+            let mut poison = self.poison.lock();
+            if poison.is_some() {
+                return;
+            }
             tracing::error!(%error, "the database is poisoned; close and reopen it to write again");
             *poison = Some(error.clone().with_kind(ErrorKind::Poisoned));
             self.poisoned.store(true, Ordering::Release);
         }
+        self.events.tell(Event::Poisoned(error));
     }
 
     /// Poisons the database if `error` is of the kind `Poisoned`: a sync of the log, of the
@@ -119,12 +125,19 @@ impl Health {
     /// Records the error of background work that found no space on the disk; `None` once such work
     /// succeeds again.
     pub fn set_full(&self, error: Option<Error>) {
-        let mut full = self.full.lock();
-        if let (Some(error), None) = (&error, &*full) {
-            tracing::warn!(%error, "the disk is full; writes fail until space is freed");
+        let before = {
+            let mut full = self.full.lock();
+            self.is_full.store(error.is_some(), Ordering::Release);
+            std::mem::replace(&mut *full, error.clone())
+        };
+        match (&error, before) {
+            (Some(error), None) => {
+                tracing::warn!(%error, "the disk is full; writes fail until space is freed");
+                self.events.tell(Event::DiskFull(error));
+            }
+            (None, Some(_)) => self.events.tell(Event::DiskHasSpace),
+            _ => {}
         }
-        self.is_full.store(error.is_some(), Ordering::Release);
-        *full = error;
     }
 
     /// The error of background work that found no space on the disk.

@@ -88,7 +88,22 @@ impl Transactions {
             return health.check_unpoisoned();
         }
         health.check_open()?;
-        self.committer.make_durable(end, durability)
+        self.make_durable(end, durability)
+    }
+
+    /// As [`wait_durable`](Self::wait_durable), for a caller that holds a guard of its own.
+    ///
+    /// # Errors
+    /// As [`Committer::make_durable`].
+    pub fn make_durable(&self, end: Lsn, durability: Durability) -> Result<()> {
+        if durability == Durability::NoSync {
+            return self.committer.make_durable(end, durability);
+        }
+        let begun = self.reads.now();
+        let result = self.committer.make_durable(end, durability);
+        let waited = self.reads.now().since(begun).as_nanos() as u64;
+        self.background.jobs.latencies.commit_sync.add(waited);
+        result
     }
 
     /// All active and prepared transactions, sorted by id. The list is not a consistent snapshot,

@@ -35,9 +35,10 @@ impl Transactions {
     /// As [`commit_prepared`](Self::commit_prepared).
     pub fn commit_prepared_in_order(&self, xid: &[u8], of: Option<u64>) -> Result<Lsn> {
         let _call = self.calls.begin()?;
+        let begun = self.reads.now();
         let (txn, committed) = prepared::commit(&self.prepared, xid, of)?;
         drop(self.prepared.holds().remove(&txn));
-        self.background.committed(&committed, 0, 0);
+        self.background.committed(&committed, 0, 0, begun);
         Ok(committed.end)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use frondb_block::frame::{self, Body};
 use frondb_core::clock::SharedClock;
+use frondb_core::latency::{Latency, LatencyStats};
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::sync::{Condvar, Mutex};
 use frondb_core::{Lsn, Result};
@@ -86,6 +87,8 @@ pub struct Wal {
     mark: Mutex<Option<Mark>>,
     /// Whether the mark is durable and the log's files say that it exists.
     pub(crate) marked: bool,
+    /// Times of syncs.
+    pub(crate) sync_latency: Latency,
 }
 
 /// Buffers for compression, reused.
@@ -118,6 +121,7 @@ impl Wal {
             scratch: Mutex::new(Scratch::default()),
             mark: Mutex::new(mark),
             marked,
+            sync_latency: Latency::default(),
         }
     }
 
@@ -294,6 +298,12 @@ impl Wal {
     pub fn has_reserve(&self) -> bool {
         let state = self.state.lock();
         !state.reserve_failed || !state.spares.is_empty()
+    }
+
+    /// How long syncs take.
+    #[must_use]
+    pub fn sync_latency(&self) -> LatencyStats {
+        self.sync_latency.read()
     }
 
     /// Counters and sizes.

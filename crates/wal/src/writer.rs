@@ -133,12 +133,14 @@ impl Wal {
         state.syncing = true;
         let target = state.written;
         drop(state);
+        let begun = self.clock.now();
         let synced = sync();
         if synced.is_ok() {
             // Write the mark before any waiter is notified, but do not sync it: see `mark`.
             self.note_durable(target);
         }
         let now = self.clock.now();
+        self.sync_latency.add(now.since(begun).as_nanos() as u64);
         let mut state = self.state.lock();
         state.syncing = false;
         state.stats.syncs += 1;

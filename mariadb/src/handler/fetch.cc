@@ -9,6 +9,7 @@
 
 #include "codec/entry.h"
 #include "engine/errors.h"
+#include "handler/profile.h"
 #include "txn/connection.h"
 
 using namespace fron;
@@ -33,12 +34,14 @@ void ha_frondb::want_fields(uint tree) {
 int ha_frondb::open_cursor(uint tree, std::string_view lo, const std::string *hi, bool forward) {
   want_fields(tree);
   if (position_.take_ahead(tree, lo, hi, forward)) return 0;
+  Profiled profiled(handler_stats);
   return position_.open(tree, lo, hi, first_fetch(tree, lo, hi));
 }
 
 int ha_frondb::seek(uint tree, std::string_view lo, const std::string *hi) {
   want_fields(tree);
   if (position_.take_ahead(tree, lo, hi, true)) return 0;
+  Profiled profiled(handler_stats);
   return position_.seek(tree, lo, hi, first_fetch(tree, lo, hi));
 }
 
@@ -54,6 +57,7 @@ int ha_frondb::step(bool forward, uchar *record) {
   for (;;) {
     if (position_.needs_fetch()) {
       want_fields(position_.tree());
+      Profiled profiled(handler_stats);
       if (int error = position_.fetch(forward)) return error;
     }
     const frondb_entry *entry = position_.next();
@@ -108,6 +112,7 @@ int ha_frondb::read_exact(uint tree, const std::string &key, uchar *record) {
 
 /** Reads a key into the buffer, and locks it as the statement asks. */
 int ha_frondb::get(uint tree, std::string_view key, bool *found) {
+  Profiled profiled(handler_stats);
   Error error = frondb_txn_get(use_.connection->txn(), share_->indexes[tree].tree.get(), slice(key), use_.row_lock,
                                use_.row_wait, buffer_.get(), found);
   return error && error.kind() == FRONDB_BUSY && use_.row_wait == FRONDB_SKIP_LOCKED ? SKIPPED : ha_error(error);

@@ -32,8 +32,15 @@ pub(crate) fn run() -> Result {
 /// Builds the plugin and makes jobs of the tests that every change must pass.
 pub(crate) fn jobs() -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
-    let tool = "mariadb-backup";
-    apt("mariadb-backup, beside which a test makes backups", tool, || on_path(tool))?;
+    let tools = [
+        ("mariadb-backup", "mariadb-backup"),
+        ("mydumper", "mydumper"),
+        ("promtool", "prometheus"),
+        ("prometheus-mysqld-exporter", "prometheus-mysqld-exporter"),
+    ];
+    for (program, package) in tools {
+        apt(&format!("{program}, which a test uses,"), package, || on_path(program))?;
+    }
     let mut jobs = Vec::new();
     for (name, arguments) in [("codecs", CODEC_ROUNDS), ("errors", ""), ("sessions", "")] {
         let command = Cmd::new(&plugin::test(name)?.display().to_string(), arguments);

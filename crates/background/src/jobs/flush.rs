@@ -13,6 +13,7 @@
 //! memtables of a group, so that a group costs the syncs of one flush.
 
 use frondb_core::clock::Nanos;
+use frondb_core::events::Event;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo};
@@ -121,6 +122,7 @@ impl FlushJob {
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);
         let begun = context.now();
+        context.tell(Event::FlushBegan { tree: tree.id });
         Ok(Self {
             tree,
             source,
@@ -181,6 +183,7 @@ impl FlushJob {
             keep_hidden: self.keep_hidden,
             raw_bytes: self.raw_bytes,
             leaf_target: self.leaf_target,
+            begun: self.begun,
             reserved: self.reserved,
         })
     }

@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use frondb_core::clock::Nanos;
+use frondb_core::events::Event;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -31,6 +33,7 @@ pub struct MergeJob {
     consumed: RangeDeletes,
     snapshots: Arc<[SeqNo]>,
     run_entries: u64,
+    begun: Nanos,
     pub(super) reserved: bool,
 }
 
@@ -114,6 +117,7 @@ impl MergeJob {
         let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
         let Prepared { job, claimed, runs, consumed, run_entries } =
             prepare(job_env, trunk, node, planned.plan, leaf_target, listed)?;
+        context.tell(Event::MergeBegan { tree: tree.id });
         Ok(Self {
             tree: Arc::clone(tree),
             planned,
@@ -123,6 +127,7 @@ impl MergeJob {
             consumed,
             snapshots,
             run_entries,
+            begun: context.now(),
             reserved,
         })
     }
@@ -132,6 +137,7 @@ impl MergeJob {
     /// # Errors
     /// Errors of writing, of the sync of the data, and of the install.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
+        let begun = self.begun;
         let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
         let paid = job.bytes_written();
         let result = job.finish()?;
@@ -181,6 +187,10 @@ impl MergeJob {
         };
         drop(runs);
         context.counters.add_merge(&planned, stats);
+        let nanos = context.nanos_since(begun);
+        context.latencies.merge.add(nanos);
+        let bytes = stats.bytes_written;
+        context.tell(Event::MergeEnded { tree: tree.id, bytes, nanos });
         Ok(installed)
     }
 }

@@ -1,5 +1,7 @@
 //! [`Written`]: a memtable whose runs are written, on its way into the trunk.
 
+use frondb_core::clock::Nanos;
+use frondb_core::events::Event;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result, SeqNo};
@@ -24,6 +26,7 @@ pub struct Written {
     pub(super) keep_hidden: Option<SeqNo>,
     pub(super) raw_bytes: u64,
     pub(super) leaf_target: u64,
+    pub(super) begun: Nanos,
     /// Whether the flush may use the reserve of a full disk.
     pub reserved: bool,
 }
@@ -46,6 +49,7 @@ impl Written {
 
     /// Makes the runs part of the trunk. REQUIRES: [`make_durable`] has succeeded for these runs.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
+        let begun = self.begun;
         let Self { tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
         let appended: u64 = result
             .new_runs
@@ -72,6 +76,10 @@ impl Written {
         };
         tree.note_flush(raw_bytes, appended);
         context.counters.add_flush(&result.stats);
+        let nanos = context.nanos_since(begun);
+        context.latencies.flush.add(nanos);
+        let bytes = result.stats.bytes_written;
+        context.tell(Event::FlushEnded { tree: tree.id, bytes, nanos });
         Ok(installed)
     }
 }

@@ -72,6 +72,57 @@ static uint64_t stat(frondb_db *db, const char *name) {
   return value;
 }
 
+struct told {
+  int flushes_began, flushes_ended, freed;
+};
+
+static void tell(void *user_data, const frondb_event *event) {
+  struct told *told = user_data;
+  if (strcmp(event->name, "flush_began") == 0) {
+    CHECK(event->bytes == 0 && event->nanos == 0);
+    told->flushes_began++;
+  }
+  if (strcmp(event->name, "flush_ended") == 0) {
+    CHECK(event->tree > 0 && event->bytes > 0 && event->nanos > 0 && event->message[0] == 0);
+    told->flushes_ended++;
+  }
+}
+
+static void end_told(void *user_data) { ((struct told *)user_data)->freed++; }
+
+/* The listener of events, latencies among the statistics, and the page for Prometheus. */
+static void sees(const char *path) {
+  struct told told = {0, 0, 0};
+  frondb_read_profile profile;
+  frondb_stats *stats;
+  frondb_db *db = open_small(path, NULL);
+  frondb_tree *tree = make_tree(db, "seen");
+  OK(frondb_db_set_event_listener(db, tell, &told, end_told));
+  FAILS(FRONDB_INVALID, frondb_db_set_event_listener(NULL, tell, &told, end_told));
+  PUT(tree, "a", "1");
+  OK(frondb_db_flush(db));
+  CHECK(told.flushes_began == 1 && told.flushes_ended == 1 && told.freed == 0);
+  OK(frondb_db_set_event_listener(db, NULL, NULL, NULL));
+  CHECK(told.freed == 1);
+  CHECK(stat(db, "latency_commit_count") == 1 && stat(db, "latency_flush_count") == 1);
+  CHECK(stat(db, "latency_flush_max_nanos") >= stat(db, "latency_flush_p50_nanos"));
+  frondb_profile_begin();
+  frondb_profile_begin();
+  CHECK(has(tree, "a", "1"));
+  frondb_profile_end(&profile);
+  CHECK(profile.reads + profile.cached_blocks >= 1);
+  frondb_profile_end(NULL);
+  frondb_profile_end(&profile);
+  CHECK(profile.reads == 0 && profile.cached_blocks == 0);
+  OK(frondb_db_prometheus(db, &stats));
+  CHECK(strstr(frondb_stats_text(stats), "\nfrondb_commits_total 1\n") != NULL);
+  CHECK(strstr(frondb_stats_text(stats), "frondb_latency_seconds_count{kind=\"flush\"} 1") != NULL);
+  CHECK(frondb_stats_count(stats) > 60 && frondb_stats_free(stats) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_db_prometheus(NULL, &stats));
+  CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  close_all(db);
+}
+
 static void limits(const char *path) {
   frondb_options *options;
   frondb_db *db;
@@ -161,5 +212,6 @@ int main(int argc, char **argv) {
   optimizes(argv[1]);
   listens(argv[1]);
   limits(argv[1]);
+  sees(argv[1]);
   return done();
 }

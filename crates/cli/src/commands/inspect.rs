@@ -4,15 +4,22 @@ use frondb::Tree;
 use serde_json::{Map, Value, json};
 
 use super::session::Session;
-use crate::args::{Common, Database, Verify};
+use crate::args::{Common, Stats, Verify};
 use crate::failure::{EXIT_CODES, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 
 /// Prints statistics of the database and of each tree.
-pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
+pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
     let session = Session::open(common, &args.dir)?;
-    let database = session.db.stats();
+    if args.prometheus {
+        let page = session.db.prometheus();
+        session.close()?;
+        let mut out = Output::new(common);
+        out.line(&Value::Null, |_| page.trim_end().to_owned())?;
+        return out.finish();
+    }
+    let (database, latencies) = (session.db.stats(), session.db.latencies());
     let mut trees = Vec::new();
     for name in session.db.list_trees() {
         let stats = session.tree(&name)?.stats()?;
@@ -27,9 +34,11 @@ pub(crate) fn stats(common: &Common, args: &Database) -> Result<(), Failure> {
         .iter()
         .map(|(name, stats)| (name.clone(), object(stats.named_values()).into()))
         .collect();
-    let result = json!({ "database": object(database.named_values()), "trees": by_name });
+    let mut of_database = database.named_values();
+    of_database.extend(latencies.named_values());
+    let result = json!({ "database": object(of_database), "trees": by_name });
     out.line(&result, |_| {
-        let mut page = database.to_string();
+        let mut page = format!("{database}{latencies}");
         for (name, stats) in &trees {
             page.push_str(&format!("\ntree {name}\n{stats}"));
         }

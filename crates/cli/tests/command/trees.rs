@@ -41,6 +41,9 @@ fn statistics_are_there_by_name() {
     assert_eq!(stats["database"]["trees"], 1);
     assert_eq!(stats["database"]["memory_total"], 16 << 20);
     assert!(stats["trees"]["t"]["height"].is_u64(), "{stats}");
+    assert_eq!(stats["database"]["latency_flush_count"], stats["database"]["flushes"]);
+    let metrics = frondb("stats", dir, &["--prometheus"]).ok();
+    assert!(metrics.text().contains("\n# TYPE frondb_latency_seconds histogram\n"));
     let page = frondb("stats", dir, &[]).ok();
     assert!(page.text().contains("tree t\n"), "{}", page.text());
     assert!(page.text().contains("16777216 (16.0 MiB)"), "{}", page.text());

@@ -7,7 +7,7 @@ use frondb_core::sync::atomic::Ordering;
 use frondb_tree::{TreeCore, Version};
 use frondb_txn::Transactions;
 
-use crate::stats::{EngineStats, TreeStats};
+use crate::stats::{EngineStats, Latencies, TreeStats};
 
 /// Statistics of one tree.
 pub(crate) fn tree_stats(tree: &TreeCore) -> TreeStats {
@@ -107,6 +107,22 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.data_used_bytes = space.used_bytes;
     stats.data_free_bytes = space.free_bytes;
     stats.disk_full = u64::from(txns.reads.health.full().is_some());
+}
+
+/// How long calls and background work take.
+pub(crate) fn latencies(txns: &Transactions) -> Latencies {
+    let jobs = &txns.background.jobs;
+    let (reads, work) = (&txns.reads.counters, &jobs.latencies);
+    Latencies {
+        get: reads.get_latency.read(),
+        seek: reads.seek_latency.read(),
+        commit: work.commit.read(),
+        commit_sync: work.commit_sync.read(),
+        log_sync: jobs.log.wal.sync_latency(),
+        stall: work.stall.read(),
+        flush: work.flush.read(),
+        merge: work.merge.read(),
+    }
 }
 
 /// Statistics of background work.

@@ -148,7 +148,7 @@ impl Engine {
         let committed = self.with_attachments(parts, batch, |commit, values| {
             txns.committer.commit(commit, values)
         })?;
-        txns.background.committed(&committed, 0, 0);
+        txns.background.committed(&committed, 0, 0, txns.reads.now());
         txns.committer.make_durable(committed.end, durability)
     }
 

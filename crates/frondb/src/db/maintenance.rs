@@ -1,7 +1,8 @@
 //! Flushes, checkpoints, background work, files and statistics of a database.
 
 use frondb_core::Result;
-use frondb_engine::{EngineStats, FileInfo};
+use frondb_core::events::EventListener;
+use frondb_engine::{EngineStats, FileInfo, Latencies};
 
 use super::Db;
 
@@ -60,5 +61,74 @@ impl Db {
     #[must_use]
     pub fn stats(&self) -> EngineStats {
         self.engine.stats()
+    }
+
+    /// Tells `listener` of flushes, merges, stalls of commits, a full disk, a poisoned database and
+    /// damage from now on; `None` removes the listener. It is called on the thread on which they
+    /// happen, possibly with locks of the database held: it must be quick, and must not call the
+    /// database. If it panics, the panic is logged and nothing else happens.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use frondb::{Db, Event, Options, TreeOptions};
+    ///
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let flushed = Arc::new(AtomicU64::new(0));
+    /// let sum = Arc::clone(&flushed);
+    /// db.set_event_listener(Some(Arc::new(move |event: &Event<'_>| {
+    ///     if let Event::FlushEnded { bytes, .. } = event {
+    ///         sum.fetch_add(*bytes, Ordering::Relaxed);
+    ///     }
+    /// })));
+    /// db.create_tree("t", TreeOptions::default())?.put(b"k", b"v")?;
+    /// db.flush()?;
+    /// assert!(flushed.load(Ordering::Relaxed) > 0);
+    /// # db.close()
+    /// # }
+    /// ```
+    pub fn set_event_listener(&self, listener: Option<EventListener>) {
+        self.engine.set_event_listener(listener);
+    }
+
+    /// How long calls and background work have taken since the database was opened, as histograms.
+    /// They are always on. `Display` shows them as a readable page.
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// db.create_tree("t", TreeOptions::default())?.put(b"k", b"v")?;
+    /// let commits = db.latencies().commit;
+    /// assert_eq!(commits.count(), 1);
+    /// println!("99 % of commits took at most {} ns", commits.quantile_nanos(990_000));
+    /// # db.close()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn latencies(&self) -> Latencies {
+        self.engine.latencies()
+    }
+
+    /// The statistics and latencies as a page in Prometheus' text format, version 0.0.4: for a
+    /// program that serves its own metrics. Counters end in `_total`, times are in seconds; the
+    /// latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
+    ///
+    /// ```
+    /// # use frondb::{Db, Options};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// assert!(db.prometheus().contains("# TYPE frondb_commits_total counter"));
+    /// # db.close()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn prometheus(&self) -> String {
+        self.engine.prometheus()
     }
 }

@@ -15,6 +15,7 @@
 //!   files by then. A close sets its flag before it releases the lock of the directory, so the
 //!   cursor checks the flag *after* a move and before it shows what the move has read.
 
+use frondb_core::clock::Nanos;
 use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Error, MessageKind, Result};
 use frondb_writeset::OwnWrites;
@@ -59,6 +60,8 @@ pub struct Cursor {
     /// Whether the cursor is at an entry.
     pub(super) valid: bool,
     pub(super) deletes_passed: u64,
+    /// When the seek in progress began, if it is one of those that are timed.
+    pub(super) seek_begun: Option<Nanos>,
     /// The error of the last move; every `next` and `prev` returns it until a seek.
     pub(super) failed: Option<Error>,
     /// The key of the entry that the last move failed at, if only this entry cannot be shown.
@@ -109,6 +112,7 @@ impl Cursor {
             value: OnceLock::new(),
             valid: false,
             deletes_passed: 0,
+            seek_begun: None,
             failed: None,
             failed_key: None,
         }

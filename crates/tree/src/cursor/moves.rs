@@ -65,7 +65,9 @@ impl Cursor {
         self.value = OnceLock::new();
         self.count_seek();
         let Some(walk) = &mut self.walk else { return Ok(false) };
-        match walk.merge.skip(key).and_then(|()| walk.merge.next()) {
+        let moved = walk.merge.skip(key).and_then(|()| walk.merge.next());
+        self.end_seek();
+        match moved {
             Ok(true) if !self.scope.context.health.is_closed() => Ok(true),
             Err(_) if self.pins.is_unpinned() => {
                 let moved = match direction {
@@ -212,14 +214,26 @@ impl Cursor {
         Ok(())
     }
 
-    fn count_seek(&self) {
-        if !self.scope.is_probe {
-            self.scope.context.counters.add_seek();
+    fn count_seek(&mut self) {
+        let context = &self.scope.context;
+        if !self.scope.is_probe && context.counters.add_seek() {
+            self.seek_begun = Some(context.now());
+        }
+    }
+
+    /// Ends a seek, if it is one of those that are timed.
+    #[inline]
+    fn end_seek(&mut self) {
+        if let Some(begun) = self.seek_begun.take() {
+            let context = &self.scope.context;
+            let nanos = context.now().since(begun).as_nanos() as u64;
+            context.counters.seek_latency.add_sampled(nanos);
         }
     }
 
     /// Ends a move and keeps the two promises of a cursor (`cursor.rs`).
     fn end_move(&mut self, moved: Result<bool>) -> Result<bool> {
+        self.end_seek();
         self.pins.end_move();
         if self.pins.is_pressure_high() {
             self.copy_entry();

@@ -33,6 +33,7 @@ impl LoadShared {
         let mut locker = txns.locks.locker(txn);
         self.lock_trees(&mut locker, parts, report, go_on)?;
         let _call = self.txns.calls.begin()?;
+        let begun = txns.reads.now();
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
         txns.background.admit(load, &|| self.check_cancelled().is_err())?;
         let committed = self.catalog.commit_new(new, || {
@@ -42,7 +43,7 @@ impl LoadShared {
                 .lending_space(false, || txns.committer.commit(commit, &mut Vec::new()))
                 .inspect_err(|_| txns.parts.forget(txn, parts))
         })?;
-        txns.background.committed(&committed, 0, 0);
+        txns.background.committed(&committed, 0, 0, begun);
         Ok(Some(committed.end))
     }
 

@@ -168,7 +168,7 @@ impl Core {
     /// Logs the writes of the transaction and makes them visible. Returns the end of the record.
     fn log(&self, state: &mut TransactionState) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
-        let txns = &self.txns;
+        let (txns, begun) = (&self.txns, self.txns.reads.now());
         let Writes { load, attachments, mut values } = self.admit(state)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
@@ -177,7 +177,7 @@ impl Core {
             .lending_space(load.frees_space, || txns.committer.commit(commit, &mut values))
             .inspect_err(|_| txns.parts.forget(self.id, &attachments))?;
         state.writes.hand_over();
-        txns.background.committed(&committed, load.messages, load.bytes);
+        txns.background.committed(&committed, load.messages, load.bytes, begun);
         Ok(committed.end)
     }
 

@@ -1,0 +1,87 @@
+//! Events of an open database, for a listener of the application.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use frondb::{Db, Event, EventListener};
+use frondb_core::sync::Arc;
+
+use crate::call::call;
+use crate::db::frondb_db;
+use crate::error::{c_string, frondb_error};
+use crate::handle;
+use crate::slice::UserData;
+
+/// What has happened. Texts and the structure are valid during the call of the listener.
+#[repr(C)]
+pub struct frondb_event {
+    /// `flush_began`, `flush_ended`, `merge_began`, `merge_ended`, `job_failed`, `stall_began`,
+    /// `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or `corruption`. Later versions may
+    /// have more.
+    pub name: *const c_char,
+    /// Of flushes and merges: the number of the tree; else 0.
+    pub tree: u64,
+    /// Of flushes and merges that ended: bytes written; else 0.
+    pub bytes: u64,
+    /// Of what has ended: how long it took, nanoseconds; else 0.
+    pub nanos: u64,
+    /// Of stalls: why commits wait, `memtables`, `log` or `merges`. Of failures and damage: the
+    /// error's message. Else an empty string.
+    pub message: *const c_char,
+}
+
+/// A listener.
+pub type frondb_event_listener =
+    Option<extern "C" fn(user_data: *mut c_void, event: *const frondb_event)>;
+
+/// Tells `listener` of flushes, merges, stalls of commits (of 10 ms and more, or until there is room),
+/// a full disk, a poisoned database and damage from now on. NULL removes the listener. It is called on
+/// the thread on which they happen, possibly with locks of the database held: it must be quick, must
+/// not call the database, and must return normally (no exception, no longjmp). `free_user_data`,
+/// unless NULL, is called once when the listener is no longer used. If this function fails,
+/// `free_user_data` is not called.
+///
+/// Threads: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_set_event_listener(
+    db: *mut frondb_db,
+    listener: frondb_event_listener,
+    user_data: *mut c_void,
+    free_user_data: Option<extern "C" fn(user_data: *mut c_void)>,
+) -> *mut frondb_error {
+    call(|| {
+        let db = handle::shared::<Db>(db)?;
+        let user_data = UserData::new(user_data, free_user_data);
+        let listener = listener.map(|listener| -> EventListener {
+            Arc::new(move |event: &Event<'_>| {
+                let (name, message) = (c_string(event.name()), c_string(&message(event)));
+                let event = of(event, &name, &message);
+                listener(user_data.get(), &raw const event);
+            })
+        });
+        db.set_event_listener(listener);
+        Ok(())
+    })
+}
+
+fn of(event: &Event<'_>, name: &CStr, message: &CStr) -> frondb_event {
+    let (tree, bytes, nanos) = match *event {
+        Event::FlushBegan { tree } | Event::MergeBegan { tree } => (tree.get().into(), 0, 0),
+        Event::FlushEnded { tree, bytes, nanos } | Event::MergeEnded { tree, bytes, nanos } => {
+            (tree.get().into(), bytes, nanos)
+        }
+        Event::StallEnded { nanos, .. } => (0, 0, nanos),
+        _ => (0, 0, 0),
+    };
+    frondb_event { name: name.as_ptr(), tree, bytes, nanos, message: message.as_ptr() }
+}
+
+fn message(event: &Event<'_>) -> String {
+    match *event {
+        Event::StallBegan(reason) | Event::StallEnded { reason, .. } => reason.name().to_owned(),
+        Event::JobFailed(error)
+        | Event::DiskFull(error)
+        | Event::Poisoned(error)
+        | Event::Corruption(error) => error.to_string(),
+        _ => String::new(),
+    }
+}

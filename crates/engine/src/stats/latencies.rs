@@ -1,0 +1,97 @@
+//! [`Latencies`]: how long the calls and the background work of a database take.
+
+use frondb_core::latency::LatencyStats;
+
+macro_rules! latencies {
+    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {
+        /// How long calls and background work have taken since the database was opened. Reading it
+        /// costs next to nothing.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        #[non_exhaustive]
+        pub struct Latencies {
+            $($(#[doc = $doc])* pub $name: LatencyStats,)*
+        }
+
+        impl Latencies {
+            /// Each kind with its name, in the order of the declaration.
+            #[must_use]
+            pub fn named(&self) -> Vec<(&'static str, &LatencyStats)> {
+                vec![$((stringify!($name), &self.$name),)*]
+            }
+
+            /// Figures of each kind, as statistics: calls, the sum of their times, the times that
+            /// 50, 99 and 99.9 % of them do not exceed, and the longest.
+            #[must_use]
+            pub fn named_values(&self) -> Vec<(&'static str, u64)> {
+                vec![$(
+                    (concat!("latency_", stringify!($name), "_count"), self.$name.count()),
+                    (concat!("latency_", stringify!($name), "_nanos"), self.$name.nanos),
+                    (
+                        concat!("latency_", stringify!($name), "_p50_nanos"),
+                        self.$name.quantile_nanos(500_000),
+                    ),
+                    (
+                        concat!("latency_", stringify!($name), "_p99_nanos"),
+                        self.$name.quantile_nanos(990_000),
+                    ),
+                    (
+                        concat!("latency_", stringify!($name), "_p999_nanos"),
+                        self.$name.quantile_nanos(999_000),
+                    ),
+                    (concat!("latency_", stringify!($name), "_max_nanos"), self.$name.max_nanos),
+                )*]
+            }
+        }
+    };
+}
+
+latencies! {
+    /// Point reads; one of sixteen is timed.
+    get,
+    /// Seeks of cursors; one of sixteen is timed.
+    seek,
+    /// Commits, with their waits for background work and without the wait for the disk.
+    commit,
+    /// Waits of commits for the disk.
+    commit_sync,
+    /// Syncs of the log; one can serve many commits.
+    log_sync,
+    /// Waits of commits for background work.
+    stall,
+    /// Flushes of memtables, from their beginning to their end.
+    flush,
+    /// Merges of all kinds, from their beginning to their end.
+    merge,
+}
+
+impl std::fmt::Display for Latencies {
+    /// One kind a line.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, stats) in self.named() {
+            let time = |nanos: u64| std::time::Duration::from_nanos(nanos);
+            writeln!(
+                f,
+                "{:<24} {} calls, 50 % within {:.1?}, 99 % {:.1?}, 99.9 % {:.1?}, all {:.1?}",
+                format!("latency_{name}"),
+                stats.count(),
+                time(stats.quantile_nanos(500_000)),
+                time(stats.quantile_nanos(990_000)),
+                time(stats.quantile_nanos(999_000)),
+                time(stats.max_nanos),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_figures() {
+        let values = Latencies::default().named_values();
+        assert_eq!(values.len(), Latencies::default().named().len() * 6);
+        assert!(values.contains(&("latency_log_sync_p999_nanos", 0)));
+    }
+}
