@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use frondb_commit::Batch;
-use frondb_core::events::Event;
+use frondb_core::clock::Nanos;
+use frondb_core::events::{Event, StallReason};
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::background::Background;
@@ -95,23 +96,35 @@ impl Background {
         // Memtables grow by about the encoding of the messages and 24 bytes for each.
         let bytes = load.bytes + load.messages * 24;
         let (before, pause) = (self.jobs.now(), self.pacing.wait(bytes, debt));
-        let is_long = pause.is_some_and(|pause| pause >= TOLD_MIN) || !self.has_room();
-        if is_long {
-            self.jobs.tell(Event::StallBegan(debt.reason()));
-        }
+        let mut told = None;
         if let Some(pause) = pause {
+            if pause >= TOLD_MIN {
+                told = Some(self.tell_stall(self.pacing.reason(bytes, debt)));
+            }
             self.jobs.reads.clock.sleep(pause);
+        }
+        let had_room = self.has_room();
+        if !had_room && told.is_none() {
+            told = Some(self.tell_stall(self.debt().buffer_reason()));
         }
         let room = self.wait_for_room(is_cancelled);
         let nanos = self.jobs.nanos_since(before);
         self.pacing.waited(nanos);
-        self.jobs.latencies.stall.add(nanos);
-        if is_long {
-            self.jobs.tell(Event::StallEnded { reason: debt.reason(), nanos });
+        if pause.is_some() || !had_room {
+            self.jobs.latencies.stall.add(nanos);
+        }
+        if let Some(reason) = told {
+            self.jobs.tell(Event::StallEnded { reason, nanos });
         }
         room?;
         // The disk may have become full during the wait.
         self.admit_to_full_disk(load, is_cancelled)
+    }
+
+    /// Tells the listener that a commit begins to wait.
+    fn tell_stall(&self, reason: StallReason) -> StallReason {
+        self.jobs.tell(Event::StallBegan(reason));
+        reason
     }
 
     /// Whether the memtables and the log are below twice the write buffer.
@@ -135,6 +148,23 @@ impl Background {
     /// On a full disk, admits deletes while memory has room for them. Without room, deletes wait
     /// for flushes of deletes, for which the reserve has space. Other commits fail.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        let mut begun = None;
+        let admitted = self.admit_deletes(load, is_cancelled, &mut begun);
+        if let Some(begun) = begun {
+            let nanos = self.jobs.nanos_since(begun);
+            self.jobs.latencies.stall.add(nanos);
+            self.jobs.tell(Event::StallEnded { reason: StallReason::Disk, nanos });
+        }
+        admitted
+    }
+
+    /// `begun` is set to the time at which the commit begins to wait, if it does.
+    fn admit_deletes(
+        &self,
+        load: Load,
+        is_cancelled: &dyn Fn() -> bool,
+        begun: &mut Option<Nanos>,
+    ) -> Result<()> {
         let mut patience = Patience::default();
         while let Some(full) = self.health().full() {
             if load.frees_space && self.has_room_to_delete() {
@@ -144,6 +174,10 @@ impl Background {
                 return Err(full);
             }
             check_cancelled(is_cancelled)?;
+            if begun.is_none() {
+                *begun = Some(self.jobs.now());
+                self.tell_stall(StallReason::Disk);
+            }
             self.freeze_deletes();
             let changed = || self.health().full().is_none() || self.has_room_to_delete();
             self.queue.wait_until(CHECK_EVERY, &mut |_| changed());

@@ -104,6 +104,14 @@ impl Background {
         self.freeze_if_full(&committed.trees);
     }
 
+    /// Counts a transaction that was prepared; its commit has no messages of its own. `begun` is when
+    /// the call began.
+    pub fn prepared(&self, messages: u64, bytes: u64, begun: Nanos) {
+        add(&self.jobs.counters.messages, messages);
+        add(&self.jobs.counters.user_bytes, bytes);
+        self.jobs.latencies.prepare.add(self.jobs.nanos_since(begun));
+    }
+
     /// Notes that something was written, so that idle maintenance will be due.
     pub fn touched(&self) {
         if self.idle_work_done.swap(false, Ordering::AcqRel) {

@@ -32,9 +32,9 @@ macro_rules! job_counters {
 job_counters! {
     /// Commits.
     commits,
-    /// Messages committed.
+    /// Messages committed or prepared.
     messages,
-    /// Bytes of batches committed.
+    /// Bytes of batches and transactions committed or prepared.
     user_bytes,
     /// Private runs of large commits that were attached to a tree unchanged, counted once for each
     /// tree.
@@ -70,8 +70,11 @@ job_counters! {
 /// How long the work of commits and of the background takes. Any thread may add and read.
 #[derive(Debug, Default)]
 pub struct Latencies {
-    /// Commits, with their waits for background work and without the wait for the disk.
+    /// Commits, with their waits for background work and without the wait for the disk; of prepared
+    /// transactions only what is left after that.
     pub commit: Latency,
+    /// Prepares of transactions, with their waits for background work and without that for the disk.
+    pub prepare: Latency,
     /// Waits of commits for the disk.
     pub commit_sync: Latency,
     /// Waits of commits for background work.

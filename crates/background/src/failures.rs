@@ -84,6 +84,7 @@ impl Background {
             for job in self.queue.hold(|| self.health().set_full(Some(error.clone()))) {
                 self.requeue(job);
             }
+            self.health().tell_full();
         } else {
             self.health().poison(error);
             self.queue.stop();

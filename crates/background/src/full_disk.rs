@@ -111,6 +111,7 @@ impl Background {
                 self.health().set_full(None);
             }
         });
+        self.health().tell_full();
         // A job may have failed in between and still have found the disk marked as full: see
         // `plan_again`.
         self.plan_failed();
@@ -143,6 +144,7 @@ impl Background {
     pub(crate) fn note_space(&self, reserved: bool) {
         if !reserved && self.health().full().is_some() {
             self.queue.release(|| self.health().set_full(None));
+            self.health().tell_full();
             self.plan_failed();
         }
     }

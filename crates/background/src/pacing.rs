@@ -67,18 +67,6 @@ pub(crate) struct Debt {
 }
 
 impl Debt {
-    /// The debt that makes a commit wait: the larger one.
-    pub(crate) fn reason(self) -> StallReason {
-        let buffer = self.write_buffer_bytes.max(2);
-        if self.merge_permille() > self.buffer_permille() {
-            StallReason::Merges
-        } else if self.log_bytes > buffer * 3 / 2 && self.memtable_bytes <= buffer {
-            StallReason::Log
-        } else {
-            StallReason::Memtables
-        }
-    }
-
     /// The larger of the two debts, in thousandths.
     pub(crate) fn permille(self) -> u64 {
         self.buffer_permille().max(self.merge_permille())
@@ -87,10 +75,25 @@ impl Debt {
     /// The debt of the write buffer; above 1000 if it overflows. A long log counts as the same
     /// debt, because a flush reduces both.
     fn buffer_permille(self) -> u64 {
+        self.memtable_permille().max(self.log_permille())
+    }
+
+    fn memtable_permille(self) -> u64 {
         let buffer = self.write_buffer_bytes.max(2);
-        let memtables = self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer;
-        let log = self.log_bytes.saturating_sub(buffer * 3 / 2) * 1000 / (buffer / 2);
-        memtables.max(log)
+        self.memtable_bytes.saturating_sub(buffer) * 1000 / buffer
+    }
+
+    fn log_permille(self) -> u64 {
+        let buffer = self.write_buffer_bytes.max(2);
+        self.log_bytes.saturating_sub(buffer * 3 / 2) * 1000 / (buffer / 2)
+    }
+
+    /// What fills the write buffer.
+    pub(crate) fn buffer_reason(self) -> StallReason {
+        match self.log_permille() > self.memtable_permille() {
+            true => StallReason::Log,
+            false => StallReason::Memtables,
+        }
     }
 
     /// The debt of merges, at most 900: it never stops a commit.
@@ -163,15 +166,23 @@ impl Pacing {
         self.flush_rate().map(|rate| rate / 2)
     }
 
+    /// Nanoseconds that a commit of `bytes` waits for either debt.
+    fn waits(&self, bytes: u64, debt: Debt) -> (u64, u64) {
+        let rate = Some(self.rate.load(Ordering::Relaxed)).filter(|rate| *rate > 0);
+        let buffer = wait_nanos(bytes, debt.buffer_permille(), self.flush_rate());
+        (buffer, wait_nanos(bytes, debt.merge_permille(), rate))
+    }
+
+    /// The debt for which a commit of `bytes` waits longest.
+    pub(crate) fn reason(&self, bytes: u64, debt: Debt) -> StallReason {
+        let (buffer, merges) = self.waits(bytes, debt);
+        if merges > buffer { StallReason::Merges } else { debt.buffer_reason() }
+    }
+
     /// How long a commit that adds `bytes` to memtables waits at this debt. `None` if the wait is
     /// too short to sleep; it is added to a later one.
     pub(crate) fn wait(&self, bytes: u64, debt: Debt) -> Option<Duration> {
-        let rate = match self.rate.load(Ordering::Relaxed) {
-            0 => None,
-            rate => Some(rate),
-        };
-        let buffer = wait_nanos(bytes, debt.buffer_permille(), self.flush_rate());
-        let merges = wait_nanos(bytes, debt.merge_permille(), rate);
+        let (buffer, merges) = self.waits(bytes, debt);
         let nanos = buffer.max(merges);
         if nanos == 0 {
             return None;

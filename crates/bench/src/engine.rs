@@ -268,7 +268,7 @@ pub struct EngineKind {
     pub describe: fn(&EngineOptions) -> String,
     /// The codecs that it has. A workload with another codec skips the engine and says so.
     pub codecs: &'static [Codec],
-    /// Creates it in an empty directory that exists.
+    /// Creates it in an empty directory that exists, or opens what an earlier child has left there.
     pub open: fn(&Path, &EngineOptions) -> Result<Box<dyn Engine>>,
 }
 

@@ -35,8 +35,8 @@
 
 
 /**
- * A backup of which the moment is fixed, and nothing is copied yet. While it exists, space that the
- * database frees and files of its log that it no longer needs are kept, so copy it soon.
+ * A backup that has begun. From the moment that is fixed on, space that the database frees and files of
+ * its log that it no longer needs are kept, so copy it soon.
  */
 typedef struct frondb_backup frondb_backup;
 
@@ -575,7 +575,12 @@ typedef struct {
    */
   uint64_t cached_blocks;
   /**
-   * Reads of the device. Most are of one block; neighbouring blocks are read together.
+   * Blocks that were read, or were in the cache as they are on disk, and decoded.
+   */
+  uint64_t blocks;
+  /**
+   * Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
+   * of a large value.
    */
   uint64_t reads;
   /**
@@ -621,9 +626,9 @@ typedef void (*frondb_log)(void *user_data, frondb_log_level level, const char *
  */
 typedef struct {
   /**
-   * `flush_began`, `flush_ended`, `merge_began`, `merge_ended`, `job_failed`, `stall_began`,
-   * `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or `corruption`. Later versions may
-   * have more.
+   * `flush_began`, `flush_ended`, `flush_given_up`, `merge_began`, `merge_ended`, `merge_given_up`,
+   * `job_failed`, `stall_began`, `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or
+   * `corruption`. Later versions may have more.
    */
   const char *name;
   /**
@@ -639,7 +644,7 @@ typedef struct {
    */
   uint64_t nanos;
   /**
-   * Of stalls: why commits wait, `memtables`, `log` or `merges`. Of failures and damage: the
+   * Of stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. Of failures and damage: the
    * error's message. Else an empty string.
    */
   const char *message;
@@ -2997,11 +3002,11 @@ frondb_error *frondb_db_backup(frondb_db *db,
                                frondb_stats **counts);
 
 /**
- * Fixes the moment of a backup into `to`, as frondb_db_backup() does, and leaves the copy to
- * frondb_backup_copy(). The backup has everything that was committed before this call, and nothing
- * that is committed after it: a program that holds back its writers needs to do so for this call
- * only, some milliseconds, and can note what else belongs to that moment with frondb_backup_attach().
- * Free it with frondb_backup_free(), copied or not.
+ * Begins a backup into `to`, of which the moment is fixed later, by frondb_backup_fix(): a program that
+ * holds back its writers needs to do so for that call only, some milliseconds, and can note what else
+ * belongs to the moment with frondb_backup_attach(). Then frondb_backup_copy() makes it. This call
+ * reads the list of the backup to continue, and creates the directory. Free the backup with
+ * frondb_backup_free(), copied or not.
  *
  * Threads: any; one backup at a time, from this call until it is copied or freed.
  *
@@ -3012,6 +3017,18 @@ frondb_error *frondb_db_begin_backup(frondb_db *db,
                                      const char *since,
                                      uint64_t bytes_per_second,
                                      frondb_backup **backup);
+
+/**
+ * Fixes the moment: the backup will have everything that was committed before this call, and nothing
+ * that is committed after it. Writers wait for some milliseconds. Another call fixes the moment anew;
+ * what is attached stays.
+ *
+ * Threads: any for different backups.
+ *
+ * Errors: FRONDB_INVALID if the copy has begun; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
+ * FRONDB_IO: no moment is fixed then.
+ */
+frondb_error *frondb_backup_fix(frondb_backup *backup);
 
 /**
  * Puts a file into the backup that belongs to the moment and is not in the database, such as a
@@ -3029,8 +3046,8 @@ frondb_error *frondb_backup_attach(frondb_backup *backup,
                                    frondb_slice bytes);
 
 /**
- * Copies the database as of the moment of the backup. `progress` and `counts` as in
- * frondb_db_backup(). The backup cannot be copied again, also after an error.
+ * Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, that of this
+ * call. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied again, also after an error.
  *
  * Threads: any for different backups.
  *
@@ -3267,10 +3284,11 @@ frondb_error *frondb_set_log(frondb_log log,
 /**
  * Tells `listener` of flushes, merges, stalls of commits (of 10 ms and more, or until there is room),
  * a full disk, a poisoned database and damage from now on. NULL removes the listener. It is called on
- * the thread on which they happen, possibly with locks of the database held: it must be quick, must
- * not call the database, and must return normally (no exception, no longjmp). `free_user_data`,
- * unless NULL, is called once when the listener is no longer used. If this function fails,
- * `free_user_data` is not called.
+ * the thread on which they happen, sometimes with locks of the database held: it must be quick, must
+ * not call the database, must not take a lock that the application holds while it calls the database,
+ * and must return normally (no exception, no longjmp). Another thread may still be in a call of the old
+ * listener when this function returns; `free_user_data`, unless NULL, is called once when no thread is,
+ * by any thread, under the rules of the listener. If this function fails, `free_user_data` is not called.
  *
  * Threads: any.
  */

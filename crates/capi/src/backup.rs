@@ -93,8 +93,8 @@ pub extern "C" fn frondb_db_backup(
     })
 }
 
-/// A backup of which the moment is fixed, and nothing is copied yet. While it exists, space that the
-/// database frees and files of its log that it no longer needs are kept, so copy it soon.
+/// A backup that has begun. From the moment that is fixed on, space that the database frees and files of
+/// its log that it no longer needs are kept, so copy it soon.
 pub struct frondb_backup {
     _private: [u8; 0],
 }
@@ -104,11 +104,11 @@ object!(frondb_backup, BackupObject, Backup);
 /// A backup; none once its copy has begun.
 pub struct BackupObject(Option<Backup>);
 
-/// Fixes the moment of a backup into `to`, as frondb_db_backup() does, and leaves the copy to
-/// frondb_backup_copy(). The backup has everything that was committed before this call, and nothing
-/// that is committed after it: a program that holds back its writers needs to do so for this call
-/// only, some milliseconds, and can note what else belongs to that moment with frondb_backup_attach().
-/// Free it with frondb_backup_free(), copied or not.
+/// Begins a backup into `to`, of which the moment is fixed later, by frondb_backup_fix(): a program that
+/// holds back its writers needs to do so for that call only, some milliseconds, and can note what else
+/// belongs to the moment with frondb_backup_attach(). Then frondb_backup_copy() makes it. This call
+/// reads the list of the backup to continue, and creates the directory. Free the backup with
+/// frondb_backup_free(), copied or not.
 ///
 /// Threads: any; one backup at a time, from this call until it is copied or freed.
 ///
@@ -125,6 +125,22 @@ pub extern "C" fn frondb_db_begin_backup(
         let options = options(bytes_per_second, since)?;
         let begun = handle::shared::<Db>(db)?.begin_backup(to.path()?, &options)?;
         Ok(BackupObject(Some(begun)))
+    })
+}
+
+/// Fixes the moment: the backup will have everything that was committed before this call, and nothing
+/// that is committed after it. Writers wait for some milliseconds. Another call fixes the moment anew;
+/// what is attached stays.
+///
+/// Threads: any for different backups.
+///
+/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
+/// FRONDB_IO: no moment is fixed then.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_error {
+    call(|| {
+        let mut object = handle::exclusive::<BackupObject>(backup)?;
+        object.0.as_mut().ok_or_else(copied)?.fix()
     })
 }
 
@@ -150,8 +166,8 @@ pub extern "C" fn frondb_backup_attach(
     })
 }
 
-/// Copies the database as of the moment of the backup. `progress` and `counts` as in
-/// frondb_db_backup(). The backup cannot be copied again, also after an error.
+/// Copies the database as of the moment of the backup; if frondb_backup_fix() was not called, that of this
+/// call. `progress` and `counts` as in frondb_db_backup(). The backup cannot be copied again, also after an error.
 ///
 /// Threads: any for different backups.
 ///

@@ -14,9 +14,9 @@ use crate::slice::UserData;
 /// What has happened. Texts and the structure are valid during the call of the listener.
 #[repr(C)]
 pub struct frondb_event {
-    /// `flush_began`, `flush_ended`, `merge_began`, `merge_ended`, `job_failed`, `stall_began`,
-    /// `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or `corruption`. Later versions may
-    /// have more.
+    /// `flush_began`, `flush_ended`, `flush_given_up`, `merge_began`, `merge_ended`, `merge_given_up`,
+    /// `job_failed`, `stall_began`, `stall_ended`, `disk_full`, `disk_has_space`, `poisoned` or
+    /// `corruption`. Later versions may have more.
     pub name: *const c_char,
     /// Of flushes and merges: the number of the tree; else 0.
     pub tree: u64,
@@ -24,7 +24,7 @@ pub struct frondb_event {
     pub bytes: u64,
     /// Of what has ended: how long it took, nanoseconds; else 0.
     pub nanos: u64,
-    /// Of stalls: why commits wait, `memtables`, `log` or `merges`. Of failures and damage: the
+    /// Of stalls: why commits wait, `memtables`, `log`, `merges` or `disk`. Of failures and damage: the
     /// error's message. Else an empty string.
     pub message: *const c_char,
 }
@@ -35,10 +35,11 @@ pub type frondb_event_listener =
 
 /// Tells `listener` of flushes, merges, stalls of commits (of 10 ms and more, or until there is room),
 /// a full disk, a poisoned database and damage from now on. NULL removes the listener. It is called on
-/// the thread on which they happen, possibly with locks of the database held: it must be quick, must
-/// not call the database, and must return normally (no exception, no longjmp). `free_user_data`,
-/// unless NULL, is called once when the listener is no longer used. If this function fails,
-/// `free_user_data` is not called.
+/// the thread on which they happen, sometimes with locks of the database held: it must be quick, must
+/// not call the database, must not take a lock that the application holds while it calls the database,
+/// and must return normally (no exception, no longjmp). Another thread may still be in a call of the old
+/// listener when this function returns; `free_user_data`, unless NULL, is called once when no thread is,
+/// by any thread, under the rules of the listener. If this function fails, `free_user_data` is not called.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -65,7 +66,10 @@ pub extern "C" fn frondb_db_set_event_listener(
 
 fn of(event: &Event<'_>, name: &CStr, message: &CStr) -> frondb_event {
     let (tree, bytes, nanos) = match *event {
-        Event::FlushBegan { tree } | Event::MergeBegan { tree } => (tree.get().into(), 0, 0),
+        Event::FlushBegan { tree }
+        | Event::FlushGivenUp { tree }
+        | Event::MergeBegan { tree }
+        | Event::MergeGivenUp { tree } => (tree.get().into(), 0, 0),
         Event::FlushEnded { tree, bytes, nanos } | Event::MergeEnded { tree, bytes, nanos } => {
             (tree.get().into(), bytes, nanos)
         }

@@ -122,7 +122,10 @@ pub extern "C" fn frondb_stats_free(stats: *mut frondb_stats) -> frondb_kind {
 pub struct frondb_read_profile {
     /// Blocks that were in the cache.
     pub cached_blocks: u64,
-    /// Reads of the device. Most are of one block; neighbouring blocks are read together.
+    /// Blocks that were read, or were in the cache as they are on disk, and decoded.
+    pub blocks: u64,
+    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
+    /// of a large value.
     pub reads: u64,
     /// Bytes of these reads.
     pub read_bytes: u64,
@@ -138,6 +141,7 @@ impl frondb_read_profile {
     fn of(profile: ReadProfile) -> Self {
         Self {
             cached_blocks: profile.cached_blocks,
+            blocks: profile.blocks,
             reads: profile.reads,
             read_bytes: profile.read_bytes,
             read_nanos: profile.read_nanos,

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::TreeId;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Arc, RwLock};
 
 /// Why commits wait for background work.
@@ -17,6 +17,8 @@ pub enum StallReason {
     Log,
     /// Merges cannot keep up.
     Merges,
+    /// The disk is full, and a delete waits until flushes of deletes have made room.
+    Disk,
 }
 
 impl StallReason {
@@ -27,6 +29,7 @@ impl StallReason {
             Self::Memtables => "memtables",
             Self::Log => "log",
             Self::Merges => "merges",
+            Self::Disk => "disk",
         }
     }
 }
@@ -40,7 +43,13 @@ pub enum Event<'a> {
         /// Its tree.
         tree: TreeId,
     },
-    /// A flush has ended, and its data is part of the tree.
+    /// A flush was given up: it has failed, the tree was dropped, or the disk is full and it begins
+    /// again later.
+    FlushGivenUp {
+        /// Its tree.
+        tree: TreeId,
+    },
+    /// A flush has ended, and its data is part of the tree. The log is trimmed later.
     FlushEnded {
         /// Its tree.
         tree: TreeId,
@@ -49,8 +58,14 @@ pub enum Event<'a> {
         /// How long it took.
         nanos: u64,
     },
-    /// A merge, of whatever kind, has begun.
+    /// A merge that writes data has begun.
     MergeBegan {
+        /// Its tree.
+        tree: TreeId,
+    },
+    /// A merge was given up: it has failed, there is nothing left to merge, or the disk is full and it
+    /// begins again later.
+    MergeGivenUp {
         /// Its tree.
         tree: TreeId,
     },
@@ -91,8 +106,10 @@ impl Event<'_> {
     pub fn name(&self) -> &'static str {
         match self {
             Self::FlushBegan { .. } => "flush_began",
+            Self::FlushGivenUp { .. } => "flush_given_up",
             Self::FlushEnded { .. } => "flush_ended",
             Self::MergeBegan { .. } => "merge_began",
+            Self::MergeGivenUp { .. } => "merge_given_up",
             Self::MergeEnded { .. } => "merge_ended",
             Self::JobFailed(_) => "job_failed",
             Self::StallBegan(_) => "stall_began",
@@ -105,8 +122,9 @@ impl Event<'_> {
     }
 }
 
-/// A function that is told of events. It is called on the thread on which they happen, possibly with
-/// locks of the database held: it must be quick, and must not call the database.
+/// A function that is told of events. It is called on the thread on which they happen, sometimes with
+/// locks of the database held: it must be quick, must not call the database, and must not take a lock
+/// that the application holds while it calls the database.
 pub type EventListener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 /// The listener of a database, if one is set. Any thread may set it and tell it.
@@ -114,10 +132,26 @@ pub type EventListener = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 pub struct Events {
     is_set: AtomicBool,
     listener: RwLock<Option<EventListener>>,
+    corruptions: AtomicU64,
 }
 
 impl Events {
-    /// Sets the listener; `None` for none.
+    /// How often damage was told of.
+    #[must_use]
+    pub fn corruptions(&self) -> u64 {
+        self.corruptions.load(Ordering::Relaxed)
+    }
+
+    /// Returns `result`, and tells of the damage if it has found any.
+    pub fn note_damage<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|error| {
+            if error.kind() == ErrorKind::Corruption {
+                self.tell(Event::Corruption(error));
+            }
+        })
+    }
+
+    /// Sets the listener; `None` for none. Another thread may still be in a call of the old one.
     pub fn set(&self, listener: Option<EventListener>) {
         let mut held = self.listener.write();
         self.is_set.store(listener.is_some(), Ordering::Release);
@@ -130,6 +164,9 @@ impl Events {
     /// Tells the listener. A panic of it is logged: what has happened goes on.
     #[inline]
     pub fn tell(&self, event: Event<'_>) {
+        if let Event::Corruption(_) = event {
+            self.corruptions.fetch_add(1, Ordering::Relaxed);
+        }
         if self.is_set.load(Ordering::Acquire) {
             self.call(&event);
         }

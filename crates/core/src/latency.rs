@@ -101,7 +101,9 @@ impl LatencyStats {
     /// interpolation; 0 without calls.
     #[must_use]
     pub fn quantile_nanos(&self, of_million: u64) -> u64 {
-        let wanted = u128::from(self.count()) * u128::from(of_million.min(1_000_000)) / 1_000_000;
+        let calls = u128::from(self.count()) * u128::from(of_million.min(1_000_000));
+        // A rank, rounded up: the time of one call is every quantile of it.
+        let wanted = calls.div_ceil(1_000_000).max(1);
         let mut below = 0;
         for (index, &count) in self.counts.iter().enumerate() {
             let (from, within) = (below, u128::from(count));
@@ -150,6 +152,19 @@ mod tests {
             assert!((millis * 19 / 20..=millis * 21 / 20).contains(&found), "{millis}: {found}");
         }
         assert_eq!(stats.quantile_nanos(1_000_000), 1_000_000_000);
+    }
+
+    #[test]
+    fn a_few_calls_have_quantiles_too() {
+        let latency = Latency::default();
+        latency.add(900_000_000);
+        for of_million in [1, 500_000, 999_000, 1_000_000] {
+            assert_eq!(latency.read().quantile_nanos(of_million), 900_000_000);
+        }
+        (0..9).for_each(|_| latency.add(1_000_000));
+        let stats = latency.read();
+        assert!((500_000..=1_048_576).contains(&stats.quantile_nanos(500_000)));
+        assert_eq!(stats.quantile_nanos(999_000), 900_000_000);
     }
 
     #[test]

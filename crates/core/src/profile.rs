@@ -12,7 +12,10 @@ use std::ops::Sub;
 pub struct ReadProfile {
     /// Blocks that were in the cache.
     pub cached_blocks: u64,
-    /// Reads of the device. Most are of one block; neighbouring blocks are read together.
+    /// Blocks that were read, or were in the cache as they are on disk, and decoded.
+    pub blocks: u64,
+    /// Reads of the device: of one block, of neighbouring blocks together, of an index or a filter, or
+    /// of a large value.
     pub reads: u64,
     /// Bytes of these reads.
     pub read_bytes: u64,
@@ -33,6 +36,7 @@ thread_local! {
 impl ReadProfile {
     const ZERO: Self = Self {
         cached_blocks: 0,
+        blocks: 0,
         reads: 0,
         read_bytes: 0,
         read_nanos: 0,
@@ -85,6 +89,7 @@ impl Sub for ReadProfile {
     fn sub(self, earlier: Self) -> Self {
         Self {
             cached_blocks: self.cached_blocks.wrapping_sub(earlier.cached_blocks),
+            blocks: self.blocks.wrapping_sub(earlier.blocks),
             reads: self.reads.wrapping_sub(earlier.reads),
             read_bytes: self.read_bytes.wrapping_sub(earlier.read_bytes),
             read_nanos: self.read_nanos.wrapping_sub(earlier.read_nanos),

@@ -75,9 +75,9 @@ engine_stats! {
     cache_index_frame_hits,
     /// Commits.
     commits,
-    /// Messages committed.
+    /// Messages committed or prepared.
     messages,
-    /// Bytes of committed batches.
+    /// Bytes of batches and transactions committed or prepared.
     user_bytes,
     /// Point reads.
     gets,
@@ -97,11 +97,15 @@ engine_stats! {
     filter_negatives,
     /// Point reads of a run that its filter let through.
     filter_positives,
+    /// Reads that have found damage, a count.
+    corruptions,
     /// Private runs of large transactions that became part of a tree without being rewritten,
     /// counted for each tree.
     attaches,
     /// Prepared transactions that are neither committed nor rolled back yet.
     prepared,
+    /// Age of the oldest prepared transaction, milliseconds.
+    oldest_prepared_ms,
     /// Memtables flushed.
     flushes,
     /// Bytes that flushes wrote.
@@ -177,6 +181,9 @@ engine_stats! {
     data_free_bytes,
     /// 1 while writes fail because the disk is full, otherwise 0.
     disk_full,
+    /// 1 if the database is poisoned: a sync failed, so it is not known what is durable, and nothing
+    /// more is written until it is opened again; otherwise 0.
+    poisoned,
 }
 
 impl std::fmt::Display for EngineStats {
@@ -204,7 +211,7 @@ fn write_values(
 }
 
 /// The statistics that are values of the moment and not counters.
-pub(crate) const GAUGES: [&str; 27] = [
+pub(crate) const GAUGES: [&str; 29] = [
     "trees",
     "nodes",
     "leaves",
@@ -220,6 +227,7 @@ pub(crate) const GAUGES: [&str; 27] = [
     "cache_bytes",
     "row_cache_bytes",
     "prepared",
+    "oldest_prepared_ms",
     "debt_jobs",
     "debt_bytes",
     "running_jobs",
@@ -232,6 +240,7 @@ pub(crate) const GAUGES: [&str; 27] = [
     "data_used_bytes",
     "data_free_bytes",
     "disk_full",
+    "poisoned",
 ];
 
 /// Statistics of one tree.

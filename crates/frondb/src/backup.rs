@@ -111,11 +111,10 @@ impl Db {
         self.begin_backup(to, options)?.copy(progress)
     }
 
-    /// Fixes the moment of a backup into `to`, as [`backup`](Self::backup) does, and leaves the copy to
-    /// [`Backup::copy`]. The backup has everything that was committed before this call, and nothing
-    /// that is committed after it: so a program that holds back its writers needs to do so for this
-    /// call only, some milliseconds, and can note what else belongs to that moment
-    /// ([`Backup::attach`]).
+    /// Begins a backup into `to`, of which the moment is fixed later, by [`Backup::fix`]: a program that
+    /// holds back its writers needs to do so for that call only, some milliseconds, and can note what
+    /// else belongs to the moment ([`Backup::attach`]). Then [`Backup::copy`] makes it. This call reads
+    /// the list of the backup to continue, and creates the directory.
     ///
     /// Threads: any; one backup at a time, from this call until it is copied or dropped.
     ///
@@ -129,6 +128,7 @@ impl Db {
     /// # let (path, to) = (dir.path().join("db"), dir.path().join("backup"));
     /// # let db = Db::open(&path, Options::default())?;
     /// let mut backup = db.begin_backup(&to, &BackupOptions::new())?;
+    /// backup.fix()?; // while writers wait
     /// backup.attach("position", b"of this moment")?;
     /// backup.copy(&mut |_, _| true)?;
     /// assert_eq!(std::fs::read(to.join("attached/position")).unwrap(), b"of this moment");
@@ -241,10 +241,11 @@ impl Db {
     }
 }
 
-/// A backup of which the moment is fixed, and nothing is copied yet ([`Db::begin_backup`]).
+/// A backup that has begun ([`Db::begin_backup`]).
 ///
-/// While it exists, space that the database frees and files of its log that it no longer needs are
-/// kept, so copy it soon. Dropping it gives it up and leaves the target directory empty.
+/// From the moment that is fixed on, space that the database frees and files of its log that it no
+/// longer needs are kept, so copy it soon. Dropping it gives it up and leaves the target directory
+/// empty.
 ///
 /// Threads: any; it may go from one to another.
 #[derive(Debug)]
@@ -253,6 +254,16 @@ pub struct Backup {
 }
 
 impl Backup {
+    /// Fixes the moment: the backup will have everything that was committed before this call, and
+    /// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes the
+    /// moment anew; what is attached stays.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed then.
+    pub fn fix(&mut self) -> Result<()> {
+        self.inner.fix()
+    }
+
     /// Puts a file into the backup that belongs to the moment and is not in the database, such as a
     /// position in another log. `name` is a relative path; the file will be in the directory
     /// `attached` of the backup. [`Db::verify_backup`] checks it like everything else;
@@ -264,7 +275,8 @@ impl Backup {
         self.inner.attach(name, bytes.into())
     }
 
-    /// Copies the database as of the moment of the backup. `progress` receives the bytes read and the
+    /// Copies the database as of the moment of the backup; if [`fix`](Self::fix) was not called, that of
+    /// this call. `progress` receives the bytes read and the
     /// bytes to read that are known so far; the call ends with `Cancelled` when it returns `false`.
     ///
     /// # Errors

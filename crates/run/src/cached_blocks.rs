@@ -39,9 +39,10 @@ impl Run {
         self.env().cache.reads_of(self.key_of(number))
     }
 
-    /// Whether the cache has data block `number`; a read of it.
+    /// Whether the cache has data block `number`; a read of it, which a profile counts only when the
+    /// block is used.
     pub(crate) fn has_cached_block(&self, number: usize) -> bool {
-        self.hit(number).is_some()
+        self.found(number).is_some()
     }
 
     /// Data block `number`, if the cache has it.
@@ -68,11 +69,16 @@ impl Run {
     }
 
     fn hit(&self, number: usize) -> Option<Cached> {
+        let found = self.found(number)?;
+        profile::count(|profile| profile.cached_blocks += 1);
+        Some(found)
+    }
+
+    fn found(&self, number: usize) -> Option<Cached> {
         let (cached, rows) = (self.env().cache.get(self.key_of(number))?, &self.env().rows);
         if !rows.is_empty() {
             rows.note_block_hit(self.meta().id, number);
         }
-        profile::count(|profile| profile.cached_blocks += 1);
         Some(cached)
     }
 

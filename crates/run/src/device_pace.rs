@@ -48,12 +48,12 @@ pub(crate) struct TimedRead<'a> {
 }
 
 impl DevicePace {
-    /// A device that counts as fast until its reads are known.
     /// The time of the database's clock.
     pub(crate) fn now(&self) -> Nanos {
         self.clock.now()
     }
 
+    /// A device that counts as fast until its reads are known.
     pub(crate) fn new(clock: SharedClock) -> Self {
         Self {
             clock,

@@ -155,6 +155,16 @@ impl RunEnv {
 }
 
 impl RunEnv {
+    /// Runs the read of a large value of `bytes`, and counts and times it if somebody wants to know
+    /// its cost.
+    pub fn profiled_value<T>(&self, bytes: u64, read: impl FnOnce() -> T) -> T {
+        profile::count(|profile| {
+            profile.reads += 1;
+            profile.read_bytes += bytes;
+        });
+        self.profiled(read)
+    }
+
     /// Runs a read of the device, and times it if somebody wants to know its cost.
     #[inline]
     pub(crate) fn profiled<T>(&self, read: impl FnOnce() -> T) -> T {

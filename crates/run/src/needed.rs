@@ -115,7 +115,8 @@ fn read(env: &RunEnv, spans: &[&[OfBlock<'_>]]) -> Vec<Result<Span>> {
         first.run.note_read(len);
         places.push(SpanPlace { extents: &first.run.meta().extents, offset, len });
     }
-    env.profiled(|| read_spans(&env.space, &places))
+    let spans = env.profiled(|| read_spans(&env.space, &places));
+    spans.into_iter().map(|span| env.events.note_damage(span)).collect()
 }
 
 /// Gives the blocks of a span to their lookups. After an error each block is read alone, so that

@@ -184,12 +184,14 @@ impl Run {
         if self.wants_rows() {
             return self.decode_rows(frame, offset);
         }
+        profile::count(|profile| profile.blocks += 1);
         Block::decode_columns(frame, &NO_PLACE)
             .or_else(|_| self.decode_at(offset, |place| Block::decode_columns(frame, place)))
     }
 
     /// As [`decode`](Self::decode), but the block always has rows.
     pub(crate) fn decode_rows(&self, frame: &[u8], offset: u64) -> Result<Block> {
+        profile::count(|profile| profile.blocks += 1);
         // The file name costs an allocation, so it is only determined after a failed decode.
         Block::decode(frame, &NO_PLACE)
             .or_else(|_| self.decode_at(offset, |place| Block::decode(frame, place)))
@@ -222,7 +224,9 @@ impl Run {
     /// Reads for a lookup or a scan.
     pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Span> {
         self.note_read(len);
-        self.env.profiled(|| read_span(&self.env.space, &self.meta.extents, offset, len))
+        let extents = &self.meta.extents;
+        let read = self.env.profiled(|| read_span(&self.env.space, extents, offset, len));
+        self.env.events.note_damage(read)
     }
 
     /// Counts a read for a lookup or a scan.
@@ -239,7 +243,8 @@ impl Run {
     pub(crate) fn read_for_merge(&self, offset: u64, len: usize) -> Result<Span> {
         self.env.stats.merge_reads.fetch_add(1, Ordering::Relaxed);
         self.env.stats.merge_read_bytes.fetch_add(len as u64, Ordering::Relaxed);
-        read_span(&self.env.space, &self.meta.extents, offset, len)
+        let read = read_span(&self.env.space, &self.meta.extents, offset, len);
+        self.env.events.note_damage(read)
     }
 
     /// Decodes entries of one of the run's blocks.

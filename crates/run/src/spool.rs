@@ -243,7 +243,8 @@ impl Spool {
         let stats = &self.env.stats;
         stats.merge_reads.fetch_add(1, Ordering::Relaxed);
         stats.merge_read_bytes.fetch_add(u64::from(len), Ordering::Relaxed);
-        let span = read_span(&self.env.space, &self.extents, offset, len as usize)?;
+        let span = read_span(&self.env.space, &self.extents, offset, len as usize);
+        let span = self.env.events.note_damage(span)?;
         if frame_checksum(span.bytes()) != checksum {
             return Err(self.corrupt(offset, "the frame is not the one that was written here"));
         }

@@ -46,6 +46,18 @@ pub fn get_under(
     lookup: Lookup,
 ) -> Result<Option<Vec<u8>>> {
     let begun = context.begin_get();
+    let value = value_under(context, tree, key, snapshot, lookup);
+    context.end_get(begun);
+    value
+}
+
+fn value_under(
+    context: &ReadContext,
+    tree: &Arc<TreeCore>,
+    key: &[u8],
+    snapshot: Option<SeqNo>,
+    lookup: Lookup,
+) -> Result<Option<Vec<u8>>> {
     // The version is taken before the SeqNo, so this SeqNo does not see messages that merges have
     // folded away in the version.
     let version = version_of(tree)?;
@@ -53,15 +65,11 @@ pub fn get_under(
     let found = find_under(context, tree, &version, key, seq, lookup)?;
     let hit = u64::from(found.is_some());
     context.counters.add_gets(hit, 1 - hit);
-    let value = match found {
-        None => None,
-        Some(VisibleValue::Value(value)) => Some(value),
-        Some(VisibleValue::Reference(reference)) => {
-            Some(read_value(&context.runs.space, &reference)?)
-        }
-    };
-    context.end_get(begun);
-    Ok(value)
+    match found {
+        None => Ok(None),
+        Some(VisibleValue::Value(value)) => Ok(Some(value)),
+        Some(VisibleValue::Reference(reference)) => read_value(&context.runs, &reference).map(Some),
+    }
 }
 
 /// Whether `key` has a value at `snapshot`, or now without a snapshot. Does not read a large value.
@@ -92,9 +100,9 @@ pub fn exists_under(
     context.counters.add_gets(0, 1);
     let version = version_of(tree)?;
     let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
-    let found = find_under(context, tree, &version, key, seq, lookup)?;
+    let found = find_under(context, tree, &version, key, seq, lookup);
     context.end_get(begun);
-    Ok(found.is_some())
+    Ok(found?.is_some())
 }
 
 /// Whether a commit after `snapshot` has written `key`. The snapshot must be live: then no merge

@@ -22,6 +22,8 @@ pub struct Health {
     full: Mutex<Option<Error>>,
     is_full: AtomicBool,
     events: Arc<Events>,
+    /// Changes between a full disk (with its error) and one that has space, not told yet.
+    untold: Mutex<Vec<Option<Error>>>,
 }
 
 impl Health {
@@ -125,19 +127,32 @@ impl Health {
     /// Records the error of background work that found no space on the disk; `None` once such work
     /// succeeds again.
     pub fn set_full(&self, error: Option<Error>) {
-        let before = {
-            let mut full = self.full.lock();
-            self.is_full.store(error.is_some(), Ordering::Release);
-            std::mem::replace(&mut *full, error.clone())
-        };
-        match (&error, before) {
-            (Some(error), None) => {
-                tracing::warn!(%error, "the disk is full; writes fail until space is freed");
-                self.events.tell(Event::DiskFull(error));
-            }
-            (None, Some(_)) => self.events.tell(Event::DiskHasSpace),
-            _ => {}
+        let mut full = self.full.lock();
+        if let (Some(error), None) = (&error, &*full) {
+            tracing::warn!(%error, "the disk is full; writes fail until space is freed");
         }
+        if error.is_some() != full.is_some() {
+            self.untold.lock().push(error.clone());
+        }
+        self.is_full.store(error.is_some(), Ordering::Release);
+        *full = error;
+    }
+
+    /// Tells the listener of what [`set_full`](Self::set_full) has changed, which is called with locks
+    /// held. REQUIRES: the caller holds none.
+    pub fn tell_full(&self) {
+        for change in std::mem::take(&mut *self.untold.lock()) {
+            self.events.tell(match &change {
+                Some(error) => Event::DiskFull(error),
+                None => Event::DiskHasSpace,
+            });
+        }
+    }
+
+    /// Whether the database is poisoned.
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Acquire)
     }
 
     /// The error of background work that found no space on the disk.

@@ -92,7 +92,7 @@ pub fn multi_get_under(
                 None => None,
                 Some(VisibleValue::Value(value)) => Some(value),
                 Some(VisibleValue::Reference(reference)) => {
-                    Some(read_value(&context.runs.space, &reference)?)
+                    Some(read_value(&context.runs, &reference)?)
                 }
             };
         }

@@ -18,7 +18,7 @@ pub(crate) struct Values(pub(crate) Arc<RunEnv>);
 
 impl ValueReader for Values {
     fn read(&self, reference: &[u8]) -> Result<Vec<u8>> {
-        read_value(&self.0.space, reference)
+        read_value(&self.0, reference)
     }
 }
 
@@ -26,12 +26,16 @@ impl ValueReader for Values {
 ///
 /// # Errors
 /// `Corruption` if the checksum does not match; a device error.
-pub fn read_value(space: &Space, encoded: &[u8]) -> Result<Vec<u8>> {
+pub fn read_value(runs: &RunEnv, encoded: &[u8]) -> Result<Vec<u8>> {
     let reference = ValueRef::decode(encoded)
         .map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
+    let space = &*runs.space;
     let mut value = Vec::with_capacity(reference.len as usize);
-    for_each_piece(space, &reference, &mut |piece| value.extend_from_slice(piece))?;
-    check_sum(space, &reference, xxh3(&value)).map(|()| value)
+    let read = runs.profiled_value(reference.len, || {
+        for_each_piece(space, &reference, &mut |piece| value.extend_from_slice(piece))
+    });
+    let checked = read.and_then(|()| check_sum(space, &reference, xxh3(&value)));
+    runs.events.note_damage(checked).map(|()| value)
 }
 
 /// Checks the value that an encoded reference names. Uses the memory of one piece, 256 KiB.

@@ -169,7 +169,7 @@ impl Values<'_> {
             let message = format!("tree {name:?} does not own the extents of a value: {first:?}");
             report.faults.push(Error::internal(message));
         }
-        report.faults.extend(read_value(&self.context.runs.space, encoded).err());
+        report.faults.extend(read_value(&self.context.runs, encoded).err());
         report.values += 1;
         report.bytes += bytes_of(&reference.extents);
         self.report_progress(report)

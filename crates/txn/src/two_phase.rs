@@ -1,6 +1,8 @@
 //! The calls of a two-phase commit coordinator: list, commit and roll back prepared transactions.
 //! The work is in [`crate::prepared`]. Any thread may call them.
 
+use std::time::Duration;
+
 use frondb_commit::Durability;
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_locks::{LockMode, LockWait};
@@ -14,6 +16,15 @@ impl Transactions {
     #[must_use]
     pub fn list_prepared(&self) -> Vec<Box<[u8]>> {
         prepared::list(&self.prepared)
+    }
+
+    /// The age of the oldest prepared transaction, from its begin, or from the open if recovery has
+    /// found it.
+    #[must_use]
+    pub fn oldest_prepared(&self) -> Option<Duration> {
+        let now = self.reads.now();
+        let holds = self.prepared.holds();
+        holds.values().filter_map(|hold| hold.entry.read(now)).map(|info| info.age).max()
     }
 
     /// Commits a prepared transaction. Returns when the commit is as durable as `durability`

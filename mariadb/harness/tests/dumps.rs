@@ -49,7 +49,9 @@ fn write(mut client: Client, writer: u64, stops: &AtomicBool) {
             "COMMIT".to_owned(),
         ]);
         match written {
-            Ok(()) | Err(Error::Server { .. }) => {}
+            Ok(()) => {}
+            // The next BEGIN would commit what the failed transaction has written.
+            Err(Error::Server { .. }) => client.run(["ROLLBACK"]).unwrap(),
             Err(error) => panic!("a writer: {error}"),
         }
     }

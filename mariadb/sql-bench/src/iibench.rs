@@ -20,6 +20,7 @@ use frondb_mariadb_harness::Client;
 use crate::args::Args;
 use crate::contender::Contender;
 use crate::host::Host;
+use crate::latencies;
 use crate::{reads, row};
 
 /// Rows of a statement, which is also a commit.
@@ -89,6 +90,7 @@ pub(crate) fn load(
     m.set_device_writes(device_before, device_after);
     m.set_batch_latencies(&loaded.batches);
     m.min_interval_ratio = slowest_to_median(loaded.windows.rows());
+    m.figures.extend(latencies::figures(client)?);
     Ok(loaded.rows)
 }
 

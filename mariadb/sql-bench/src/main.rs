@@ -26,6 +26,7 @@ mod delete_left;
 mod graph;
 mod host;
 mod iibench;
+mod latencies;
 mod memory;
 mod mix;
 mod optimize;

@@ -9,6 +9,7 @@ use frondb_bench::{Error, Result};
 use crate::args::Args;
 use crate::contender::{Contender, DATABASE};
 use crate::host::Host;
+use crate::latencies;
 
 /// The tests; those that write come after those that read.
 pub(crate) const TESTS: [&str; 4] =
@@ -72,7 +73,12 @@ impl Table {
 
     /// Stops the server, and adds what its files take to the measurements.
     pub(crate) fn finish(self, mut all: Vec<Measurement>) -> Result<Vec<Measurement>> {
+        let latencies = latencies::figures(&mut self.host.connect()?)?;
         let disk = self.host.stop()?;
+        // They are those of all tests together.
+        if let Some(last) = all.last_mut() {
+            last.figures.extend(latencies);
+        }
         for m in &mut all {
             m.disk_bytes = Some(disk);
         }

@@ -54,6 +54,8 @@ Failure read_definitions(std::vector<AttachedFile> *files) {
   std::set<std::string> paths;
   for (const std::string &key : keys) {
     std::string table = key.substr(0, key.find(PARTITION));
+    // The new table of an ALTER that is copying.
+    if (table.find("/#sql") != std::string::npos) continue;
     paths.insert(table + ".frm");
     paths.insert(table + ".par");
     paths.insert(table.substr(0, table.find('/')) + "/db.opt");

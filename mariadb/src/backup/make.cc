@@ -25,16 +25,21 @@
 namespace fron {
 namespace {
 
+/** How often the moment is fixed anew because the binary log has grown meanwhile. */
+constexpr int TRIES_MAX = 20;
+
 /** The statement of a backup, for the progress. */
 struct Statement {
   THD *thd;
+  /** Whether SHOW STATUS shows this backup. */
+  bool is_noted;
   int percent;
 };
 
 int32_t report(void *of, const char *tree, uint64_t done, uint64_t total) {
   auto *statement = static_cast<Statement *>(of);
   may_crash_at("backup");
-  note_progress_of_backup(done, total);
+  if (statement->is_noted) note_progress_of_backup(done, total);
   int percent = total ? int(done * 100 / total) : 0;
   if (percent != statement->percent) {
     statement->percent = percent;
@@ -46,26 +51,30 @@ int32_t report(void *of, const char *tree, uint64_t done, uint64_t total) {
 }
 
 /** Fixes the moment with locks of its own. True after an error that is raised; another one is in `failure`. */
-bool fix_alone(THD *thd, const BackupOrder &order, BegunBackup *begun, Failure *failure) {
+bool fix_alone(THD *thd, BegunBackup *begun, Failure *failure) {
   CommitBlock block(thd);
   if (block.block_definitions()) return true;
-  *failure = read_definitions(&begun->files);
+  *failure = read_definitions(&begun->definitions);
   if (!failure->empty()) return false;
   if (block.block_commits()) return true;
-  *failure = fix_moment(order, begun);
+  *failure = fix_moment(begun);
   return false;
 }
 
 Failure attach(const BegunBackup &begun) {
-  for (const AttachedFile &file : begun.files)
-    if (Error error = frondb_backup_attach(begun.backup.get(), file.name.c_str(), slice(file.bytes)))
-      return Sentence(error).text();
-  return {};
+  auto attach = [&](const std::string &name, const std::string &bytes) {
+    return Error(frondb_backup_attach(begun.backup.get(), name.c_str(), slice(bytes)));
+  };
+  for (const AttachedFile &file : begun.definitions)
+    if (Error error = attach(file.name, file.bytes)) return Sentence(error).text();
+  if (begun.position.empty()) return {};
+  Error error = attach("replication_position", begun.position);
+  return error ? Failure(Sentence(error).text()) : Failure();
 }
 
 /** Copies the backup. True after a KILL. */
-bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, Failure *failure) {
-  Statement statement = {thd, -1};
+bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, bool is_noted, Failure *failure) {
+  Statement statement = {thd, is_noted, -1};
   Stats counts;
   thd_progress_init(thd, 1);
   Error error = frondb_backup_copy(begun.backup.get(), report, &statement, counts.out());
@@ -82,54 +91,64 @@ bool copy(THD *thd, const BackupOrder &order, const BegunBackup &begun, Failure 
 }
 
 /** True after an error that is raised; another one is in `failure`. */
-bool make(THD *thd, const BackupOrder &order, bool beside, Failure *failure) {
+bool make(THD *thd, const BackupOrder &order, bool beside, bool is_noted, Failure *failure) {
   BegunBackup begun;
+  if (beside && cannot_wait(thd)) return true;
+  *failure = begin_backup(order, &begun);
+  if (!failure->empty()) return false;
   if (beside) {
-    if (!wait_for_stage(thd, order, &begun, failure)) {
-      thd->send_kill_message();
-      return true;
+    if (!wait_for_stage(thd, &begun, failure)) {
+      if (thd_killed(thd)) thd->send_kill_message();
+      return thd_killed(thd);
     }
-  } else if (fix_alone(thd, order, &begun, failure)) {
+  } else if (fix_alone(thd, &begun, failure)) {
     return true;
   }
   if (failure->empty()) *failure = attach(begun);
   if (!failure->empty()) return false;
-  if (!copy(thd, order, begun, failure)) return false;
+  if (!copy(thd, order, begun, is_noted, failure)) return false;
   thd->send_kill_message();
   return true;
 }
 
 }  // namespace
 
-Failure fix_moment(const BackupOrder &order, BegunBackup *begun) {
+Failure begin_backup(const BackupOrder &order, BegunBackup *begun) {
   const char *since = order.since.empty() ? nullptr : order.since.c_str();
-  if (Error error = frondb_db_begin_backup(db(), order.dir.c_str(), since, order.bytes_per_second, begun->backup.out()))
-    return Sentence(error).text();
-  std::string position = replication_position();
-  if (!position.empty()) begun->files.push_back({"replication_position", position});
-  return {};
+  Error error =
+      frondb_db_begin_backup(db(), order.dir.c_str(), since, order.bytes_per_second, begun->backup.out());
+  return error ? Failure(Sentence(error).text()) : Failure();
+}
+
+Failure fix_moment(BegunBackup *begun) {
+  // A parallel replica releases the lock of a commit while it waits for the commits before it, and may write such a
+  // commit to the binary log meanwhile.
+  for (int tries = 0; tries < TRIES_MAX; tries++) {
+    begun->position = replication_position();
+    if (Error error = frondb_backup_fix(begun->backup.get())) return Sentence(error).text();
+    if (replication_position() == begun->position) return {};
+  }
+  return "the binary log grows although commits are held back: stop the replica's SQL thread for the backup";
 }
 
 bool make_backup(THD *thd, const BackupOrder &order, bool beside, const char *allowed_prefix) {
   if (lacks_privileges(thd)) return true;
-  Failure failure = check_place(order.dir, allowed_prefix);
-  bool is_raised = false;
+  bool is_noted = note_begin_of_backup(order.dir), is_raised = false;
   const char *before = thd_proc_info(thd, "Backup");
-  if (failure.empty()) {
-    bool is_noted = note_begin_of_backup(order.dir);
-    try {
-      is_raised = make(thd, order, beside, &failure);
-    } catch (const std::bad_alloc &) {
-      failure = "out of memory";
-    }
-    if (is_noted) note_end_of_backup(is_raised ? "the statement was killed, or could not hold back others" : failure);
+  Failure failure;
+  try {
+    failure = check_place(order, allowed_prefix);
+    if (failure.empty()) is_raised = make(thd, order, beside, is_noted, &failure);
+  } catch (const std::bad_alloc &) {
+    failure = "out of memory";
   }
   thd_proc_info(thd, before);
-  if (!failure.empty()) {
-    my_printf_error(ER_UNKNOWN_ERROR, "FronDB: no backup in %s: %s", MYF(0), order.dir.c_str(), failure.c_str());
-    sql_print_error("FronDB: no backup in %s: %s", order.dir.c_str(), failure.c_str());
-  }
-  return is_raised || !failure.empty();
+  const char *why = is_raised ? "the statement was killed, or could not hold back others" : failure.c_str();
+  if (is_noted) note_end_of_backup(why);
+  if (*why) sql_print_error("FronDB: no backup in %s: %s", order.dir.c_str(), why);
+  if (!is_raised && *why)
+    my_printf_error(ER_UNKNOWN_ERROR, "FronDB: no backup in %s: %s", MYF(0), order.dir.c_str(), why);
+  return is_raised || *why;
 }
 
 }  // namespace fron

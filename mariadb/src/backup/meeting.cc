@@ -9,7 +9,10 @@
 #include <backup.h>
 #include <mdl.h>
 
-#include "backup/definitions.h"
+#include <mysqld_error.h>
+
+#include <chrono>
+#include <new>
 
 namespace fron {
 namespace {
@@ -34,65 +37,83 @@ class Meeting {
     mysql_cond_init(0, &changed_, nullptr);
   }
 
-  bool wait(THD *thd, const BackupOrder &order, BegunBackup *begun, Failure *failure);
+  bool wait(THD *thd, BegunBackup *begun, Failure *failure);
+  void begin();
   void flush(THD *thd);
   void end();
 
  private:
+  bool sleep(THD *thd);
+
   mysql_mutex_t mutex_;
   mysql_cond_t changed_;
   /** Of the session that waits; null if none does. */
-  const BackupOrder *order_ = nullptr;
   BegunBackup *begun_ = nullptr;
   Failure failure_;
-  bool is_fixed_ = false;
-  bool is_over_ = false;
+  /** Whether a session is in its stages, has fixed the moment, and has ended the stages after that. */
+  bool is_in_stages_ = false, is_fixed_ = false, is_over_ = false;
 };
 
-bool Meeting::wait(THD *thd, const BackupOrder &order, BegunBackup *begun, Failure *failure) {
+/** Sleeps a second at most, since nobody signals the loss of a connection. False if the session need not wait any longer. */
+bool Meeting::sleep(THD *thd) {
+  timespec until;
+  set_timespec(until, 1);
+  mysql_cond_timedwait(&changed_, &mutex_, &until);
+  return !is_over_ && !thd_killed(thd) && thd->is_connected();
+}
+
+bool Meeting::wait(THD *thd, BegunBackup *begun, Failure *failure) {
   static PSI_stage_info stage = {0, "Waiting for BACKUP STAGE of another session", 0};
   mysql_mutex_lock(&mutex_);
-  if (order_) {
+  if (begun_) {
     mysql_mutex_unlock(&mutex_);
     *failure = "another session waits for BACKUP STAGE already";
-    return true;
+    return false;
   }
-  order_ = &order;
   begun_ = begun;
   failure_.clear();
-  is_fixed_ = false;
-  is_over_ = false;
+  // Stages that have begun before may have ended commits of the past: only later ones count.
+  is_in_stages_ = is_fixed_ = is_over_ = false;
   PSI_stage_info before;
   THD_ENTER_COND(thd, &changed_, &mutex_, &stage, &before);
-  while (!is_over_ && !thd_killed(thd)) mysql_cond_wait(&changed_, &mutex_);
-  order_ = nullptr;
+  auto begin = std::chrono::steady_clock::now();
+  auto longest = std::chrono::seconds(ulonglong(double(thd->variables.lock_wait_timeout)));
+  while (sleep(thd) && std::chrono::steady_clock::now() - begin < longest) {
+  }
+  begun_ = nullptr;
   bool is_over = is_over_;
-  failure->swap(failure_);
+  *failure = is_over ? failure_ : "no other session has ended BACKUP STAGE within lock_wait_timeout";
   THD_EXIT_COND(thd, &before);  // Unlocks the mutex.
   return is_over;
 }
 
+void Meeting::begin() {
+  mysql_mutex_lock(&mutex_);
+  is_in_stages_ = true;
+  is_fixed_ = false;
+  mysql_mutex_unlock(&mutex_);
+}
+
 void Meeting::flush(THD *thd) {
   mysql_mutex_lock(&mutex_);
-  if (order_ && !is_over_ && are_commits_held_back(thd)) {
-    is_fixed_ = true;
-    *begun_ = BegunBackup();
+  if (begun_ && is_in_stages_ && !is_over_ && are_commits_held_back(thd)) {
     try {
-      failure_ = read_definitions(&begun_->files);
-      if (failure_.empty()) failure_ = fix_moment(*order_, begun_);
+      failure_ = fix_moment(begun_);
     } catch (const std::bad_alloc &) {
       failure_ = "out of memory";
     }
+    is_fixed_ = true;
   }
   mysql_mutex_unlock(&mutex_);
 }
 
 void Meeting::end() {
   mysql_mutex_lock(&mutex_);
-  if (order_ && is_fixed_) {
+  if (begun_ && is_fixed_) {
     is_over_ = true;
     mysql_cond_signal(&changed_);
   }
+  is_in_stages_ = false;
   mysql_mutex_unlock(&mutex_);
 }
 
@@ -103,9 +124,21 @@ Meeting &meeting() {
 
 }  // namespace
 
-bool wait_for_stage(THD *thd, const BackupOrder &order, BegunBackup *begun, Failure *failure) {
-  return meeting().wait(thd, order, begun, failure);
+bool cannot_wait(THD *thd) {
+  if (thd->current_backup_stage != BACKUP_FINISHED) {
+    my_printf_error(ER_BACKUP_WRONG_STAGE, "FronDB: this session has begun BACKUP STAGE itself: end it, or turn "
+                    "frondb_backup_wait_for_stage off", MYF(0));
+    return true;
+  }
+  if (!thd->locked_tables_mode && !thd->in_active_multi_stmt_transaction() && !thd->global_read_lock.is_acquired())
+    return false;
+  my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));
+  return true;
 }
+
+bool wait_for_stage(THD *thd, BegunBackup *begun, Failure *failure) { return meeting().wait(thd, begun, failure); }
+
+void meet_begin_of_stages() { meeting().begin(); }
 
 void meet_flush_of_logs(THD *thd) {
   if (thd) meeting().flush(thd);

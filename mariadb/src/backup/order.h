@@ -27,18 +27,22 @@ struct AttachedFile {
   std::string name, bytes;
 };
 
-/** A backup of which the moment is fixed, with the files of that moment. */
+/** A backup that has begun, with the files of its moment. */
 struct BegunBackup {
   Backup backup;
-  std::vector<AttachedFile> files;
+  std::vector<AttachedFile> definitions;
+  /** In the binary log, at the moment. */
+  std::string position;
 };
 
 /** Why a backup is not made, in words; empty if nothing is wrong. */
 using Failure = std::string;
 
-/** Fixes the moment, while the caller holds back commits and changes of definitions. Adds the position in the binary log
-    to the files. */
-Failure fix_moment(const BackupOrder &order, BegunBackup *begun);
+/** Begins a backup: nothing that may take long is left to be done while commits are held back. */
+Failure begin_backup(const BackupOrder &order, BegunBackup *begun);
+
+/** Fixes the moment and notes the position in the binary log, while the caller holds back commits. */
+Failure fix_moment(BegunBackup *begun);
 
 }  // namespace fron
 

@@ -33,6 +33,7 @@ std::string resolved(const std::string &path) {
 
 /** Whether `path` is `folder` or lies in it; both are resolved. */
 bool is_within(const std::string &path, const std::string &folder) {
+  if (folder.empty()) return false;
   if (folder == "/") return true;
   return path.compare(0, folder.size(), folder) == 0 && (path.size() == folder.size() || path[folder.size()] == '/');
 }
@@ -41,16 +42,32 @@ bool is_within(const std::string &path, const std::string &folder) {
 
 bool lacks_privileges(THD *thd) { return check_global_access(thd, RELOAD_ACL) || check_global_access(thd, FILE_ACL); }
 
-Failure check_place(const std::string &dir, const char *allowed_prefix) {
+namespace {
+
+/** Checks a folder that the session names; `resolved_path` receives it without symbolic links. */
+Failure check_folder(const std::string &dir, const char *allowed_prefix, std::string *resolved_path) {
   if (dir[0] != '/') return "give an absolute path";
-  std::string path = resolved(dir);
+  std::string path = *resolved_path = resolved(dir);
   if (path.empty()) return "a folder of the path cannot be read, or has \"..\" below a missing one";
-  std::string data = resolved(mysql_real_data_home);
-  if (is_within(path, data)) return "the path is in the data directory: give one outside of it";
-  if (allowed_prefix && *allowed_prefix && !is_within(path, resolved(allowed_prefix)))
-    return "the path is outside of frondb_backup_allowed_prefix, " + std::string(allowed_prefix);
+  if (allowed_prefix && *allowed_prefix) {
+    if (*allowed_prefix != '/' || !is_within(path, resolved(allowed_prefix)))
+      return "the path is outside of frondb_backup_allowed_prefix, " + std::string(allowed_prefix);
+  }
   if (!is_secure_file_path(path.data())) return "secure_file_priv allows no files there";
   return {};
+}
+
+}  // namespace
+
+Failure check_place(const BackupOrder &order, const char *allowed_prefix) {
+  std::string path, since;
+  Failure failure = check_folder(order.dir, allowed_prefix, &path);
+  if (!failure.empty()) return failure;
+  if (is_within(path, resolved(mysql_real_data_home)))
+    return "the path is in the data directory: give one outside of it";
+  if (order.since.empty()) return {};
+  failure = check_folder(order.since, allowed_prefix, &since);
+  return failure.empty() ? failure : "frondb_backup_since: " + failure;
 }
 
 }  // namespace fron

@@ -17,9 +17,9 @@ namespace fron {
     is raised. */
 bool lacks_privileges(THD *thd);
 
-/** Checks the folder of a backup: an absolute path outside of the data directory that neither secure_file_priv nor
-    `allowed_prefix` (null: any) forbids. */
-Failure check_place(const std::string &dir, const char *allowed_prefix);
+/** Checks the folder of a backup, an absolute path outside of the data directory, and that of the backup to continue:
+    neither secure_file_priv nor `allowed_prefix` (null: any) may forbid them. */
+Failure check_place(const BackupOrder &order, const char *allowed_prefix);
 
 }  // namespace fron
 

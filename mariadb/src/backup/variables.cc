@@ -5,6 +5,10 @@
 #include "backup/variables.h"
 
 #include <sql_class.h>
+#include <sql_lex.h>
+
+#include <mysqld_error.h>
+
 #include <mysql/service_thd_alloc.h>
 
 #include "backup/make.h"
@@ -46,6 +50,11 @@ int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct 
   }
   *static_cast<const char **>(save) = dir;
   if (!dir || !*dir) return 0;
+  if (!thd->lex->stmt_var_list.is_empty() || !thd->lex->old_var_list.is_empty()) {
+    // The server would set the variable once more, to its old value.
+    my_printf_error(ER_SET_STATEMENT_NOT_SUPPORTED, "FronDB: SET STATEMENT cannot make a backup: use SET", MYF(0));
+    return 1;
+  }
   return guarded([&] {
     const char *since = THDVAR(thd, backup_since);
     BackupOrder order = {dir, since ? since : "", THDVAR(thd, backup_throttle)};

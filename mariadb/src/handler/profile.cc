@@ -11,7 +11,7 @@ namespace fron {
 void Profiled::add() {
   frondb_read_profile profile;
   frondb_profile_end(&profile);
-  stats_->pages_accessed += profile.cached_blocks + profile.reads;
+  stats_->pages_accessed += profile.cached_blocks + profile.blocks;
   stats_->pages_read_count += profile.reads;
   stats_->pages_read_time += ulonglong(double(profile.read_nanos) * timer_tracker_frequency() / 1e9);
 }

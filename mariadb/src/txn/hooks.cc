@@ -77,6 +77,8 @@ bool flush_logs(handlerton *) {
   return bool(Error(frondb_db_sync(db())));
 }
 
+void prepare_for_backup() { meet_begin_of_stages(); }
+
 void end_backup() { meet_end_of_stage(); }
 
 /** Row locks stay after a rollback to a savepoint, so the metadata locks of their tables must stay. */
@@ -92,6 +94,7 @@ int start_consistent_snapshot(handlerton *, MYSQL_THD thd) {
 
 void set_transaction_hooks(handlerton *ht) {
   ht->flush_logs = flush_logs;
+  ht->prepare_for_backup = prepare_for_backup;
   ht->end_backup = end_backup;
   ht->savepoint_offset = sizeof(Savepoint);
   ht->close_connection = close_connection;

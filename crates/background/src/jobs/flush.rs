@@ -13,7 +13,6 @@
 //! memtables of a group, so that a group costs the syncs of one flush.
 
 use frondb_core::clock::Nanos;
-use frondb_core::events::Event;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo};
@@ -23,6 +22,7 @@ use frondb_trunk::job::{Job, JobInput};
 
 use crate::context::JobContext;
 use crate::jobs::install::Installed;
+use crate::jobs::notice::Notice;
 use crate::jobs::written::{Written, make_durable};
 
 /// Bytes of memory; a smaller memtable may be flushed together with small ones of other trees.
@@ -52,6 +52,7 @@ pub struct FlushJob {
     raw_bytes: u64,
     leaf_target: u64,
     begun: Nanos,
+    notice: Notice,
     /// Whether the flush may use the reserve of a full disk.
     pub reserved: bool,
 }
@@ -121,8 +122,7 @@ impl FlushJob {
         let reserved = job_env.reserved;
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);
-        let begun = context.now();
-        context.tell(Event::FlushBegan { tree: tree.id });
+        let (begun, notice) = (context.now(), Notice::flush(context, tree.id));
         Ok(Self {
             tree,
             source,
@@ -132,6 +132,7 @@ impl FlushJob {
             raw_bytes,
             leaf_target,
             begun,
+            notice,
             reserved,
         })
     }
@@ -184,6 +185,7 @@ impl FlushJob {
             raw_bytes: self.raw_bytes,
             leaf_target: self.leaf_target,
             begun: self.begun,
+            notice: self.notice,
             reserved: self.reserved,
         })
     }

@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 
 use frondb_core::clock::Nanos;
-use frondb_core::events::Event;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -20,6 +19,7 @@ use frondb_trunk::{CompactionHints, Node, Prepared, View, prepare};
 
 use crate::context::JobContext;
 use crate::jobs::install::{InstallEnd, Installed, discard, install};
+use crate::jobs::notice::Notice;
 
 /// A job on the runs of a node. The node is claimed for it in the tree's install state.
 pub struct MergeJob {
@@ -34,6 +34,7 @@ pub struct MergeJob {
     snapshots: Arc<[SeqNo]>,
     run_entries: u64,
     begun: Nanos,
+    notice: Notice,
     pub(super) reserved: bool,
 }
 
@@ -117,7 +118,6 @@ impl MergeJob {
         let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
         let Prepared { job, claimed, runs, consumed, run_entries } =
             prepare(job_env, trunk, node, planned.plan, leaf_target, listed)?;
-        context.tell(Event::MergeBegan { tree: tree.id });
         Ok(Self {
             tree: Arc::clone(tree),
             planned,
@@ -128,6 +128,7 @@ impl MergeJob {
             snapshots,
             run_entries,
             begun: context.now(),
+            notice: Notice::merge(context, tree.id),
             reserved,
         })
     }
@@ -137,8 +138,19 @@ impl MergeJob {
     /// # Errors
     /// Errors of writing, of the sync of the data, and of the install.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
-        let begun = self.begun;
-        let Self { tree, planned, job, claimed, runs, consumed, snapshots, run_entries, .. } = self;
+        let Self {
+            tree,
+            planned,
+            job,
+            claimed,
+            runs,
+            consumed,
+            snapshots,
+            run_entries,
+            begun,
+            notice,
+            ..
+        } = self;
         let paid = job.bytes_written();
         let result = job.finish()?;
         context.throttle.pay(result.stats.bytes_written.saturating_sub(paid), context.now());
@@ -189,8 +201,7 @@ impl MergeJob {
         context.counters.add_merge(&planned, stats);
         let nanos = context.nanos_since(begun);
         context.latencies.merge.add(nanos);
-        let bytes = stats.bytes_written;
-        context.tell(Event::MergeEnded { tree: tree.id, bytes, nanos });
+        notice.ended(stats.bytes_written, nanos);
         Ok(installed)
     }
 }

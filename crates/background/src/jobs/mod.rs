@@ -14,6 +14,7 @@ pub mod attach;
 pub mod flush;
 pub mod install;
 pub mod merge;
+pub(crate) mod notice;
 pub mod relocate;
 mod running;
 pub mod written;

@@ -1,7 +1,6 @@
 //! [`Written`]: a memtable whose runs are written, on its way into the trunk.
 
 use frondb_core::clock::Nanos;
-use frondb_core::events::Event;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, Result, SeqNo};
@@ -15,6 +14,7 @@ use frondb_tree::{InstallState, MemSource, TreeCore, extents_of, tombstones};
 
 use crate::context::JobContext;
 use crate::jobs::install::{InstallEnd, Installed, discard, install};
+use crate::jobs::notice::Notice;
 
 /// A memtable whose runs are written and not part of the trunk yet.
 pub struct Written {
@@ -27,6 +27,7 @@ pub struct Written {
     pub(super) raw_bytes: u64,
     pub(super) leaf_target: u64,
     pub(super) begun: Nanos,
+    pub(super) notice: Notice,
     /// Whether the flush may use the reserve of a full disk.
     pub reserved: bool,
 }
@@ -50,7 +51,9 @@ impl Written {
     /// Makes the runs part of the trunk. REQUIRES: [`make_durable`] has succeeded for these runs.
     pub fn install(self, context: &JobContext) -> Result<Installed> {
         let begun = self.begun;
-        let Self { tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, .. } = self;
+        let Self {
+            tree, source, result, deletes, keep_hidden, raw_bytes, leaf_target, notice, ..
+        } = self;
         let appended: u64 = result
             .new_runs
             .iter()
@@ -78,8 +81,7 @@ impl Written {
         context.counters.add_flush(&result.stats);
         let nanos = context.nanos_since(begun);
         context.latencies.flush.add(nanos);
-        let bytes = result.stats.bytes_written;
-        context.tell(Event::FlushEnded { tree: tree.id, bytes, nanos });
+        notice.ended(result.stats.bytes_written, nanos);
         Ok(installed)
     }
 }

@@ -168,6 +168,7 @@ fn measure_one(
     let load = Spec { part: Part::Load, memory_bytes, stats: false, ..spec.clone() };
     let loaded = child::measure(&load, limit(memory_bytes), true)?;
     let (None, Some(rows)) = (&loaded.error, loaded.rows) else {
+        child::remove(&spec.dir)?;
         return Ok(loaded);
     };
     let reads = Spec { part: Part::Reads, rows, ..spec.clone() };

@@ -40,10 +40,14 @@ fn describe(options: &EngineOptions) -> String {
 }
 
 fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
-    let opening = Options::new().create_new(true).memory_bytes(options.memory_bytes);
+    let opening = Options::new().memory_bytes(options.memory_bytes);
     let db = Db::open(dir, opening).map_err(Error::engine)?;
-    let create = |tree: &TreeSpec| db.create_tree(tree.name, tree_options(tree, options.codec));
-    let trees = options.trees.iter().map(create).collect::<std::result::Result<_, _>>();
+    let names = db.list_trees();
+    let tree = |tree: &TreeSpec| match names.iter().any(|name| name == tree.name) {
+        true => db.open_tree(tree.name),
+        false => db.create_tree(tree.name, tree_options(tree, options.codec)),
+    };
+    let trees = options.trees.iter().map(tree).collect::<std::result::Result<_, _>>();
     Ok(Box::new(FronDb { trees: trees.map_err(Error::engine)?, batches: Mutex::default(), db }))
 }
 

@@ -115,6 +115,19 @@ fn measure_reads(kind: &EngineKind) -> Measurement {
 }
 
 #[test]
+fn reads_of_data_that_another_child_has_loaded_give_the_same_answers() {
+    let scratch = Scratch::new("reads-in-parts");
+    let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Reads, 1, &scratch) };
+    let part = |part, memory_bytes| {
+        run(&FRONDB, &Spec { part, memory_bytes, ..spec.clone() }, Progress::silent()).unwrap()
+    };
+    let (loaded, read) = (part(Part::Load, 64 << 20), part(Part::Reads, 16 << 20));
+    assert!(loaded.reads.is_empty() && loaded.rows_per_s.is_some());
+    assert!(read.reads.len() == 2 * 4 * 2 && read.rows_per_s.is_none());
+    assert_eq!(read.answers_digest, measure_reads(&MODEL).answers_digest);
+}
+
+#[test]
 fn reads_has_a_case_for_each_read_choice_of_keys_and_number_of_threads() {
     let names: Vec<_> =
         Workload::Reads.variants(Codec::Standard).into_iter().map(|v| v.name).collect();

@@ -91,6 +91,8 @@ static void begins_and_copies(const char *path) {
   FAILS(FRONDB_BUSY, frondb_db_begin_backup(db, to, NULL, 0, &other));
   CHECK(frondb_backup_free(backup) == FRONDB_OK);
   OK(frondb_db_begin_backup(db, to, NULL, 0, &backup));
+  OK(frondb_backup_fix(backup));
+  OK(frondb_backup_fix(backup));
   PUT(tree, "b", "2");
   OK(frondb_backup_attach(backup, "position", frondb_text("of this moment")));
   FAILS(FRONDB_INVALID, frondb_backup_attach(backup, "../position", frondb_text("x")));
@@ -100,6 +102,8 @@ static void begins_and_copies(const char *path) {
   CHECK(frondb_stats_free(counts) == FRONDB_OK);
   FAILS(FRONDB_INVALID, frondb_backup_copy(backup, NULL, NULL, NULL));
   FAILS(FRONDB_INVALID, frondb_backup_attach(backup, "late", frondb_text("x")));
+  FAILS(FRONDB_INVALID, frondb_backup_fix(backup));
+  FAILS(FRONDB_INVALID, frondb_backup_fix(NULL));
   CHECK(frondb_backup_free(backup) == FRONDB_OK);
   CHECK(frondb_backup_free(NULL) == FRONDB_OK);
   CHECK(frondb_tree_free(tree) == FRONDB_OK);

@@ -11,6 +11,10 @@ use crate::progress::Progress;
 
 /// Prints statistics of the database and of each tree.
 pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
+    // The parser sees the conflict only if both options follow the command.
+    if args.prometheus && common.json {
+        return Err(Failure::usage("--prometheus and --json exclude each other"));
+    }
     let session = Session::open(common, &args.dir)?;
     if args.prometheus {
         let page = session.db.prometheus();

@@ -1,5 +1,6 @@
-//! [`Engine::begin_backup`]: fixes the moment of a backup.
+//! [`Engine::begin_backup`] and [`Backup::fix`]: what comes before the copy.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use frondb_background::Cut;
@@ -22,33 +23,39 @@ pub struct BackupOptions {
     pub bytes_per_second: u64,
 }
 
-/// A backup of which the moment is fixed, and nothing is copied yet. While it exists, the space and
-/// the log that it needs are kept. Dropping it gives it up.
+/// A backup that has begun: its moment can be fixed, and then it can be copied. Dropping it gives it
+/// up.
 #[derive(Debug)]
 pub struct Backup {
-    pub(super) retention: Retention,
-    pub(super) segments: KeptSegments<Log>,
-    pub(super) cut: Cut,
+    /// The moment, once it is fixed.
+    pub(super) moment: Option<Moment>,
     pub(super) target: SharedDevice,
     /// The backup that it continues.
     pub(super) before: Option<BackupList>,
     pub(super) options: BackupOptions,
     /// Files of the caller, by name.
-    pub(super) attached: Vec<(String, Vec<u8>)>,
+    pub(super) attached: BTreeMap<String, Vec<u8>>,
     /// Dropped last, when nothing is kept any more.
     pub(super) turn: Turn,
 }
 
+/// The moment of a backup. While it exists, the space and the log that it needs are kept.
+#[derive(Debug)]
+pub(super) struct Moment {
+    pub(super) retention: Retention,
+    pub(super) segments: KeptSegments<Log>,
+    pub(super) cut: Cut,
+}
+
 impl Engine {
-    /// Fixes the moment of a backup into the directory `target`, which has to be empty: it will have
-    /// what was committed before this call, and nothing that is committed after it. Writes nothing
-    /// to `target`. `since` is a complete backup of this database: the new one then holds only what
-    /// that one does not.
+    /// Begins a backup into the directory `target`, which has to be empty, and writes nothing there.
+    /// `since` is a complete backup of this database: the new one then holds only what that one does
+    /// not. [`Backup::fix`] fixes its moment.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
     /// database that was opened read-only; `Busy` if there is another backup; `NotFound` and
-    /// `Corruption` of `since`; `NoSpace`, `Poisoned`, `Closed`, `Io`.
+    /// `Corruption` of `since`; `Closed`, `Io`.
     pub fn begin_backup(
         self: &Arc<Self>,
         target: SharedDevice,
@@ -62,16 +69,8 @@ impl Engine {
             self.check_continues(before)?;
         }
         check_empty(&target)?;
-        let retention = self.txns.reads.runs.space.retain()?;
-        let segments = KeptSegments::new(Log(Arc::clone(self)));
-        let cut = {
-            let _call = self.begin_call()?;
-            // What was committed before the call is in the backup, whatever its durability.
-            segments.wal().sync().inspect_err(|error| self.health().poison_if_unknown(error))?;
-            self.background().cut()?
-        };
-        let attached = Vec::new();
-        Ok(Backup { retention, segments, cut, target, before, options, attached, turn })
+        let attached = BTreeMap::new();
+        Ok(Backup { moment: None, target, before, options, attached, turn })
     }
 
     /// Checks that an incremental backup may continue `before`.
@@ -101,6 +100,28 @@ impl Engine {
 }
 
 impl Backup {
+    /// Fixes the moment: the backup will have what was committed before this call, and nothing that is
+    /// committed after it. Another call fixes it anew, and what the first one kept goes on. Reads and
+    /// writes nothing but the log.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Poisoned`, `Closed`, `Io`: there is no moment then.
+    pub fn fix(&mut self) -> Result<()> {
+        self.moment = None;
+        let engine = &self.turn.0;
+        let retention = engine.txns.reads.runs.space.retain()?;
+        let segments = KeptSegments::new(Log(Arc::clone(engine)));
+        let cut = {
+            let _call = engine.begin_call()?;
+            // What was committed before the call is in the backup, whatever its durability.
+            let synced = segments.wal().sync();
+            synced.inspect_err(|error| engine.health().poison_if_unknown(error))?;
+            engine.background().cut()?
+        };
+        self.moment = Some(Moment { retention, segments, cut });
+        Ok(())
+    }
+
     /// Puts a file of the caller into the backup, below its directory `attached`: what belongs to the
     /// data and is kept elsewhere. `name` is a relative path.
     ///
@@ -112,10 +133,10 @@ impl Backup {
         if !is_path {
             return Err(Error::invalid(format!("{name:?} is no relative path of a file")));
         }
-        if self.attached.iter().any(|(other, _)| other == name) {
+        if self.attached.contains_key(name) {
             return Err(Error::invalid(format!("the file {name:?} is attached twice")));
         }
-        self.attached.push((name.to_owned(), bytes));
+        self.attached.insert(name.to_owned(), bytes);
         Ok(())
     }
 }

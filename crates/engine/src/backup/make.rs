@@ -12,7 +12,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice};
 use frondb_space::{Extent, data_file_name};
 
-use super::begin::Backup;
+use super::begin::{Backup, Moment};
 use super::cut::{Named, NamedRun, named_extents};
 use super::history;
 use super::list::{
@@ -54,7 +54,8 @@ impl Engine {
 }
 
 impl Backup {
-    /// Copies the database as of the moment of the backup, while others use it. `progress` gets the
+    /// Copies the database as of the moment of the backup, which this call fixes if none is fixed yet,
+    /// while others use it. `progress` gets the
     /// bytes read and all bytes to read that are known so far; it returns `false` to cancel.
     ///
     /// # Errors
@@ -63,12 +64,24 @@ impl Backup {
     /// `Poisoned`, `Closed`, `Corruption`, `Io`. After an error the target has a file that says that
     /// the backup is not complete, unless the fault came after it was complete; the database is as it
     /// was.
-    pub fn copy(self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
+    pub fn copy(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
         let engine = Arc::clone(&self.turn.0);
         begin(&self.target)?;
+        if self.moment.is_none() {
+            self.fix()?;
+        }
+        let Some(moment) = &self.moment else {
+            return Err(Error::internal("a backup has no moment"));
+        };
         let meter = Meter::new(&engine, self.options.bytes_per_second, progress);
-        let mut copy =
-            Copying { engine: &engine, backup: &self, meter, files: Vec::new(), bytes: (0, 0) };
+        let mut copy = Copying {
+            engine: &engine,
+            backup: &self,
+            moment,
+            meter,
+            files: Vec::new(),
+            bytes: (0, 0),
+        };
         copy.make()
     }
 }
@@ -86,6 +99,7 @@ fn begin(target: &SharedDevice) -> Result<()> {
 struct Copying<'a> {
     engine: &'a Engine,
     backup: &'a Backup,
+    moment: &'a Moment,
     meter: Meter<'a>,
     files: Vec<FileEntry>,
     /// Bytes of the log that were copied, and of all other files.
@@ -94,7 +108,7 @@ struct Copying<'a> {
 
 impl Copying<'_> {
     fn make(&mut self) -> Result<BackupReport> {
-        let Backup { cut, before, target, .. } = self.backup;
+        let (cut, Backup { before, target, .. }) = (&self.moment.cut, self.backup);
         self.copy_what_changes()?;
         let named = self.named(cut)?;
         self.write_attached()?;
@@ -123,7 +137,7 @@ impl Copying<'_> {
 
     /// Copies the log, which then need not be kept any longer, and the state of the manifest.
     fn copy_what_changes(&mut self) -> Result<()> {
-        let Backup { cut, segments, target, .. } = self.backup;
+        let (Moment { cut, segments, .. }, target) = (self.moment, &self.backup.target);
         self.meter.expect(cut.end.get() - cut.start.get())?;
         let log = target.subdevice(LOG_DIR)?;
         let (meter, (log_bytes, _)) = (&mut self.meter, &mut self.bytes);
@@ -132,35 +146,54 @@ impl Copying<'_> {
             meter.read(bytes)
         })?;
         segments.end();
-        self.write_file("", MANIFEST_FILE, &cut.manifest)
+        self.write_file(target, MANIFEST_FILE, MANIFEST_FILE.to_owned(), &cut.manifest)
     }
 
-    /// Writes the files of the caller, each into the directory that its name says.
+    /// Writes the files of the caller, each into the directory that its name says. Names are sorted, so
+    /// a directory is opened and made durable once.
     fn write_attached(&mut self) -> Result<()> {
-        for (name, bytes) in &self.backup.attached {
-            let path = format!("{ATTACHED_DIR}/{name}");
-            let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
-            self.write_file(dir, name, bytes)?;
+        let mut open: Option<(&str, SharedDevice)> = None;
+        let backup = self.backup;
+        for (name, bytes) in &backup.attached {
+            let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+            let within = match open.take().filter(|(known, _)| *known == dir) {
+                Some((_, within)) => within,
+                None => self.attached_dir(dir)?,
+            };
+            self.write_file(&within, file, format!("{ATTACHED_DIR}/{name}"), bytes)?;
+            // So that a cancelled call ends.
+            self.meter.read(0)?;
+            open = Some((dir, within));
         }
         Ok(())
     }
 
-    fn write_file(&mut self, dir: &str, name: &str, bytes: &[u8]) -> Result<()> {
+    /// A directory below that of attached files, durably made.
+    fn attached_dir(&self, dir: &str) -> Result<SharedDevice> {
         let mut within = Arc::clone(&self.backup.target);
-        for part in dir.split('/').filter(|part| !part.is_empty()) {
+        for part in [ATTACHED_DIR].into_iter().chain(dir.split('/')).filter(|part| !part.is_empty())
+        {
             let next = within.subdevice(part)?;
             within.sync_dir("")?;
             within = next;
         }
+        Ok(within)
+    }
+
+    fn write_file(
+        &mut self,
+        within: &SharedDevice,
+        name: &str,
+        listed: String,
+        bytes: &[u8],
+    ) -> Result<()> {
         let file = within.open(name, OpenOptions::CREATE_NEW)?;
         file.write_at(0, bytes)?;
         file.sync()?;
-        within.sync_dir("")?;
         self.bytes.1 += bytes.len() as u64;
-        let name = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
         let (bytes, checksum) = (bytes.len() as u64, xxh3(bytes));
-        self.files.push(FileEntry { name, bytes, checksum });
-        Ok(())
+        self.files.push(FileEntry { name: listed, bytes, checksum });
+        within.sync_dir("")
     }
 
     /// The extents that the backup needs; the others are no longer kept.
@@ -174,7 +207,7 @@ impl Copying<'_> {
         for name in log.list("")? {
             self.files.push(entry_of(&log, &name)?);
         }
-        backup.retention.only(named.extents());
+        self.moment.retention.only(named.extents());
         Ok(named)
     }
 
@@ -192,11 +225,11 @@ impl Copying<'_> {
                 Some(before) => entries.extend(before),
                 None => self.copy_run(run, &mut buf, &mut to, &mut entries)?,
             }
-            run.extents.iter().for_each(|extent| self.backup.retention.done(*extent));
+            run.extents.iter().for_each(|extent| self.moment.retention.done(*extent));
         }
         for &extent in &named.others {
             entries.push(self.copy_other(extent, known, &mut buf, &mut to)?);
-            self.backup.retention.done(extent);
+            self.moment.retention.done(extent);
         }
         to.sync()?;
         // Nothing that was read was used again in the meantime.
@@ -264,7 +297,7 @@ impl Copying<'_> {
     }
 
     fn check_retention(&self) -> Result<()> {
-        if self.backup.retention.is_lost() {
+        if self.moment.retention.is_lost() {
             let message = "the disk of the database got full, and the space that the backup kept \
                            went to the writers: the backup is given up";
             return Err(Error::new(ErrorKind::NoSpace, message));

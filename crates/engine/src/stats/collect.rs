@@ -68,6 +68,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.seeks = reads.seeks();
     stats.tombstones_skipped = reads.tombstones_skipped();
     stats.prepared = txns.prepared.set().len() as u64;
+    stats.oldest_prepared_ms = txns.oldest_prepared().map_or(0, |age| age.as_millis() as u64);
     stats.memory_total = txns.reads.budget.total();
     stats.memory_used = txns.reads.budget.used();
     stats.memory_peak = txns.reads.budget.peak();
@@ -107,6 +108,8 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.data_used_bytes = space.used_bytes;
     stats.data_free_bytes = space.free_bytes;
     stats.disk_full = u64::from(txns.reads.health.full().is_some());
+    stats.poisoned = u64::from(txns.reads.health.is_poisoned());
+    stats.corruptions = txns.reads.runs.events.corruptions();
 }
 
 /// How long calls and background work take.
@@ -117,6 +120,7 @@ pub(crate) fn latencies(txns: &Transactions) -> Latencies {
         get: reads.get_latency.read(),
         seek: reads.seek_latency.read(),
         commit: work.commit.read(),
+        prepare: work.prepare.read(),
         commit_sync: work.commit_sync.read(),
         log_sync: jobs.log.wal.sync_latency(),
         stall: work.stall.read(),

@@ -46,12 +46,15 @@ macro_rules! latencies {
 }
 
 latencies! {
-    /// Point reads; one of sixteen is timed.
+    /// Point reads, except several with one call; one of sixteen is timed.
     get,
     /// Seeks of cursors; one of sixteen is timed.
     seek,
-    /// Commits, with their waits for background work and without the wait for the disk.
+    /// Commits, with their waits for background work and without the wait for the disk; of prepared
+    /// transactions only what is left after that.
     commit,
+    /// Prepares of transactions, with their waits for background work and without that for the disk.
+    prepare,
     /// Waits of commits for the disk.
     commit_sync,
     /// Syncs of the log; one can serve many commits.

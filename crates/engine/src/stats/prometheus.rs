@@ -21,7 +21,9 @@ pub(crate) fn page(stats: &EngineStats, latencies: &Latencies) -> String {
     let mut page = String::new();
     for ((name, value), meaning) in stats.named_values().into_iter().zip(EngineStats::meanings()) {
         let metric = Metric::of(name);
-        let help = meaning.trim().trim_end_matches('.');
+        // The metrics have other units than the statistics.
+        let help = meaning.replace("Nanoseconds that", "Time that").replace(", milliseconds", "");
+        let help = help.trim().trim_end_matches('.');
         let (name, kind) = (&metric.name, metric.kind);
         let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
         let _ = match metric.per_unit {
@@ -118,6 +120,7 @@ mod tests {
         ] {
             assert_eq!(page.lines().filter(|found| *found == line).count(), 1, "{line}\n{page}");
         }
+        assert!(!page.contains("anosecond") && !page.contains("millisecond"), "{page}");
         let types = page.lines().filter(|line| line.starts_with("# TYPE ")).count();
         assert_eq!(types, stats.named_values().len() + 1);
     }

@@ -65,8 +65,10 @@ impl Db {
 
     /// Tells `listener` of flushes, merges, stalls of commits, a full disk, a poisoned database and
     /// damage from now on; `None` removes the listener. It is called on the thread on which they
-    /// happen, possibly with locks of the database held: it must be quick, and must not call the
-    /// database. If it panics, the panic is logged and nothing else happens.
+    /// happen, sometimes with locks of the database held: it must be quick, must not call the
+    /// database, and must not take a lock that the application holds while it calls the database. If
+    /// it panics, the panic is logged and nothing else happens. Another thread may still be in a call
+    /// of the old listener when this returns. What recovery does is over before a listener can be set.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -16,7 +16,12 @@ fn the_moment_is_that_of_the_beginning_however_late_the_copy_is() {
     let dir = TempDir::new("begun");
     let at = |name: &str| dir.path().join(name);
     let (db, tree) = open(&dir);
-    let begun = db.begin_backup(at("full"), &BackupOptions::new()).unwrap();
+    let mut begun = db.begin_backup(at("full"), &BackupOptions::new()).unwrap();
+    tree.put(b"before", b"1").unwrap();
+    begun.fix().unwrap();
+    tree.put(b"between", b"1").unwrap();
+    // The last moment counts.
+    begun.fix().unwrap();
     for round in 0..20u32 {
         let mut batch = frondb::Batch::new();
         for i in 0..2000u32 {
@@ -33,7 +38,9 @@ fn the_moment_is_that_of_the_beginning_however_late_the_copy_is() {
     Db::restore(&[at("full")], at("copy"), &Options::new(), &mut |_, _| true).unwrap();
     let copy = Db::open(at("copy"), Options::new().memory_bytes(32 << 20)).unwrap();
     let rows = copy.open_tree("t").unwrap();
-    assert_eq!(rows.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
+    for key in [&b"a"[..], b"before", b"between"] {
+        assert_eq!(rows.get(key).unwrap().as_deref(), Some(&b"1"[..]));
+    }
     assert_eq!(rows.get(&7u32.to_be_bytes()).unwrap(), None);
     copy.close().unwrap();
     db.close().unwrap();
@@ -47,6 +54,8 @@ fn a_backup_that_is_begun_is_the_only_one_and_leaves_nothing_when_dropped() {
     let begin = |name: &str| db.begin_backup(at(name), &BackupOptions::new());
     let begun = begin("one").unwrap();
     assert_eq!(begin("two").unwrap_err().kind(), ErrorKind::Busy);
+    let mut begun = begun;
+    begun.fix().unwrap();
     drop(begun);
     assert_eq!(std::fs::read_dir(at("one")).unwrap().count(), 0);
     let begun = begin("one").unwrap();
@@ -54,8 +63,10 @@ fn a_backup_that_is_begun_is_the_only_one_and_leaves_nothing_when_dropped() {
     assert_eq!(begun.copy(&mut |_, _| true).unwrap_err().kind(), ErrorKind::Exists);
     assert_eq!(std::fs::read_dir(at("one")).unwrap().count(), 1);
     // It does not prevent a close, and cannot go on after it.
-    let begun = begin("three").unwrap();
+    let mut begun = begin("three").unwrap();
+    begun.fix().unwrap();
     db.close().unwrap();
+    assert_eq!(begun.fix().unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(begun.copy(&mut |_, _| true).unwrap_err().kind(), ErrorKind::Closed);
 }
 

@@ -148,6 +148,9 @@ fn check(crash: &Crash, known: &Known) {
 
 #[test]
 fn a_power_failure_during_a_backup_loses_nothing_and_leaves_no_wrong_backup() {
+    let mut known = Known::default();
+    history(&MemoryDevice::new(), &mut known).unwrap();
+    assert!(known.backups.len() == 2 && known.backups.iter().all(|(.., is_complete)| *is_complete));
     let report = for_each_crash_point(
         CrashTest::new(120, 1),
         |device| {

@@ -203,7 +203,7 @@ impl Cursor {
             return Ok(value);
         }
         let context = &self.scope.context;
-        let value = read_value(&context.runs.space, reference);
+        let value = read_value(&context.runs, reference);
         context.health.check_open()?;
         let value = value?;
         Ok(self.value.get_or_init(|| value))

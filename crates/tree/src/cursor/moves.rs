@@ -66,9 +66,11 @@ impl Cursor {
         self.count_seek();
         let Some(walk) = &mut self.walk else { return Ok(false) };
         let moved = walk.merge.skip(key).and_then(|()| walk.merge.next());
-        self.end_seek();
         match moved {
-            Ok(true) if !self.scope.context.health.is_closed() => Ok(true),
+            Ok(true) if !self.scope.context.health.is_closed() => {
+                self.end_seek();
+                Ok(true)
+            }
             Err(_) if self.pins.is_unpinned() => {
                 let moved = match direction {
                     Direction::Forward => self.forward_from(key.to_vec()),

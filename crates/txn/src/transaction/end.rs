@@ -196,8 +196,8 @@ impl Core {
 
     fn prepare(&self, state: &mut TransactionState, xid: &[u8]) -> Result<Lsn> {
         let _call = self.txns.calls.begin()?;
-        let txns = &self.txns;
-        let Writes { attachments, mut values, .. } = self.admit(state)?;
+        let (txns, begun) = (&self.txns, self.txns.reads.now());
+        let Writes { load, attachments, mut values } = self.admit(state)?;
         let sections = sections_of(state.writes.trees(), &state.trees);
         let commit = Commit { txn: self.id, attachments: &attachments, sections: &sections };
         // Another thread may resolve the transaction and release its locks: register them first.
@@ -208,6 +208,7 @@ impl Core {
         let entry = std::mem::replace(&mut state.entry, txns.registry.entry());
         locks.insert(self.id, PreparedHold { _locker: locker, entry });
         drop(locks);
+        txns.background.prepared(load.messages, load.bytes, begun);
         state.writes.hand_over();
         self.end_overlay(state);
         // The set of prepared transactions owns the writes now, and this transaction no longer

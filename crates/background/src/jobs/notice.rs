@@ -1,0 +1,57 @@
+//! [`Notice`]: tells the listener of the application of a flush or a merge, from its beginning to its
+//! end, however it ends.
+
+use frondb_core::TreeId;
+use frondb_core::events::{Event, Events};
+use frondb_core::sync::Arc;
+
+use crate::context::JobContext;
+
+/// A job that the listener knows of. Dropped without [`ended`](Self::ended), it was given up.
+pub(crate) struct Notice {
+    events: Arc<Events>,
+    tree: TreeId,
+    is_flush: bool,
+    has_ended: bool,
+}
+
+impl Notice {
+    /// A flush begins.
+    pub(crate) fn flush(context: &JobContext, tree: TreeId) -> Self {
+        context.tell(Event::FlushBegan { tree });
+        Self::of(context, tree, true)
+    }
+
+    /// A merge begins.
+    pub(crate) fn merge(context: &JobContext, tree: TreeId) -> Self {
+        context.tell(Event::MergeBegan { tree });
+        Self::of(context, tree, false)
+    }
+
+    fn of(context: &JobContext, tree: TreeId, is_flush: bool) -> Self {
+        let events = Arc::clone(&context.reads.runs.events);
+        Self { events, tree, is_flush, has_ended: false }
+    }
+
+    /// Its result is a part of the tree.
+    pub(crate) fn ended(mut self, bytes: u64, nanos: u64) {
+        self.has_ended = true;
+        let tree = self.tree;
+        self.events.tell(match self.is_flush {
+            true => Event::FlushEnded { tree, bytes, nanos },
+            false => Event::MergeEnded { tree, bytes, nanos },
+        });
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        let tree = self.tree;
+        if !self.has_ended {
+            self.events.tell(match self.is_flush {
+                true => Event::FlushGivenUp { tree },
+                false => Event::MergeGivenUp { tree },
+            });
+        }
+    }
+}
