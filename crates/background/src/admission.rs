@@ -50,6 +50,12 @@ impl Load {
     }
 }
 
+/// A wait of a commit that the listener knows of.
+struct Stall {
+    reason: StallReason,
+    begun: Nanos,
+}
+
 impl Background {
     fn debt(&self) -> Debt {
         Debt {
@@ -96,25 +102,23 @@ impl Background {
         // Memtables grow by about the encoding of the messages and 24 bytes for each.
         let bytes = load.bytes + load.messages * 24;
         let (before, pause) = (self.jobs.now(), self.pacing.wait(bytes, debt));
-        let mut told = None;
         if let Some(pause) = pause {
-            if pause >= TOLD_MIN {
-                told = Some(self.tell_stall(self.pacing.reason(bytes, debt)));
-            }
+            let told =
+                (pause >= TOLD_MIN).then(|| self.tell_stall(self.pacing.reason(bytes, debt)));
             self.jobs.reads.clock.sleep(pause);
+            if let Some(told) = told {
+                self.tell_end_of_stall(told);
+            }
         }
-        let had_room = self.has_room();
-        if !had_room && told.is_none() {
-            told = Some(self.tell_stall(self.debt().buffer_reason()));
-        }
-        let room = self.wait_for_room(is_cancelled);
+        let mut stall = None;
+        let room = self.wait_for_room(is_cancelled, &mut stall);
         let nanos = self.jobs.nanos_since(before);
         self.pacing.waited(nanos);
-        if pause.is_some() || !had_room {
+        if pause.is_some() || stall.is_some() {
             self.jobs.latencies.stall.add(nanos);
         }
-        if let Some(reason) = told {
-            self.jobs.tell(Event::StallEnded { reason, nanos });
+        if let Some(stall) = stall {
+            self.tell_end_of_stall(stall);
         }
         room?;
         // The disk may have become full during the wait.
@@ -122,9 +126,16 @@ impl Background {
     }
 
     /// Tells the listener that a commit begins to wait.
-    fn tell_stall(&self, reason: StallReason) -> StallReason {
+    fn tell_stall(&self, reason: StallReason) -> Stall {
         self.jobs.tell(Event::StallBegan(reason));
-        reason
+        Stall { reason, begun: self.jobs.now() }
+    }
+
+    /// Tells the listener that it has waited; returns how long.
+    fn tell_end_of_stall(&self, stall: Stall) -> u64 {
+        let nanos = self.jobs.nanos_since(stall.begun);
+        self.jobs.tell(Event::StallEnded { reason: stall.reason, nanos });
+        nanos
     }
 
     /// Whether the memtables and the log are below twice the write buffer.
@@ -148,22 +159,20 @@ impl Background {
     /// On a full disk, admits deletes while memory has room for them. Without room, deletes wait
     /// for flushes of deletes, for which the reserve has space. Other commits fail.
     fn admit_to_full_disk(&self, load: Load, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
-        let mut begun = None;
-        let admitted = self.admit_deletes(load, is_cancelled, &mut begun);
-        if let Some(begun) = begun {
-            let nanos = self.jobs.nanos_since(begun);
-            self.jobs.latencies.stall.add(nanos);
-            self.jobs.tell(Event::StallEnded { reason: StallReason::Disk, nanos });
+        let mut stall = None;
+        let admitted = self.admit_deletes(load, is_cancelled, &mut stall);
+        if let Some(stall) = stall {
+            self.jobs.latencies.stall.add(self.tell_end_of_stall(stall));
         }
         admitted
     }
 
-    /// `begun` is set to the time at which the commit begins to wait, if it does.
+    /// Sets `stall` when the commit begins to wait, if it does.
     fn admit_deletes(
         &self,
         load: Load,
         is_cancelled: &dyn Fn() -> bool,
-        begun: &mut Option<Nanos>,
+        stall: &mut Option<Stall>,
     ) -> Result<()> {
         let mut patience = Patience::default();
         while let Some(full) = self.health().full() {
@@ -174,9 +183,8 @@ impl Background {
                 return Err(full);
             }
             check_cancelled(is_cancelled)?;
-            if begun.is_none() {
-                *begun = Some(self.jobs.now());
-                self.tell_stall(StallReason::Disk);
+            if stall.is_none() {
+                *stall = Some(self.tell_stall(StallReason::Disk));
             }
             self.freeze_deletes();
             let changed = || self.health().full().is_none() || self.has_room_to_delete();
@@ -187,9 +195,16 @@ impl Background {
     }
 
     /// Waits while the memtables or the log are at their limit, unless the disk is known to be
-    /// full.
-    fn wait_for_room(&self, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    /// full. Sets `stall` when the commit begins to wait, if it does.
+    fn wait_for_room(
+        &self,
+        is_cancelled: &dyn Fn() -> bool,
+        stall: &mut Option<Stall>,
+    ) -> Result<()> {
         while !self.has_room() {
+            if stall.is_none() {
+                *stall = Some(self.tell_stall(self.debt().buffer_reason()));
+            }
             check_cancelled(is_cancelled)?;
             self.freeze_if_full(&[]);
             let mut nothing_due = false;

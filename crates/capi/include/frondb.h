@@ -3008,9 +3008,9 @@ frondb_error *frondb_db_backup(frondb_db *db,
  * reads the list of the backup to continue, and creates the directory. Free the backup with
  * frondb_backup_free(), copied or not.
  *
- * Threads: any; one backup at a time, from this call until it is copied or freed.
+ * Threads: any; one backup at a time has a moment, until it is copied or freed.
  *
- * Errors: as frondb_db_backup().
+ * Errors: as frondb_db_backup(), except FRONDB_BUSY.
  */
 frondb_error *frondb_db_begin_backup(frondb_db *db,
                                      const char *to,
@@ -3025,7 +3025,7 @@ frondb_error *frondb_db_begin_backup(frondb_db *db,
  *
  * Threads: any for different backups.
  *
- * Errors: FRONDB_INVALID if the copy has begun; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
+ * Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
  * FRONDB_IO: no moment is fixed then.
  */
 frondb_error *frondb_backup_fix(frondb_backup *backup);

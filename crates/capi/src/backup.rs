@@ -110,9 +110,9 @@ pub struct BackupObject(Option<Backup>);
 /// reads the list of the backup to continue, and creates the directory. Free the backup with
 /// frondb_backup_free(), copied or not.
 ///
-/// Threads: any; one backup at a time, from this call until it is copied or freed.
+/// Threads: any; one backup at a time has a moment, until it is copied or freed.
 ///
-/// Errors: as frondb_db_backup().
+/// Errors: as frondb_db_backup(), except FRONDB_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_begin_backup(
     db: *mut frondb_db,
@@ -134,7 +134,7 @@ pub extern "C" fn frondb_db_begin_backup(
 ///
 /// Threads: any for different backups.
 ///
-/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
+/// Errors: FRONDB_INVALID if the copy has begun; FRONDB_BUSY if another backup has a moment; FRONDB_NO_SPACE; FRONDB_POISONED; FRONDB_CLOSED;
 /// FRONDB_IO: no moment is fixed then.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_backup_fix(backup: *mut frondb_backup) -> *mut frondb_error {

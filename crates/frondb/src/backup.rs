@@ -116,10 +116,10 @@ impl Db {
     /// else belongs to the moment ([`Backup::attach`]). Then [`Backup::copy`] makes it. This call reads
     /// the list of the backup to continue, and creates the directory.
     ///
-    /// Threads: any; one backup at a time, from this call until it is copied or dropped.
+    /// Threads: any; one backup at a time has a moment, until it is copied or dropped.
     ///
     /// # Errors
-    /// As [`backup`](Self::backup).
+    /// As [`backup`](Self::backup), except `Busy`.
     ///
     /// ```
     /// # use frondb::{BackupOptions, Db, Options, TreeOptions};
@@ -259,7 +259,8 @@ impl Backup {
     /// moment anew; what is attached stays.
     ///
     /// # Errors
-    /// `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed then.
+    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed
+    /// then.
     pub fn fix(&mut self) -> Result<()> {
         self.inner.fix()
     }

@@ -7,6 +7,8 @@
 //! | poisoned: a sync failed, so it is not known what is durable | yes | no | the next open |
 //! | closed | no | no | |
 
+use std::collections::VecDeque;
+
 use frondb_core::events::{Event, Events};
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Mutex};
@@ -23,7 +25,9 @@ pub struct Health {
     is_full: AtomicBool,
     events: Arc<Events>,
     /// Changes between a full disk (with its error) and one that has space, not told yet.
-    untold: Mutex<Vec<Option<Error>>>,
+    untold: Mutex<VecDeque<Option<Error>>>,
+    /// Held while they are told, so that they are told in order.
+    telling: Mutex<()>,
 }
 
 impl Health {
@@ -132,7 +136,7 @@ impl Health {
             tracing::warn!(%error, "the disk is full; writes fail until space is freed");
         }
         if error.is_some() != full.is_some() {
-            self.untold.lock().push(error.clone());
+            self.untold.lock().push_back(error.clone());
         }
         self.is_full.store(error.is_some(), Ordering::Release);
         *full = error;
@@ -141,7 +145,10 @@ impl Health {
     /// Tells the listener of what [`set_full`](Self::set_full) has changed, which is called with locks
     /// held. REQUIRES: the caller holds none.
     pub fn tell_full(&self) {
-        for change in std::mem::take(&mut *self.untold.lock()) {
+        let _in_order = self.telling.lock();
+        loop {
+            let change = self.untold.lock().pop_front();
+            let Some(change) = change else { return };
             self.events.tell(match &change {
                 Some(error) => Event::DiskFull(error),
                 None => Event::DiskHasSpace,

@@ -22,9 +22,13 @@ impl Transactions {
     /// found it.
     #[must_use]
     pub fn oldest_prepared(&self) -> Option<Duration> {
-        let now = self.reads.now();
-        let holds = self.prepared.holds();
-        holds.values().filter_map(|hold| hold.entry.read(now)).map(|info| info.age).max()
+        // Without the locks that a prepare holds while it writes the log.
+        if self.prepared.set().is_empty() {
+            return None;
+        }
+        let (now, names) = (self.reads.now(), prepared::names(&self.prepared));
+        let infos = self.registry.all().into_iter().filter_map(|entry| entry.read(now));
+        infos.filter(|info| names.contains_key(&info.transaction)).map(|info| info.age).max()
     }
 
     /// Commits a prepared transaction. Returns when the commit is as durable as `durability`

@@ -98,8 +98,9 @@ bool make(THD *thd, const BackupOrder &order, bool beside, bool is_noted, Failur
   if (!failure->empty()) return false;
   if (beside) {
     if (!wait_for_stage(thd, &begun, failure)) {
-      if (thd_killed(thd)) thd->send_kill_message();
-      return thd_killed(thd);
+      bool is_killed = thd_killed(thd);
+      if (is_killed) thd->send_kill_message();
+      return is_killed;
     }
   } else if (fix_alone(thd, &begun, failure)) {
     return true;
@@ -143,7 +144,7 @@ bool make_backup(THD *thd, const BackupOrder &order, bool beside, const char *al
     failure = "out of memory";
   }
   thd_proc_info(thd, before);
-  const char *why = is_raised ? "the statement was killed, or could not hold back others" : failure.c_str();
+  const char *why = is_raised ? "the statement was killed or refused" : failure.c_str();
   if (is_noted) note_end_of_backup(why);
   if (*why) sql_print_error("FronDB: no backup in %s: %s", order.dir.c_str(), why);
   if (!is_raised && *why)

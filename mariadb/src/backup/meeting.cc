@@ -72,8 +72,7 @@ bool Meeting::wait(THD *thd, BegunBackup *begun, Failure *failure) {
   }
   begun_ = begun;
   failure_.clear();
-  // Stages that have begun before may have ended commits of the past: only later ones count.
-  is_in_stages_ = is_fixed_ = is_over_ = false;
+  is_fixed_ = is_over_ = false;
   PSI_stage_info before;
   THD_ENTER_COND(thd, &changed_, &mutex_, &stage, &before);
   auto begin = std::chrono::steady_clock::now();
@@ -82,8 +81,11 @@ bool Meeting::wait(THD *thd, BegunBackup *begun, Failure *failure) {
   }
   begun_ = nullptr;
   bool is_over = is_over_;
-  *failure = is_over ? failure_ : "no other session has ended BACKUP STAGE within lock_wait_timeout";
+  failure->swap(failure_);
   THD_EXIT_COND(thd, &before);  // Unlocks the mutex.
+  if (!is_over)
+    *failure = thd->is_connected() ? "no other session has ended BACKUP STAGE within lock_wait_timeout"
+                                   : "the connection was lost";
   return is_over;
 }
 

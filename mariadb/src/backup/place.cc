@@ -63,7 +63,8 @@ Failure check_place(const BackupOrder &order, const char *allowed_prefix) {
   std::string path, since;
   Failure failure = check_folder(order.dir, allowed_prefix, &path);
   if (!failure.empty()) return failure;
-  if (is_within(path, resolved(mysql_real_data_home)))
+  std::string data = resolved(mysql_real_data_home);
+  if (data.empty() || is_within(path, data))
     return "the path is in the data directory: give one outside of it";
   if (order.since.empty()) return {};
   failure = check_folder(order.since, allowed_prefix, &since);

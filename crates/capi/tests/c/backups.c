@@ -88,8 +88,12 @@ static void begins_and_copies(const char *path) {
   FAILS(FRONDB_INVALID, frondb_db_begin_backup(db, NULL, NULL, 0, &backup));
   FAILS(FRONDB_INVALID, frondb_db_begin_backup(db, to, NULL, 0, NULL));
   OK(frondb_db_begin_backup(db, to, NULL, 0, &backup));
-  FAILS(FRONDB_BUSY, frondb_db_begin_backup(db, to, NULL, 0, &other));
+  OK(frondb_backup_fix(backup));
+  OK(frondb_db_begin_backup(db, to, NULL, 0, &other));
+  FAILS(FRONDB_BUSY, frondb_backup_fix(other));
   CHECK(frondb_backup_free(backup) == FRONDB_OK);
+  OK(frondb_backup_fix(other));
+  CHECK(frondb_backup_free(other) == FRONDB_OK);
   OK(frondb_db_begin_backup(db, to, NULL, 0, &backup));
   OK(frondb_backup_fix(backup));
   OK(frondb_backup_fix(backup));

@@ -35,8 +35,7 @@ pub struct Backup {
     pub(super) options: BackupOptions,
     /// Files of the caller, by name.
     pub(super) attached: BTreeMap<String, Vec<u8>>,
-    /// Dropped last, when nothing is kept any more.
-    pub(super) turn: Turn,
+    pub(super) engine: Arc<Engine>,
 }
 
 /// The moment of a backup. While it exists, the space and the log that it needs are kept.
@@ -45,6 +44,8 @@ pub(super) struct Moment {
     pub(super) retention: Retention,
     pub(super) segments: KeptSegments<Log>,
     pub(super) cut: Cut,
+    /// Dropped last, when nothing is kept any more.
+    _turn: Turn,
 }
 
 impl Engine {
@@ -54,8 +55,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
-    /// database that was opened read-only; `Busy` if there is another backup; `NotFound` and
-    /// `Corruption` of `since`; `Closed`, `Io`.
+    /// database that was opened read-only; `NotFound` and `Corruption` of `since`; `Closed`, `Io`.
     pub fn begin_backup(
         self: &Arc<Self>,
         target: SharedDevice,
@@ -63,14 +63,13 @@ impl Engine {
         options: BackupOptions,
     ) -> Result<Backup> {
         drop(self.begin_call()?);
-        let turn = Turn::take(self)?;
         let before = since.map(BackupList::read).transpose()?;
         if let Some(before) = &before {
             self.check_continues(before)?;
         }
         check_empty(&target)?;
-        let attached = BTreeMap::new();
-        Ok(Backup { moment: None, target, before, options, attached, turn })
+        let (attached, engine) = (BTreeMap::new(), Arc::clone(self));
+        Ok(Backup { moment: None, target, before, options, attached, engine })
     }
 
     /// Checks that an incremental backup may continue `before`.
@@ -105,10 +104,13 @@ impl Backup {
     /// writes nothing but the log.
     ///
     /// # Errors
-    /// `NoSpace`, `Poisoned`, `Closed`, `Io`: there is no moment then.
+    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: there is no moment
+    /// then.
     pub fn fix(&mut self) -> Result<()> {
         self.moment = None;
-        let engine = &self.turn.0;
+        let engine = &self.engine;
+        drop(engine.begin_call()?);
+        let turn = Turn::take(engine)?;
         let retention = engine.txns.reads.runs.space.retain()?;
         let segments = KeptSegments::new(Log(Arc::clone(engine)));
         let cut = {
@@ -118,7 +120,7 @@ impl Backup {
             synced.inspect_err(|error| engine.health().poison_if_unknown(error))?;
             engine.background().cut()?
         };
-        self.moment = Some(Moment { retention, segments, cut });
+        self.moment = Some(Moment { retention, segments, cut, _turn: turn });
         Ok(())
     }
 

@@ -59,13 +59,14 @@ impl Backup {
     /// bytes read and all bytes to read that are known so far; it returns `false` to cancel.
     ///
     /// # Errors
-    /// `Exists` if the target is not empty; `Cancelled`; `NoSpace` if the target is full, or if the
+    /// `Exists` if the target is not empty; `Busy` if another backup has a moment and this one has none;
+    /// `Cancelled`; `NoSpace` if the target is full, or if the
     /// database's disk got full: the space that the backup keeps then goes to the writers.
     /// `Poisoned`, `Closed`, `Corruption`, `Io`. After an error the target has a file that says that
     /// the backup is not complete, unless the fault came after it was complete; the database is as it
     /// was.
     pub fn copy(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
-        let engine = Arc::clone(&self.turn.0);
+        let engine = Arc::clone(&self.engine);
         begin(&self.target)?;
         if self.moment.is_none() {
             self.fix()?;
@@ -149,8 +150,7 @@ impl Copying<'_> {
         self.write_file(target, MANIFEST_FILE, MANIFEST_FILE.to_owned(), &cut.manifest)
     }
 
-    /// Writes the files of the caller, each into the directory that its name says. Names are sorted, so
-    /// a directory is opened and made durable once.
+    /// Writes the files of the caller, each into the directory that its name says.
     fn write_attached(&mut self) -> Result<()> {
         let mut open: Option<(&str, SharedDevice)> = None;
         let backup = self.backup;

@@ -52,12 +52,13 @@ fn a_backup_that_is_begun_is_the_only_one_and_leaves_nothing_when_dropped() {
     let at = |name: &str| dir.path().join(name);
     let (db, _tree) = open(&dir);
     let begin = |name: &str| db.begin_backup(at(name), &BackupOptions::new());
-    let begun = begin("one").unwrap();
-    assert_eq!(begin("two").unwrap_err().kind(), ErrorKind::Busy);
-    let mut begun = begun;
+    let (mut begun, mut other) = (begin("one").unwrap(), begin("two").unwrap());
     begun.fix().unwrap();
+    assert_eq!(other.fix().unwrap_err().kind(), ErrorKind::Busy);
     drop(begun);
     assert_eq!(std::fs::read_dir(at("one")).unwrap().count(), 0);
+    other.fix().unwrap();
+    drop(other);
     let begun = begin("one").unwrap();
     std::fs::write(at("one").join("other"), b"of somebody else").unwrap();
     assert_eq!(begun.copy(&mut |_, _| true).unwrap_err().kind(), ErrorKind::Exists);
