@@ -5,7 +5,9 @@ use frondb_core::mem::Buf;
 use frondb_core::{Chunk, SeqNo};
 
 use crate::format::CHECKSUM_BYTES;
-use crate::{Block, BlockKind, Place, decode_frame, frame_len, frame_raw_len};
+use crate::{
+    Block, BlockKind, DamagedFrame, PassingFrames, Place, decode_frame, frame_len, frame_raw_len,
+};
 
 const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
 
@@ -29,6 +31,25 @@ pub fn frame(data: &[u8]) {
     if let Ok(block) = Block::decode_columns(&sealed, &PLACE) {
         read_all(&block);
     }
+}
+
+/// Lets the bytes after the first three pass as frames. Those three are the length of all frames and
+/// that of the pieces that they come in, which must not matter.
+pub fn passing(data: &[u8]) {
+    let [low, high, piece, bytes @ ..] = data else {
+        return;
+    };
+    let expected = u64::from(u16::from_le_bytes([*low, *high]));
+    let whole = pass(bytes, expected, bytes.len());
+    assert_eq!(pass(bytes, expected, usize::from(*piece)), whole);
+}
+
+fn pass(bytes: &[u8], expected: u64, piece: usize) -> Result<bool, DamagedFrame> {
+    let mut frames = PassingFrames::new(expected);
+    for piece in bytes.chunks(piece.max(1)) {
+        frames.take(piece)?;
+    }
+    Ok(frames.are_complete())
 }
 
 /// Validates the bytes as the payload of a data block.

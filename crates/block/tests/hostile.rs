@@ -64,6 +64,7 @@ fn mutated_frames_and_payloads_do_not_panic() {
             let mut frame = frame.clone();
             mutate(&mut frame, &mut prng);
             fuzz::frame(&frame);
+            fuzz::passing(&in_pieces(&frame, &mut prng));
         }
         // The body of an uncompressed frame is the payload.
         let (frame, _) = encode(&messages, BlockOptions { codec: Codec::None, ..options });
@@ -77,8 +78,15 @@ fn mutated_frames_and_payloads_do_not_panic() {
         let mut noise = vec![0; prng.index(200)];
         prng.fill(&mut noise);
         fuzz::frame(&noise);
+        fuzz::passing(&noise);
         fuzz::payload(&noise);
     }
+}
+
+/// The frame twice, after the length of both and that of the pieces, as `fuzz::passing` takes them.
+fn in_pieces(frame: &[u8], prng: &mut Prng) -> Vec<u8> {
+    let length = u16::try_from(2 * frame.len()).unwrap_or(u16::MAX).to_le_bytes();
+    [&length, &[prng.index(256) as u8][..], frame, frame].concat()
 }
 
 /// Found by libFuzzer: the product of the number of entries and their length overflowed 64 bits and

@@ -55,13 +55,13 @@ impl Engine {
 
 impl Backup {
     /// Copies the database as of the moment of the backup, which this call fixes if none is fixed yet,
-    /// while others use it. `progress` gets the
-    /// bytes read and all bytes to read that are known so far; it returns `false` to cancel.
+    /// while others use it. `progress` gets the bytes read and all bytes to read that are known so far;
+    /// it returns `false` to cancel.
     ///
     /// # Errors
     /// `Exists` if the target is not empty; `Busy` if another backup has a moment and this one has none;
-    /// `Cancelled`; `NoSpace` if the target is full, or if the
-    /// database's disk got full: the space that the backup keeps then goes to the writers.
+    /// `Cancelled`; `NoSpace` if the target is full, or if the database's disk got full: the space that
+    /// the backup keeps then goes to the writers.
     /// `Poisoned`, `Closed`, `Corruption`, `Io`. After an error the target has a file that says that
     /// the backup is not complete, unless the fault came after it was complete; the database is as it
     /// was.
