@@ -9,7 +9,6 @@ use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::JobEnv;
 
 use crate::counters::{BackgroundStats, JobCounters, Latencies};
-use crate::jobs::install::EDIT_BYTES;
 use crate::throttle::Throttle;
 
 /// The handles that jobs get besides their tree. One for each open database; any thread may use it.
@@ -76,14 +75,13 @@ impl JobContext {
         }
     }
 
-    /// Reserves space in the manifest for the edit of an install. If an edit failed because the
+    /// Reserves space in the manifest for `bytes` of an install's edit. If an edit failed because the
     /// disk is full, it would be unknown what is durable, and the database would be poisoned.
     ///
     /// # Errors
     /// `NoSpace` if the manifest cannot grow; errors of the device.
-    pub(crate) fn reserve_edit(&self) -> Result<()> {
-        let manifest = &self.edits.manifest;
-        if manifest.has_reserve() || manifest.make_room(EDIT_BYTES)? {
+    pub(crate) fn reserve_edit(&self, bytes: u64) -> Result<()> {
+        if self.edits.manifest.make_room(bytes)? {
             return Ok(());
         }
         Err(Error::new(

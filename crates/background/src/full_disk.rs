@@ -5,6 +5,7 @@ use frondb_commit::Committed;
 use frondb_core::{ErrorKind, Result};
 
 use crate::background::Background;
+use crate::jobs::install::EDIT_BYTES;
 use crate::planning::replan;
 
 /// Bytes of the reserve that the log and the manifest get on a full disk at a time.
@@ -136,7 +137,7 @@ impl Background {
         if !self.jobs.edits.manifest.has_reserve() {
             self.lend_reserve();
         }
-        self.jobs.reserve_edit()
+        self.jobs.reserve_edit(EDIT_BYTES)
     }
 
     /// Notes that a job found space. If the job did not use the reserve, the disk is no longer

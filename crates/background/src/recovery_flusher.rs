@@ -15,7 +15,7 @@ use frondb_tree::{MemtableAccount, TreeCore};
 
 use crate::context::JobContext;
 use crate::jobs::flush::{FlushJob, GROUP_TREES, abandon};
-use crate::jobs::install::Installed;
+use crate::jobs::install::{EDIT_BYTES, Installed};
 use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::written::{Written, make_durable};
 use crate::jobs::{Running, attach};
@@ -118,7 +118,7 @@ impl<'a> RecoveryFlusher<'a> {
 fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     let mut written = Vec::new();
     for tree in trees {
-        context.reserve_edit()?;
+        context.reserve_edit(EDIT_BYTES)?;
         if let Some(installed) = attach::flush(context, tree)? {
             settle(context, installed)?;
             continue;
@@ -147,7 +147,7 @@ fn flush_oldest(context: &JobContext, trees: &[Arc<TreeCore>]) -> Result<()> {
     let mut written = written.into_iter();
     while let Some(one) = written.next() {
         let tree = Arc::clone(&one.tree);
-        let installed = match context.reserve_edit() {
+        let installed = match context.reserve_edit(EDIT_BYTES) {
             Ok(()) => one.install(context),
             Err(error) => {
                 one.discard();
@@ -186,7 +186,7 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
         if last.replace((planned.node, planned.plan)) == Some((planned.node, planned.plan)) {
             break;
         }
-        context.reserve_edit()?;
+        context.reserve_edit(EDIT_BYTES)?;
         match MergeJob::begin(context, tree, planned)? {
             None => break,
             Some(Begun::Done(installed)) => settle(context, installed)?,

@@ -255,18 +255,20 @@ impl Manifest {
         left >= self.shared.options.reserve_bytes / 2
     }
 
-    /// Allocates space ahead now if less than half of the reserve is left, as a write would.
+    /// Allocates space ahead now if less than half of the reserve, or less than `bytes`, is left.
     /// Returns whether edits of `bytes` then fit; always `true` without a reserve.
     ///
     /// # Errors
     /// `Poisoned`.
     pub fn make_room(&self, bytes: u64) -> Result<bool> {
         let reserve = self.shared.options.reserve_bytes;
-        if reserve == 0 || self.has_reserve() {
+        let left = self.shared.state.lock().sizes.reserve_left;
+        if reserve == 0 || left >= bytes.max(reserve / 2) {
             return Ok(true);
         }
         let (state, mut files) = self.shared.take_lead()?;
-        files.log.reserve(files.log.end, reserve);
+        // The file allocates once half is used up, so that half must hold `bytes`.
+        files.log.reserve(files.log.end, reserve.max(2 * bytes));
         let left = files.log.reserved_to.saturating_sub(files.log.end);
         self.shared.end_lead(state, files);
         Ok(left >= bytes)

@@ -87,6 +87,24 @@ impl NodeImage {
         }
     }
 
+    /// An upper bound on the bytes of the encoding.
+    #[must_use]
+    pub fn bytes_max(&self) -> u64 {
+        /// Numbers, flags and lengths of a view, a range delete, or the node itself.
+        const REST: usize = 48;
+        let keys = |lo: &[u8], hi: Option<&[u8]>| lo.len() + hi.map_or(0, <[u8]>::len) + REST;
+        let views = |views: &[ViewImage]| -> usize {
+            views.iter().map(|view| keys(&view.lo, view.hi.as_deref())).sum()
+        };
+        let deletes = self.range_deletes.iter().map(|rd| keys(&rd.lo, rd.hi.as_deref()));
+        let body = match &self.body {
+            BodyImage::Leaf(base) => views(base),
+            BodyImage::Inner(children) => children.len() * 10,
+        };
+        let own = keys(&self.lo, self.hi.as_deref());
+        (own + views(&self.runs) + deletes.sum::<usize>() + body) as u64
+    }
+
     /// Appends the encoding to `out`.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.id.get());

@@ -61,6 +61,7 @@ fn golden_bytes() {
     assert_eq!(encode(&inner()), b"\x05\x01\x00\x00\x00\x02\x02\x82\x01");
     for image in [leaf(), inner()] {
         let bytes = encode(&image);
+        assert!(bytes.len() as u64 <= image.bytes_max());
         assert_eq!(NodeImage::decode(&mut Reader::new(&bytes)), Ok(image));
         for cut in 0..bytes.len() {
             assert_eq!(NodeImage::decode(&mut Reader::new(&bytes[..cut])), Err(Truncated));

@@ -19,11 +19,13 @@ use frondb_records::Edit;
 use frondb_run::Run;
 use frondb_space::Extent;
 use frondb_tree::{InstallState, MemSource, TreeCore, Version};
+use frondb_trunk::format::NodeImage;
 use frondb_trunk::install::{Change, PlacedRun, VersionBuilder};
 
 use crate::context::JobContext;
 
-/// Upper bound on the bytes of an install's edit.
+/// Bytes that the manifest has room for before an install. The edit of nearly every install is
+/// smaller; [`make_room_for`] makes room for a larger one.
 pub(crate) const EDIT_BYTES: u64 = 512 << 10;
 
 /// What remains to be done after an install, without locks: see [`settle`](Self::settle).
@@ -102,8 +104,9 @@ pub struct InstallEnd<'a> {
 /// dropped or `build` found nothing to change; the caller discards its runs then.
 ///
 /// # Errors
-/// Errors of `end`: the version and the manifest are unchanged. Errors of the manifest: the
-/// database is poisoned.
+/// Errors of `end`, and `NoSpace` if the manifest cannot grow for the edit: the version and the
+/// manifest are unchanged, and the new runs are of no use. Errors of the manifest: the database is
+/// poisoned.
 pub fn install<'a>(
     context: &JobContext,
     tree: &TreeCore,
@@ -120,6 +123,7 @@ pub fn install<'a>(
         return Ok(None);
     }
     let change = builder.finish();
+    make_room_for(context, &change)?;
     let end = end(&change, &mut state)?;
     tree.note_values(&state);
     let dead = dead_runs(&mut state, &change, &old, new_runs);
@@ -137,6 +141,21 @@ pub fn install<'a>(
         orphans: end.orphans,
         old: Some(old),
     }))
+}
+
+/// Makes room in the manifest for the images of a change, from the reserve for a full disk if need be,
+/// if they could be larger than what there is room for already: a node that many range deletes have
+/// cut into views has two keys for each.
+fn make_room_for(context: &JobContext, change: &Change) -> Result<()> {
+    let bytes: u64 = change.images.iter().map(NodeImage::bytes_max).sum();
+    if bytes <= EDIT_BYTES / 2 {
+        return Ok(());
+    }
+    let bytes = bytes + EDIT_BYTES;
+    if !context.edits.manifest.make_room(bytes)? {
+        context.reads.runs.space.lend_reserve(bytes)?;
+    }
+    context.reserve_edit(bytes)
 }
 
 /// The edits of a change of the trunk, after the given `edits`.

@@ -192,7 +192,8 @@ impl MergeJob {
             let (edits, orphans) = drop_values(tree.id, state, &result.dropped_refs)?;
             Ok(InstallEnd { flushed: None, edits, orphans })
         };
-        let Some(installed) = install(context, &tree, new_runs, build, end)? else {
+        let installed = install(context, &tree, new_runs, build, end);
+        let Some(installed) = installed.inspect_err(|_| discard(new_runs))? else {
             tree.install.lock().claimed.remove(&node);
             discard(new_runs);
             return Ok(Installed::nothing_but(vec![node]));

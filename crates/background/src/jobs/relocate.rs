@@ -97,7 +97,8 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
         }
         is_used
     };
-    match install(context, tree, &new_runs, build, |_, _| Ok(InstallEnd::default()))? {
+    let installed = install(context, tree, &new_runs, build, |_, _| Ok(InstallEnd::default()));
+    match installed.inspect_err(|_| discard(&new_runs))? {
         Some(installed) => installed.settle(context).map(|_| true),
         None => {
             discard(&new_runs);

@@ -72,7 +72,8 @@ impl Written {
             let dropped = extents_of(&result.dropped_refs)?;
             Ok(note_flush(context, &tree, state, &source, &dropped))
         };
-        let Some(installed) = install(context, &tree, new_runs, build, end)? else {
+        let installed = install(context, &tree, new_runs, build, end);
+        let Some(installed) = installed.inspect_err(|_| discard(new_runs))? else {
             tree.install.lock().flushing = false;
             discard(new_runs);
             return Ok(Installed::nothing());

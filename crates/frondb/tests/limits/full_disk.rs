@@ -7,19 +7,24 @@ use std::collections::BTreeMap;
 use frondb::{Batch, Db, Durability, ErrorKind, Options, Result, Tree, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::MemoryDevice;
+use frondb_device::faults::Script;
+use frondb_device::{FaultDevice, MemoryDevice, SharedDevice};
 
 use crate::support;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn open(device: &MemoryDevice) -> Db {
+    open_on(Arc::new(device.clone()))
+}
+
+fn open_on(device: SharedDevice) -> Db {
     let options = Options::new()
         .memory_bytes(32 << 20)
         .write_buffer_bytes(4 << 20)
         .background_threads(0)
         .reserve_bytes(32 << 20);
-    support::open(Arc::new(device.clone()), options).unwrap()
+    support::open(device, options).unwrap()
 }
 
 /// Puts a row that does not compress, and records it if it was acknowledged.
@@ -120,4 +125,66 @@ fn a_full_disk_refuses_only_calls_that_take_space() {
     let db = open(&device);
     assert_eq!(db.list_trees(), ["stays"]);
     check(&db.open_tree("stays").unwrap(), &rows);
+}
+
+/// A delete that finds the log full gets a part of the reserve. If the device fails to give it back to
+/// the file system, the delete fails with the device's error, changes nothing, and succeeds once the
+/// device is well.
+#[test]
+fn a_delete_reports_that_the_reserve_cannot_be_lent() {
+    let memory = MemoryDevice::new();
+    let faults = Arc::new(FaultDevice::new(Arc::new(memory.clone()), &Script::default()));
+    let db = open_on(Arc::clone(&faults) as SharedDevice);
+    let (mut prng, mut rows) = (Prng::new(1), Rows::new());
+    let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
+    memory.set_capacity(64 << 20);
+    fill(&tree, &mut rows, &mut prng);
+    memory.set_capacity(memory.used_bytes());
+
+    let broken = "fail set_len data count=all error=EIO; fail punch data count=all error=EIO";
+    faults.set_script(&broken.parse().unwrap());
+    let keys: Vec<_> = rows.keys().cloned().collect();
+    // Deletes of long absent keys fill what the log has left.
+    let refused = keys.iter().find_map(|key| {
+        let mut absent = key.clone();
+        absent.resize(4000, 0);
+        let mut batch = Batch::new();
+        batch.delete(&tree, key);
+        batch.delete(&tree, &absent);
+        let error = db.write(&batch, Durability::Sync).err();
+        if error.is_none() {
+            rows.remove(key);
+        }
+        error.map(|error| (key.clone(), error))
+    });
+    let (key, error) = refused.expect("the log never needed the reserve");
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(faults.injected() > 0);
+    check(&tree, &rows);
+
+    faults.set_script(&Script::default());
+    tree.delete(&key).unwrap();
+    rows.remove(&key);
+    check(&tree, &rows);
+}
+
+/// Ranges with long ends cut the runs into views with long bounds, so that the edit of the flush is
+/// larger than the space that the manifest has ahead.
+#[test]
+fn ranges_with_long_ends_are_deleted_on_a_full_disk() {
+    let device = MemoryDevice::new();
+    let db = open(&device);
+    let (mut prng, mut rows) = (Prng::new(1), Rows::new());
+    let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
+    device.set_capacity(64 << 20);
+    fill(&tree, &mut rows, &mut prng);
+    device.set_capacity(device.used_bytes());
+    let mut end = vec![0; 4000];
+    for key in rows.keys() {
+        end[..key.len()].copy_from_slice(key);
+        tree.delete_range(key, Some(&end)).unwrap();
+    }
+    check(&tree, &Rows::new());
+    drop((tree, db));
+    check(&open(&device).open_tree("rows").unwrap(), &Rows::new());
 }

@@ -1,0 +1,130 @@
+//! Data of earlier versions: this plugin opens it, recovers what was in the log alone, answers as the
+//! version that wrote it did, and goes on writing. `tests/kept` has the data of each version, as its
+//! server left it when it was killed, with a prepared transaction; `examples/keep_data.rs` makes it.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use frondb_mariadb_harness::{Client, Options, Server, Value};
+
+fn kept() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kept")
+}
+
+/// The versions whose data is kept.
+fn versions() -> Vec<String> {
+    let files = fs::read_dir(kept()).unwrap().map(|file| file.unwrap().path());
+    let answers = files.filter(|path| path.extension() == Some(OsStr::new("txt")));
+    answers.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+/// A server that has never run, on the data of `version`.
+fn server_on(version: &str) -> Server {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("upgrade").join(version);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    let options = Options::new().plugin_from_environment().set("frondb-memory=64M");
+    let server = Server::create(&folder, options).unwrap();
+    let packed = kept().join(format!("{version}.tar.gz"));
+    let unpacked = Command::new("tar")
+        .args(["--extract", "--gzip", "--no-same-owner", "--file"])
+        .arg(packed)
+        .arg("--directory")
+        .arg(server.data())
+        .status();
+    assert!(unpacked.unwrap().success());
+    server
+}
+
+fn connect(server: &Server) -> Client {
+    let mut client = server.connect_to("kept").unwrap();
+    client.run(["SET NAMES utf8mb4"]).unwrap();
+    client
+}
+
+/// Asks every question of the file and compares the answers.
+fn check_answers(client: &mut Client, version: &str) {
+    let text = fs::read_to_string(kept().join(format!("{version}.txt"))).unwrap();
+    let value =
+        |value: &Value| value.as_ref().map_or("NULL".into(), |v| String::from_utf8_lossy(v).into());
+    let mut asked = 0;
+    for entry in text.split_terminator("\n\n") {
+        let (question, expected) = entry.split_once("\n----").unwrap();
+        let rows = client.query(question).unwrap().rows;
+        let lines = rows.iter().map(|row| row.iter().map(value).collect::<Vec<String>>().join("\t"));
+        let found: Vec<_> = lines.collect();
+        assert_eq!(found.join("\n"), expected.trim_start_matches('\n'), "{version}: {question}");
+        asked += 1;
+    }
+    assert!(asked > 15, "{asked} questions");
+}
+
+/// What works on the tables of every version that is kept.
+fn write_on(client: &mut Client) {
+    client
+        .run([
+            "XA COMMIT 'kept'",
+            "INSERT INTO plain (n, s) SELECT n, s FROM plain WHERE n BETWEEN 40 AND 44",
+            "UPDATE packed_none SET b = concat(b, '!') WHERE a <= 100",
+            "DELETE FROM packed_lz4 WHERE a % 2",
+            "REPLACE INTO packed_zlib SELECT * FROM packed_none",
+            "ALTER TABLE packed_lzma COMPRESSION='zstd', ADD KEY (a, b)",
+            "UPDATE large SET b = 'short' WHERE id = 5",
+            "INSERT INTO parts SELECT id + 1000, k FROM parts",
+            "UPDATE computed SET a = a + 1",
+            "ALTER TABLE altered ADD COLUMN again INT DEFAULT 1",
+            "UPDATE versioned SET a = 11 WHERE id = 1",
+        ])
+        .unwrap();
+}
+
+fn check_written(client: &mut Client) {
+    for (question, expected) in [
+        ("SELECT cast(f AS INT) FROM plain WHERE id = 1", -1),
+        ("SELECT count(*) FROM keyless WHERE a = 4711", 1),
+        ("SELECT count(*) FROM plain", 2521),
+        ("SELECT count(*) FROM packed_none WHERE b LIKE '%!'", 100),
+        ("SELECT count(*) FROM packed_lz4", 450),
+        ("SELECT sum(length(b)) FROM large", 1_000_005),
+        ("SELECT count(*) FROM parts", 600),
+        ("SELECT count(*) FROM computed FORCE INDEX (v) WHERE v = 22", 6),
+        ("SELECT sum(again) FROM altered", 101),
+        ("SELECT count(*) FROM versioned FOR SYSTEM_TIME ALL", 4),
+    ] {
+        assert_eq!(client.value(question).unwrap(), expected.to_string(), "{question}");
+    }
+    let tables = "plain, packed_none, packed_lz4, packed_zlib, packed_lzma, large, parts, keyless, \
+                  computed, altered, versioned";
+    for row in client.query(format!("CHECK TABLE {tables} EXTENDED")).unwrap().rows {
+        assert_eq!(row[3].as_deref(), Some(&b"OK"[..]), "{row:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn data_of_earlier_versions_is_served() {
+    let versions = versions();
+    assert!(!versions.is_empty());
+    for version in versions {
+        let mut server = server_on(&version);
+        server.start().unwrap();
+        check_answers(&mut connect(&server), &version);
+        // A kill in the middle of an upgrade changes nothing.
+        server.kill().unwrap();
+        server.start().unwrap();
+        let mut client = connect(&server);
+        check_answers(&mut client, &version);
+        write_on(&mut client);
+        check_written(&mut client);
+        drop(client);
+        server.restart().unwrap();
+        let mut client = connect(&server);
+        check_written(&mut client);
+        client.run(["DROP DATABASE kept"]).unwrap();
+    }
+}
