@@ -253,21 +253,78 @@ void KeyCodec::encode_part(const Part &part, Field *field, const uchar *data,
       field->ptr = row;
       return;
     }
-    case Kind::Text: {
-      std::string_view text(chars, part.length);
-      if (part.has_length) text = {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
-      CHARSET_INFO *cs = field->charset();
-      // CHAR(n) has n characters, but its image has space for n of the longest ones, filled with spaces. Where trailing
-      // spaces count, those beyond n characters must be removed.
-      if (!part.has_length && cs->state & MY_CS_NOPAD)
-        text = text.substr(0, cs->charpos(text.data(), text.data() + text.size(), part.length / cs->mbmaxlen));
-      if (!part.has_length && cs->number == BINARY_CHARSET)
-        to->append(text);  // BINARY(n): all values have the same length, and zeros count.
-      else
-        append_string(cs, text, part.length / cs->mbmaxlen, !part.has_length, to);
+    case Kind::Text:
+      append_text(part, field->charset(), text_of(part, field->charset(), data), to);
       return;
-    }
   }
+}
+
+std::string_view KeyCodec::text_of(const Part &part, CHARSET_INFO *cs, const uchar *data) {
+  auto chars = reinterpret_cast<const char *>(data);
+  if (part.has_length) return {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
+  std::string_view text(chars, part.length);
+  // CHAR(n) has n characters, but its image has space for n of the longest ones, filled with spaces. Where trailing
+  // spaces count, those beyond n characters must be removed.
+  if (cs->state & MY_CS_NOPAD) text = text.substr(0, cs->charpos(chars, chars + text.size(), part.length / cs->mbmaxlen));
+  return text;
+}
+
+void KeyCodec::append_text(const Part &part, CHARSET_INFO *cs, std::string_view text, std::string *to) {
+  if (!part.has_length && cs->number == BINARY_CHARSET)
+    to->append(text);  // BINARY(n): all values have the same length, and zeros count.
+  else
+    append_string(cs, text, part.length / cs->mbmaxlen, !part.has_length, to);
+}
+
+// --- Keys of another index ---
+
+PartShape shape_of(const KEY_PART_INFO &info) {
+  KeyCodec::Part part = KeyCodec::part_of(info);
+  PartShape shape;
+  shape.kind = uint8_t(part.kind);
+  if (part.kind == KeyCodec::Kind::Text)
+    shape.charset = info.field->charset()->number;
+  else
+    shape.type = std::string(info.field->type_handler()->name().ptr()) + "," + std::to_string(info.field->decimals());
+  shape.length = part.length;
+  shape.has_length = part.has_length;
+  shape.can_be_null = part.can_be_null;
+  shape.descends = part.descends;
+  return shape;
+}
+
+bool PartShape::matches(const PartShape &other) const {
+  // A text may be longer in one of the tables, or a CHAR there and a VARCHAR here.
+  return kind == other.kind && charset == other.charset && type == other.type && (charset || length == other.length);
+}
+
+bool KeyCodec::encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes,
+                         std::string *to) const {
+  for (size_t i = 0; i < shapes.size(); i++) {
+    const Part &own = parts_[i];
+    const PartShape &shape = shapes[i];
+    Field *field = key->key_part[i].field;
+    const uchar *data = image + (own.can_be_null ? 1 : 0);
+    if (own.can_be_null && *image) return false;
+    image += key->key_part[i].store_length;
+    size_t begin = to->size();
+    if (shape.can_be_null) to->push_back(1);
+    if (own.kind == Kind::Text) {
+      CHARSET_INFO *cs = field->charset();
+      std::string_view text = text_of(own, cs, data);
+      Part other = own;
+      other.length = shape.length;
+      other.has_length = shape.has_length;
+      bool is_fixed = !other.has_length && cs->number == BINARY_CHARSET;
+      if (is_fixed && text.size() != other.length) return false;
+      append_text(other, cs, text, to);
+    } else {
+      encode_part(own, field, data, to);
+    }
+    if (shape.descends)
+      for (size_t at = begin; at < to->size(); at++) (*to)[at] = char(~(*to)[at]);
+  }
+  return true;
 }
 
 bool KeyCodec::has_null(const KEY *key, const uchar *image, uint length) {

@@ -37,6 +37,26 @@ struct Wanted;
     collations with several levels reserve space for all of them. `is_char`: the column is a CHAR. */
 void append_string(CHARSET_INFO *cs, std::string_view text, uint chars_max, bool is_char, std::string *to);
 
+/** How an index has a part of its keys, so that values of another table can be encoded as that index has them. The
+    dictionary keeps shapes with foreign keys. */
+struct PartShape {
+  /** The field's type, as the server names it, with its decimals; empty for texts. */
+  std::string type;
+  /** Of a text: the number of its collation. */
+  uint32_t charset = 0;
+  /** Bytes of the data in the key image. */
+  uint32_t length = 0;
+  uint8_t kind = 0;
+  bool has_length = false;
+  bool can_be_null = false;
+  bool descends = false;
+
+  /** Whether values of both parts can be equal, and have the same encoding then. */
+  bool matches(const PartShape &other) const;
+};
+
+PartShape shape_of(const KEY_PART_INFO &part);
+
 /** Encodes and decodes the keys of one index. Immutable; any thread may use it with its own TABLE's fields. */
 class KeyCodec {
  public:
@@ -50,6 +70,10 @@ class KeyCodec {
   /** Appends the encoding of the first `length` bytes of a key image. `key` belongs to the caller's TABLE: its fields
       are moved to the image and back. */
   void encode(const KEY *key, const uchar *image, uint length, std::string *to) const;
+
+  /** Appends the values of a key image as an index whose first parts have these shapes would encode them. False if a
+      value is NULL, or such an index cannot contain it. */
+  bool encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes, std::string *to) const;
 
   /** The number of bytes in which filters for short scans tell the keys of this index apart (table/options.cc): those of
       the first columns, if their encoding has a fixed length. */
@@ -114,7 +138,10 @@ class KeyCodec {
     uint number;
     uint offset;
   };
+  friend PartShape shape_of(const KEY_PART_INFO &part);
   static Part part_of(const KEY_PART_INFO &info);
+  static std::string_view text_of(const Part &part, CHARSET_INFO *cs, const uchar *data);
+  static void append_text(const Part &part, CHARSET_INFO *cs, std::string_view text, std::string *to);
   static void set_inverse(const KEY *key, uint at, Part *part);
   static bool next(const Part &part, std::string_view *bytes, std::string *own, std::string_view *body,
                    bool *is_null);

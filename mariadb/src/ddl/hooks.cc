@@ -10,6 +10,7 @@
 #include <sql_class.h>
 
 #include <cerrno>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "ddl/lost_tables.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/rename.h"
 #include "table/options.h"
 #include "txn/connection.h"
 #include "txn/prepared_writes.h"
@@ -33,6 +35,9 @@ int drop_table(handlerton *, const char *path) {
   THD *thd = _current_thd();
   if (thd && may_refuse_drop(thd, key))
     if (int error = check_prepared(key)) return error;
+  if (thd)
+    if (int error = check_drop(thd, key)) return error;
+  std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   bool found;
   if (Error error = dictionary().drop(key, &found)) return ha_error(error);
   // The server drops a partitioned table as a whole only if its own files are lost: see undefined_tables().

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "codec/bytes.h"
 #include "engine/crash_points.h"
 #include "engine/db.h"
 
@@ -19,44 +20,14 @@ constexpr const char *TABLES = "mariadb/tables";
 /** The tree of counters. The key "" has the last number given to a table; a table's number and a letter are the key of
     one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
+constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
+/** A tree without rows, whose locks are those of foreign/fence.h. A batch waits for all locks of its trees, so the tree of
+    the foreign keys cannot serve. */
+constexpr const char *FENCES = "mariadb/fences";
 constexpr char STATISTICS = 's';
 constexpr char RECORD_VERSION = 2;
 /** Version of a record with slots, which an older build refuses instead of misreading rows of the table. */
 constexpr char RECORD_VERSION_SLOTS = 3;
-
-void put_u64(uint64_t value, std::string *to) {
-  for (int shift = 0; shift < 64; shift += 8) to->push_back(char(value >> shift));
-}
-
-void put_text(std::string_view text, std::string *to) {
-  put_u64(text.size(), to);
-  to->append(text);
-}
-
-/** Decodes the result of the functions above. */
-class Decoder {
- public:
-  explicit Decoder(std::string_view bytes) : left_(bytes) {}
-  bool u64(uint64_t *value) {
-    if (left_.size() < 8) return false;
-    *value = 0;
-    for (int i = 0; i < 8; i++) *value |= uint64_t(uchar_at(i)) << 8 * i;
-    left_.remove_prefix(8);
-    return true;
-  }
-  bool text(std::string *value) {
-    uint64_t size;
-    if (!u64(&size) || size > left_.size()) return false;
-    value->assign(left_.substr(0, size));
-    left_.remove_prefix(size);
-    return true;
-  }
-  bool at_end() const { return left_.empty(); }
-
- private:
-  unsigned char uchar_at(int i) const { return static_cast<unsigned char>(left_[size_t(i)]); }
-  std::string_view left_;
-};
 
 bool decode_slots(Decoder *in, Layout *layout) {
   uint64_t count;
@@ -182,7 +153,11 @@ std::string Dictionary::tree_name(uint64_t table, uint32_t index) {
 
 Error Dictionary::open() {
   if (Error error = open_or_make(TABLES, &tables_)) return error;
-  return open_or_make(COUNTERS, &counters_);
+  if (Error error = open_or_make(COUNTERS, &counters_)) return error;
+  if (Error error = open_or_make(FENCES, &fences_)) return error;
+  Tree tree;
+  if (Error error = open_or_make(FOREIGN_KEYS, &tree)) return error;
+  return foreign_keys_->open(std::move(tree));
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
@@ -213,7 +188,7 @@ Error Dictionary::each_table(const std::function<Error(const std::string &, cons
 }
 
 Error Dictionary::drop_orphans() {
-  std::set<std::string> known = {TABLES, COUNTERS};
+  std::set<std::string> known = {TABLES, COUNTERS, FOREIGN_KEYS, FENCES};
   bool is_any_unknown = false;
   Error error = each_table([&](const std::string &, const TableRecord &record) -> Error {
     is_any_unknown |= record.indexes.empty();
@@ -282,29 +257,39 @@ Error Dictionary::put_record(const Batch &batch, const std::string &key, const T
 }
 
 Error Dictionary::create(const std::string &key, TableRecord *record,
-                         const std::vector<frondb_tree_options *> &options) {
+                         const std::vector<frondb_tree_options *> &options, const ForeignKeyChange &foreign) {
   if (Error error = next_number(&record->number)) return error;
   if (Error error = make_trees(*record, options)) return error;
   may_crash_at("create: trees made");
   Batch batch;
   Error error = make_batch(&batch);
   if (!error) error = put_record(batch, key, *record);
+  if (!error) error = foreign_keys_->stage(batch, foreign);
   if (!error) error = write_batch(batch, FRONDB_SYNC);
-  if (error) drop_trees(*record);
-  else note_change(record->number);
+  if (error) {
+    drop_trees(*record);
+  } else {
+    note_change(record->number);
+    foreign_keys_->publish(foreign);
+  }
   may_crash_at("create: recorded");
   return error;
 }
 
-Error Dictionary::alter(const std::vector<TableChange> &changes) {
+Error Dictionary::alter(const std::vector<TableChange> &changes, const ForeignKeyChange &foreign) {
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
   for (const TableChange &change : changes)
     if (Error error = put_record(batch, change.key, change.record)) return error;
+  if (Error error = foreign_keys_->stage(batch, foreign)) return error;
   may_crash_at("alter: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
   may_crash_at("alter: recorded");
-  for (const TableChange &change : changes) note_change(change.record.number);
+  foreign_keys_->publish(foreign);
+  for (const TableChange &change : changes) {
+    note_change(change.record.number);
+    foreign_keys_->table_changed(change.key);
+  }
   return {};
 }
 
@@ -364,8 +349,14 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   if (Error error = make_batch(&batch)) return error;
   if (Error error = batch.remove(tables_.get(), from)) return error;
   if (Error error = put_record(batch, to, record)) return error;
+  ForeignKeyChange foreign = foreign_keys_->renamed(from, to);
+  if (Error error = foreign_keys_->stage(batch, foreign)) return error;
   may_crash_at("rename: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
+  foreign_keys_->publish(foreign);
+  // A table that is put aside, or that takes another's place, has no foreign keys of its own that would change.
+  foreign_keys_->table_changed(from);
+  foreign_keys_->table_changed(to);
   may_crash_at("rename: recorded");
   return {};
 }
@@ -387,7 +378,10 @@ Error Dictionary::drop(const std::string &key, bool *found) {
   if (Error error = make_batch(&batch)) return error;
   if (Error error = batch.remove(tables_.get(), key)) return error;
   if (Error error = forget(batch, record.number)) return error;
+  ForeignKeyChange foreign = foreign_keys_->dropped(key);
+  if (Error error = foreign_keys_->stage(batch, foreign)) return error;
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;
+  foreign_keys_->publish(foreign);
   may_crash_at("drop: record removed");
   forget_changes(record.number);
   std::vector<std::string> names;
@@ -429,7 +423,10 @@ Error Dictionary::truncate(const std::string &key, bool *found) {
   if (!error) error = write_batch(batch, FRONDB_SYNC);
   may_crash_at("truncate: recorded");
   drop_trees(error ? record : old);
-  if (!error) note_change(record.number);
+  if (!error) {
+    note_change(record.number);
+    foreign_keys_->table_changed(key);
+  }
   return error;
 }
 

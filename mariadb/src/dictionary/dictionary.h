@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "codec/layout.h"
+#include "dictionary/foreign_keys.h"
 #include "engine/api.h"
 
 namespace fron {
@@ -73,15 +74,16 @@ class Dictionary {
   /** Finds a table; `found` says whether it exists. */
   Error find(const std::string &key, TableRecord *record, bool *found);
   /** Assigns a number to a new table, makes its trees, then its record. */
-  Error create(const std::string &key, TableRecord *record,
-               const std::vector<frondb_tree_options *> &options);
-  /** Replaces the records of tables atomically. The caller makes and drops the trees. */
-  Error alter(const std::vector<TableChange> &changes);
+  Error create(const std::string &key, TableRecord *record, const std::vector<frondb_tree_options *> &options,
+               const ForeignKeyChange &foreign = {});
+  /** Replaces the records of tables, and foreign keys, atomically. The caller makes and drops the trees. */
+  Error alter(const std::vector<TableChange> &changes, const ForeignKeyChange &foreign = {});
   /** Drops trees that no record names any more. A transaction cannot commit without a tree to which it has written; the
       next call after its end drops that tree, or the next start. */
   void retire(const std::vector<std::string> &names);
+  /** The table's foreign keys, and those that refer to it, follow. */
   Error rename(const std::string &from, const std::string &to, bool *found);
-  /** Removes the record, then retires the trees. */
+  /** Removes the record and the table's foreign keys, then retires the trees. */
   Error drop(const std::string &key, bool *found);
   /** All table keys that begin with `prefix`, for example "db/" for the tables of a database. */
   Error tables_of(const std::string &prefix, std::vector<std::string> *keys);
@@ -105,6 +107,10 @@ class Dictionary {
   Error prepared_counts(frondb_slice name, std::string *bytes);
   Error keep_prepared_counts(frondb_slice name, const std::string &bytes);
 
+  ForeignKeys &foreign_keys() { return *foreign_keys_; }
+  /** A tree without rows, for locks on names of tables. */
+  frondb_tree *fences() const { return fences_.get(); }
+
   /** Number of changes of definitions of all tables since the start. */
   uint64_t changes() const { return changing_->count; }
   /** That number at the last change of a table; 0 if the table has not changed since the start. */
@@ -126,6 +132,8 @@ class Dictionary {
 
   Tree tables_;
   Tree counters_;
+  Tree fences_;
+  std::unique_ptr<ForeignKeys> foreign_keys_ = std::make_unique<ForeignKeys>();
   /** Guards the last number given to a table. */
   std::unique_ptr<std::mutex> numbering_ = std::make_unique<std::mutex>();
   struct Changing {

@@ -20,6 +20,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/crash_points.h"
 #include "engine/errors.h"
+#include "foreign/define.h"
 #include "table/options.h"
 #include "txn/connection.h"
 
@@ -31,7 +32,7 @@ namespace {
 constexpr alter_table_operations OF_DEFINITION =
     ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_CHANGE_COLUMN_DEFAULT | ALTER_COLUMN_OPTION | ALTER_OPTIONS |
     ALTER_DROP_CHECK_CONSTRAINT | ALTER_RENAME | ALTER_RENAME_INDEX | ALTER_CHANGE_INDEX_COMMENT |
-    ALTER_INDEX_IGNORABILITY | ALTER_INDEX_ORDER | ALTER_PARTITIONED;
+    ALTER_INDEX_IGNORABILITY | ALTER_INDEX_ORDER | ALTER_PARTITIONED | ALTER_DROP_FOREIGN_KEY;
 constexpr alter_table_operations OF_DROPPED_INDEX =
     ALTER_DROP_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
 constexpr alter_table_operations OF_ADDED_INDEX =
@@ -205,6 +206,9 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
   record.definition.assign(reinterpret_cast<const char *>(altered->s->tabledef_version.str),
                            altered->s->tabledef_version.length);
   if (info->handler_flags & OF_COLUMNS && !change_form(table, altered, info, &record.form)) return encoder_.damaged(0);
+  // For its refusals: made again at the commit, when the statement is alone with the table.
+  ForeignKeyChange foreign;
+  if (int error = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return error;
   std::vector<IndexRecord> before;
   before.swap(record.indexes);
   std::vector<bool> stays(before.size());
@@ -297,7 +301,10 @@ bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     if (info->create_info->used_fields & HA_CREATE_USED_AUTO)
       for (Alteration *alteration : all)
         if (int failed = alteration->share->raise_auto_increment(info->create_info->auto_increment_value)) return failed;
-    if (Error failed = dictionary().alter(changes)) return ha_error(failed);
+    std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
+    ForeignKeyChange foreign;
+    if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
+    if (Error failed = dictionary().alter(changes, foreign)) return ha_error(failed);
     // The change is done for all partitions; later errors cannot undo it.
     info->group_commit_ctx = nullptr;
     for (Alteration *alteration : all) end_build(alteration, true);

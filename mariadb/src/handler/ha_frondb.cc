@@ -12,11 +12,13 @@
 #include <set>
 
 #include "ddl/exchange.h"
-#include "ddl/foreign_keys.h"
 #include "ddl/galera.h"
 #include "ddl/lost_tables.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/define.h"
+#include "foreign/fence.h"
+#include "foreign/rename.h"
 #include "table/options.h"
 #include "txn/connection.h"
 #include "txn/handlerton.h"
@@ -125,10 +127,6 @@ void warn_of_directory(THD *thd, const char *directory, const char *option) {
 }  // namespace
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
-  if (asks_for_foreign_key(info)) {
-    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "FOREIGN KEY");
-    return HA_WRONG_CREATE_OPTION;
-  }
   if (is_refused_in_cluster(ha_thd(), info)) return HA_WRONG_CREATE_OPTION;
   if (asks_for_encryption(form->s)) {
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "ENCRYPTED=YES");
@@ -142,8 +140,7 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
   if (Error error = plan.make(form)) return ha_error(error);
   plan.record.definition.assign(reinterpret_cast<const char *>(form->s->tabledef_version.str),
                                 form->s->tabledef_version.length);
-  if (Error error = dictionary().create(Dictionary::key_of_path(path), &plan.record, plan.options()))
-    return ha_error(error);
+  if (int error = guarded([&] { return create_with_foreign_keys(path, form, info, plan.options(), &plan.record); })) return error;
   if (info->auto_increment_value && form->found_next_number_field)
     if (Error error = dictionary().keep_counter(plan.record.number, Dictionary::AUTO_INCREMENT,
                                                 info->auto_increment_value))
@@ -151,19 +148,31 @@ int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
   return 0;
 }
 
+int ha_frondb::create_with_foreign_keys(const char *path, const TABLE *form, const HA_CREATE_INFO *info,
+                                        const std::vector<frondb_tree_options *> &options, TableRecord *record) {
+  std::string key = Dictionary::key_of_path(path);
+  if (int error = hold_parents(ha_thd(), form, info->alter_info, key)) return error;
+  ForeignKeyChange foreign;
+  // A transaction may make a temporary table while others wait for it.
+  std::unique_lock<std::mutex> changing(dictionary().foreign_keys().changing(), std::defer_lock);
+  if (!(info->options & HA_LEX_CREATE_TMP_TABLE)) changing.lock();
+  if (int error = define_for_create(ha_thd(), form, info, key, &foreign)) return error;
+  return ha_error(dictionary().create(key, record, options, foreign));
+}
+
 int ha_frondb::delete_table(const char *path) { return hton()->drop_table(hton(), path); }
 
 int ha_frondb::rename_table(const char *from, const char *to) {
-  bool found;
-  if (Error error = dictionary().rename(Dictionary::key_of_path(from), Dictionary::key_of_path(to), &found))
-    return ha_error(error);
-  return found ? 0 : ENOENT;
+  return guarded([&] { return rename_with_fences(ha_thd(), Dictionary::key_of_path(from), Dictionary::key_of_path(to)); });
 }
 
 int ha_frondb::truncate() {
   position_.close();
   if (int error = check_prepared(share_->name)) return error;
   bool found;
+  FenceHolder fence;
+  if (referenced_by_foreign_key())
+    if (int error = fence.take(ha_thd(), {share_->name})) return error;
   if (Error error = dictionary().truncate(share_->name, &found)) return ha_error(error);
   if (!found) return HA_ERR_NO_SUCH_TABLE;
   // The server locks all other statements out, and other open handlers use the same share.
@@ -201,6 +210,7 @@ int ha_frondb::open(const char *path, int, uint) {
   wanted_.open(&encoder_);
   position_.attach(share_, &use_);
   if (Error failed = writer_.open(&encoder_, share_)) return ha_error(failed);
+  foreign_.open(&encoder_, &use_);
   ref_length = share_->has_hidden_key ? HIDDEN_KEY_BYTES : table->key_info[table->s->primary_key].key_length;
   return info(HA_STATUS_OPEN | HA_STATUS_CONST | HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK);
 }
@@ -211,6 +221,7 @@ int ha_frondb::close() {
   position_.close();
   buffer_.reset();
   writer_.close();
+  foreign_.close();
   return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "handler/row_encoder.h"
 #include "handler/row_writer.h"
 #include "handler/statement_use.h"
+#include "foreign/checks.h"
 #include "handler/wanted_fields.h"
 #include "table/share.h"
 
@@ -159,6 +160,14 @@ class ha_frondb final : public handler {
   void release_auto_increment() override;
   /** Concurrent statements interleave their numbers. */
   bool autoinc_lock_mode_stmt_unsafe() const override { return true; }
+  char *get_foreign_key_create_info() override;
+  void free_foreign_key_create_info(char *text) override;
+  int get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
+  int get_parent_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
+  bool referenced_by_foreign_key() const noexcept override;
+  bool is_fk_defined_on_table_or_index(uint index) override;
+  bool can_switch_engines() override;
+  bool get_foreign_dup_key(char *table, uint table_size, char *key, uint key_size) override;
   bool get_error_message(int error, String *text) override;
   void print_error(int error, myf flags) override;
   void update_create_info(HA_CREATE_INFO *info) override;
@@ -177,8 +186,17 @@ class ha_frondb final : public handler {
   frondb_lock row_lock_of(THD *thd, thr_lock_type type) const;
   int check_definition(THD *thd);
 
+  // Tables: ha_frondb.cc.
+  int create_with_foreign_keys(const char *path, const TABLE *form, const HA_CREATE_INFO *info,
+                               const std::vector<frondb_tree_options *> &options, fron::TableRecord *record);
+
   // Writing: write.cc, sequence.cc, auto_increment.cc.
   int insert_row(const uchar *record);
+  int change_row(const uchar *before, const uchar *after, const std::string &shown, const fron::Cause &cause);
+  int remove_row(const uchar *record, const std::string &shown, const fron::Cause &cause);
+  /** Runs `write` between the checks of foreign keys; after an error the row is as it was. */
+  template <typename Write>
+  int write_checked(const uchar *before, const uchar *after, const fron::Cause &cause, Write write);
   /** Reports a row before and after a write to indexes that are being built; null where there is no row. */
   int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
   /** Counts a write that has added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
@@ -187,6 +205,15 @@ class ha_frondb final : public handler {
   int read_sequence(uchar *record);
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
+
+  // Actions of foreign keys: cascade.cc. Called for the table of the children.
+  int act(const fron::Children &children, const KEY *parent_key, const fron::Cause &cause);
+  int act_on_row(const fron::Children &children, const KEY *parent_key, const std::string &primary,
+                 const fron::Cause &cause);
+  int act_on_children(const std::vector<fron::Children> &all, const fron::Cause &cause);
+  int load_child(const std::string &primary, bool *found);
+  int set_columns(const fron::Children &children, const KEY *parent_key, bool *is_changed);
+  void compute_virtual_fields();
 
   // Reading: read.cc, fetch.cc.
   /** Determines which fields of a tree the statement wants; cheap if nothing has changed since the last call. */
@@ -274,6 +301,9 @@ class ha_frondb final : public handler {
   // Writing.
   fron::RowWriter writer_;
   fron::BuiltEntries built_;
+  fron::ForeignChecks foreign_;
+  /** The encoded row of a child that an action changes: its blobs point here. */
+  std::string child_row_;
   fron::BulkCopy copy_;
   fron::Reservation reservation_;
 };

@@ -19,7 +19,9 @@
 #include "codec/entry.h"
 #include "ddl/bulk_load.h"
 #include "engine/crash_points.h"
+#include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/define.h"
 #include "engine/progress.h"
 #include "txn/connection.h"
 #include "txn/session_variables.h"
@@ -48,7 +50,9 @@ int ha_frondb::end_bulk_insert() {
     rows of a temporary table belong to the transaction, whose snapshot may be older than the load. */
 bool ha_frondb::can_load() const {
   bool is_temporary = !share_->name.empty() && share_->name[0] == '/';
-  return !is_temporary && !table->s->long_unique_table && !table->s->period.unique_keys &&
+  // Each row that gets a foreign key is checked when it is written.
+  bool is_checked = checks_foreign_keys(ha_thd()) && !dictionary().foreign_keys().of(share_->name)->own.empty();
+  return !is_temporary && !is_checked && !table->s->long_unique_table && !table->s->period.unique_keys &&
          !table->s->next_number_keypart;
 }
 

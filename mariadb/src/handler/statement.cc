@@ -10,6 +10,8 @@
 #include "ddl/exchange.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/text.h"
+#include "foreign/fence.h"
 #include "txn/connection.h"
 
 using namespace fron;
@@ -67,6 +69,8 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   bool may_lock = type != TL_READ || thd_sql_command(thd) != SQLCOM_SELECT;
   if (int error = use_.connection->begin_statement(thd, may_lock, is_write(type))) return error;
   use_.seen_trees.clear();
+  foreign_.begin_statement();
+  if (use_.connection->fence) use_.connection->fence.reset();
   use_.type = type;
   use_.row_lock = row_lock_of(thd, type);
   use_.row_wait = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
@@ -161,5 +165,13 @@ void ha_frondb::print_error(int error, myf flags) {
 
 bool ha_frondb::get_error_message(int error, String *text) {
   message(error, text);
+  if (error == HA_ERR_NO_REFERENCED_ROW || error == HA_ERR_ROW_IS_REFERENCED || error == HA_ERR_FK_DEPTH_EXCEEDED) {
+    Connection *connection = Connection::find(ha_thd());
+    if (connection && connection->failed_foreign_key) {
+      std::string failure = failure_of(ha_thd(), *connection->failed_foreign_key);
+      text->append(failure.data(), failure.size());
+      connection->failed_foreign_key = nullptr;
+    }
+  }
   return error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT;
 }

@@ -33,10 +33,34 @@ int ha_frondb::write_row(const uchar *record) {
   return keep_auto_increment_of(record);
 }
 
+template <typename Write>
+int ha_frondb::write_checked(const uchar *before, const uchar *after, const Cause &cause, Write write) {
+  bool is_due;
+  if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
+  if (!is_due) return write();
+  RowChecks checks;
+  if (!cause.before) use_.connection->failed_foreign_key = nullptr;
+  if (int error = foreign_.plan(before, after, cause.by, &checks)) return error;
+  if (checks.empty()) return write();
+  uint64_t savepoint;
+  if (int error = use_.connection->set_savepoint(&savepoint)) return error;
+  int error = write();
+  if (!error) error = foreign_.check_parents(checks, after);
+  if (!error) error = act_on_children(checks.children, cause);
+  // A deadlock has rolled back the transaction, and its savepoints with it.
+  if (error == HA_ERR_LOCK_DEADLOCK) return error;
+  int undone = error ? use_.connection->roll_back_to(savepoint) : 0;
+  int released = use_.connection->release(savepoint);
+  return error ? (undone ? undone : error) : released;
+}
+
 int ha_frondb::insert_row(const uchar *record) {
-  if (int error = writer_.insert(use_.connection, record)) return error;
-  if (share_->has_hidden_key) current_ = writer_.primary();
-  return notify_build(nullptr, {}, record);
+  Cause cause{nullptr, &share_->name, false, nullptr};
+  return write_checked(nullptr, record, cause, [&] {
+    if (int error = writer_.insert(use_.connection, record)) return error;
+    if (share_->has_hidden_key) current_ = writer_.primary();
+    return notify_build(nullptr, {}, record);
+  });
 }
 
 int ha_frondb::update_row(const uchar *before, const uchar *after) {
@@ -44,18 +68,28 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
   // For UPDATE the server has compared the rows. REPLACE and LOAD DATA leave the comparison to the engine, and count
   // affected rows by the engine's answer.
   if (leaves_comparing(ha_thd()) && is_same_row(table, before, after)) return HA_ERR_RECORD_IS_THE_SAME;
-  int error = guarded([&] {
-    if (int failed = writer_.change(use_.connection, before, after, current_)) return failed;
+  Cause cause{nullptr, &share_->name, true, nullptr};
+  int error = guarded([&] { return change_row(before, after, current_, cause); });
+  return error ? error : keep_auto_increment_of(after);
+}
+
+int ha_frondb::change_row(const uchar *before, const uchar *after, const std::string &shown, const Cause &cause) {
+  int error = write_checked(before, after, cause, [&] {
+    if (int failed = writer_.change(use_.connection, before, after, shown)) return failed;
     return notify_build(before, writer_.primary_before(), after);
   });
-  if (error) return error;
-  count(0);
-  return keep_auto_increment_of(after);
+  if (!error) count(0);
+  return error;
 }
 
 int ha_frondb::delete_row(const uchar *record) {
-  int error = guarded([&] {
-    if (int failed = writer_.remove(use_.connection, record, current_)) return failed;
+  Cause cause{nullptr, &share_->name, false, nullptr};
+  return guarded([&] { return remove_row(record, current_, cause); });
+}
+
+int ha_frondb::remove_row(const uchar *record, const std::string &shown, const Cause &cause) {
+  int error = write_checked(record, nullptr, cause, [&] {
+    if (int failed = writer_.remove(use_.connection, record, shown)) return failed;
     return notify_build(record, writer_.primary(), nullptr);
   });
   if (!error) count(-1);

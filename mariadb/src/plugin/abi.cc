@@ -6,7 +6,7 @@
 
 #include "plugin/abi.h"
 
-#include "ddl/foreign_keys.h"
+#include "foreign/server_lists.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -59,7 +59,7 @@ int init(void *place) {
     return refuse("cannot open the dictionary of tables", Sentence(error).text());
   if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
-  ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
+  ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_FOREIGN_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;
   ht->create = create_handler;
   set_ddl_hooks(ht);
   set_transaction_hooks(ht);

@@ -14,6 +14,7 @@
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "foreign/fence.h"
 #include "txn/handlerton.h"
 #include "txn/lock_timeout.h"
 #include "txn/prepared_counts.h"

@@ -28,7 +28,9 @@
 
 namespace fron {
 
+class FenceHolder;
 class Load;
+struct ForeignKey;
 
 /** The state of a connection. Used by the connection's thread, or by a thread that calls commit_ordered() for the
     connection while that waits; only cancel() may be called from any thread. */
@@ -58,6 +60,12 @@ class Connection {
   /** The index of the last duplicate key; all ones if there is none. Kept by the connection and not by a handler: if a
       row moves to another partition and is refused there, the server asks the partition that the row came from. */
   unsigned duplicate_key = ~0u;
+  /** The foreign key that refused the last write, for the error's text; null if none did. */
+  std::shared_ptr<const ForeignKey> failed_foreign_key;
+  /** The fence of a table that an ALTER of this connection has put aside. */
+  std::shared_ptr<FenceHolder> fence;
+  /** The index of the children's table with the duplicate that an action would make. */
+  std::string duplicate_foreign_index;
   /** tree_contents() of the partitioned table that an ALTER TABLE has locked last. */
   std::string partitioned;
   /** The transaction may have an overlay (handler/overlay.h), so plain reads must check it. The flag is reset only when

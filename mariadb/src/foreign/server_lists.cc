@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See ddl/foreign_keys.h. Only the parser's list of keys (Alter_info) contains FOREIGN KEY clauses. */
+   See foreign/server_lists.h. */
 
-#include "ddl/foreign_keys.h"
+#include "foreign/server_lists.h"
 
 #include <my_global.h>
 #include <sql_class.h>
@@ -10,14 +10,6 @@
 #include <sql_alter.h>
 
 namespace fron {
-
-bool asks_for_foreign_key(const HA_CREATE_INFO *info) {
-  if (!info->alter_info) return false;
-  List_iterator_fast<Key> keys(info->alter_info->key_list);
-  while (const Key *key = keys++)
-    if (key->type == Key::FOREIGN_KEY) return true;
-  return false;
-}
 
 bool can_see_foreign_keys() {
   MEM_ROOT root;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   All foreign keys. The tree "mariadb/foreign_keys" has a record for each, below the table that it belongs to; this
+   class has them in memory too, by child and by parent.
+
+     key    table, 0, kind ('k' a foreign key, 'd' and 's' see below), name
+     value  the encoded foreign key
+
+   An ALTER TABLE that copies makes a table with another name, and the server renames that to the table's name when it is
+   complete. What changes then is kept below the other name: 'k' a new foreign key, 'd' one that is dropped, 's' (with
+   the child and the name) one that stays, with new sides. A crash in between loses nothing, and undoes nothing by halves: rename() moves all of it
+   in one batch with the table's record.
+
+   Any thread may call the functions. Changes of definitions are serialized by `changing`, which the caller holds from
+   before it reads foreign keys that it changes until after publish(). */
+
+#ifndef FRONDB_DICTIONARY_FOREIGN_KEYS_H
+#define FRONDB_DICTIONARY_FOREIGN_KEYS_H
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "dictionary/foreign_key.h"
+#include "engine/api.h"
+
+namespace fron {
+
+/** The foreign keys of one table. */
+struct TableForeignKeys {
+  /** Where the table is the child, by name. */
+  std::vector<ForeignKeyPtr> own;
+  /** Where the table is the parent, by the child's database and the name: the order in which they are checked. */
+  std::vector<ForeignKeyPtr> referencing;
+
+  bool empty() const { return own.empty() && referencing.empty(); }
+};
+
+using TableForeignKeysPtr = std::shared_ptr<const TableForeignKeys>;
+
+/** Records that a change of definitions writes and removes, in one batch with the table's own. */
+struct ForeignKeyChange {
+  enum Kind : char { KEY = 'k', DROPPED = 'd', SIDES = 's' };
+  struct Place {
+    std::string table;
+    Kind kind;
+    std::string name;
+    bool operator<(const Place &other) const {
+      return std::tie(table, kind, name) < std::tie(other.table, other.kind, other.name);
+    }
+  };
+  /** Null where a record is removed. */
+  std::map<Place, ForeignKeyPtr> records;
+
+  void put(const std::string &table, Kind kind, ForeignKeyPtr key) { records[{table, kind, key->name}] = std::move(key); }
+  void remove(const std::string &table, Kind kind, const std::string &name) { records[{table, kind, name}] = nullptr; }
+  /** The foreign key gets those sides of `sides` that name an index, when `table` gets its own name. */
+  void put_sides(const std::string &table, ForeignKeyPtr sides) {
+    records[{table, SIDES, sides->child + '\1' + sides->name}] = std::move(sides);
+  }
+  bool empty() const { return records.empty(); }
+};
+
+class ForeignKeys {
+ public:
+  /** Takes the tree and reads all records. */
+  Error open(Tree tree);
+
+  /** Changes whenever a foreign key, or a tree that one uses, may have changed. */
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  /** The foreign keys of a table; never null. */
+  TableForeignKeysPtr of(const std::string &table) const;
+  /** Whether the table is the child or the parent of one. */
+  bool has(const std::string &table) const;
+  /** All, by the child's name. */
+  std::vector<ForeignKeyPtr> all() const;
+  /** The foreign key of this name in a database; null if there is none. */
+  ForeignKeyPtr find(std::string_view database, const std::string &name) const;
+  /** The records of a kind below a table. */
+  std::vector<ForeignKeyPtr> below(const std::string &table, ForeignKeyChange::Kind kind) const;
+
+  /** Adds a change to a batch; publish() makes it visible when the batch is committed. */
+  Error stage(const Batch &batch, const ForeignKeyChange &change) const;
+  void publish(const ForeignKeyChange &change);
+  /** A table was renamed, emptied, dropped or altered: handles of its trees are out of date. */
+  void table_changed(const std::string &table);
+
+  /** What happens when a table gets another name, or the name of the table that it replaces. */
+  ForeignKeyChange renamed(const std::string &from, const std::string &to) const;
+  /** What happens when a table is dropped: its own foreign keys go, those that refer to it wait for another table. */
+  ForeignKeyChange dropped(const std::string &table) const;
+
+  /** Held while definitions change. */
+  std::mutex &changing() const { return changing_; }
+
+ private:
+  using Places = std::map<ForeignKeyChange::Place, ForeignKeyPtr>;
+  void index();
+  void replace_sides(const ForeignKey &sides, const std::string &to, ForeignKeyChange *change) const;
+
+  Tree tree_;
+  mutable std::mutex changing_;
+  /** Guards the members below. LOCK: innermost. */
+  mutable std::mutex mutex_;
+  Places records_;
+  std::map<std::string, TableForeignKeysPtr> tables_;
+  std::atomic<uint64_t> generation_{1};
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See foreign/binding.h. */
+
+#include "foreign/binding.h"
+
+#include <key.h>
+#include <sql_error.h>
+#include <table.h>
+
+namespace fron {
+namespace {
+
+const Field *field_at(const TABLE *table, const KEY &key, size_t part) {
+  return table->field[key.key_part[part].fieldnr - 1];
+}
+
+/** Whether an index can serve: its first parts are the columns. */
+bool qualifies(const TABLE *table, const KEY &key, const std::vector<std::string> &columns,
+               const std::vector<PartShape> *types, BindingFault *fault) {
+  if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.user_defined_key_parts < columns.size()) return false;
+  for (size_t i = 0; i < columns.size(); i++) {
+    const Field *field = field_at(table, key, i);
+    if (!is_same_name({field->field_name.str, field->field_name.length}, columns[i])) return false;
+    if (!is_whole_field(key.key_part[i])) {
+      *fault = {BindingFault::PrefixOnly, i, field->field_name.str};
+      return false;
+    }
+    if (types && !shape_of(key.key_part[i]).matches((*types)[i])) {
+      *fault = {BindingFault::TypesDiffer, i, field->field_name.str};
+      return false;
+    }
+  }
+  return true;
+}
+
+KeySide side_of(const KEY &key, size_t columns) {
+  KeySide side;
+  side.is_bound = true;
+  side.index = key.name.str;
+  for (size_t i = 0; i < columns; i++) side.parts.push_back(shape_of(key.key_part[i]));
+  side.is_exact = key.flags & HA_NOSAME && key.user_defined_key_parts == columns;
+  return side;
+}
+
+}  // namespace
+
+bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
+               KeySide *side, BindingFault *fault) {
+  *fault = {};
+  for (uint k = 0; k < table->s->keys; k++) {
+    const KEY &key = table->key_info[k];
+    if (!qualifies(table, key, columns, types, fault)) continue;
+    *side = side_of(key, columns.size());
+    fault->reason = BindingFault::None;
+    return true;
+  }
+  return false;
+}
+
+uint index_of(const TABLE *table, const KeySide &side) {
+  for (uint k = 0; k < table->s->keys; k++)
+    if (is_same_name({table->key_info[k].name.str, table->key_info[k].name.length}, side.index)) return k;
+  return MAX_KEY;
+}
+
+Field *field_of(const TABLE *table, const std::string &name) {
+  for (Field **field = table->field; *field; field++)
+    if (is_same_name({(*field)->field_name.str, (*field)->field_name.length}, name)) return *field;
+  return nullptr;
+}
+
+Definition::~Definition() {
+  if (is_open_) closefrm(&table_);
+  if (has_share_) free_table_share(&share_);
+}
+
+bool Definition::open(THD *thd, const std::string &key) {
+  path_ = "./" + key;
+  database_ = shown_database(key);
+  name_ = shown_table(key);
+  // The caller has an error of its own for a table that is not there.
+  Dummy_error_handler ignored;
+  thd->push_internal_handler(&ignored);
+  init_tmp_table_share(thd, &share_, database_.c_str(), 0, name_.c_str(), path_.c_str());
+  has_share_ = true;
+  const LEX_CSTRING alias = {"", 0};
+  if (open_table_def(thd, &share_, GTS_TABLE) == OPEN_FRM_OK)
+    is_open_ = open_table_from_share(thd, &share_, &alias, 0, READ_ALL, 0, &table_, true) == 0;
+  thd->pop_internal_handler();
+  return is_open_;
+}
+
+}  // namespace fron

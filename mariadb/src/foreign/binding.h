@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Finds the index of a table that serves a foreign key. */
+
+#ifndef FRONDB_FOREIGN_BINDING_H
+#define FRONDB_FOREIGN_BINDING_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dictionary/foreign_key.h"
+
+namespace fron {
+
+/** Why a table has no index for the columns of a foreign key. */
+struct BindingFault {
+  enum Reason { None, NoIndex, PrefixOnly, TypesDiffer } reason = NoIndex;
+  /** The number of the column, where the reason is about one. */
+  size_t column = 0;
+  /** The table's own name of it. */
+  std::string own_column;
+};
+
+/** Binds one side to the first index whose first parts are the columns, completely and in their order. `types`, if not
+    null, are the parts of the other side, which must be of the same types. False with a reason if there is none. */
+bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
+               KeySide *side, BindingFault *fault);
+
+/** The number of the index that a side uses in an open table; MAX_KEY if the table has none of that name. */
+uint index_of(const TABLE *table, const KeySide &side);
+
+/** The field of this name, or null. */
+Field *field_of(const TABLE *table, const std::string &name);
+
+/** A table's definition, opened without its engine. */
+class Definition {
+ public:
+  ~Definition();
+  /** Reads the definition of a table by its key in the dictionary. False if it has none that can be read. */
+  bool open(THD *thd, const std::string &key);
+  const TABLE *table() const { return &table_; }
+
+ private:
+  std::string path_, database_, name_;
+  TABLE_SHARE share_;
+  TABLE table_;
+  bool has_share_ = false, is_open_ = false;
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See foreign/checks.h. */
+
+#include "foreign/checks.h"
+
+#include <algorithm>
+
+#include "codec/entry.h"
+#include "dictionary/dictionary.h"
+#include "engine/db.h"
+#include "engine/errors.h"
+#include "foreign/binding.h"
+#include "foreign/define.h"
+#include "foreign/fence.h"
+#include "txn/connection.h"
+
+namespace fron {
+namespace {
+
+/** Opens the tree of a table's index. Leaves it closed if the table or the index does not exist. */
+int open_index(const std::string &table, const std::string &index, Tree *tree) {
+  TableRecord record;
+  bool found;
+  if (Error error = dictionary().find(table, &record, &found)) return ha_error(error);
+  if (!found) return 0;
+  for (const IndexRecord &one : record.indexes) {
+    if (!is_same_name(one.name, index)) continue;
+    Error error = open_tree(Dictionary::tree_name(record.number, one.number), tree);
+    return error && error.kind() != FRONDB_NOT_FOUND ? ha_error(error) : 0;
+  }
+  return 0;
+}
+
+/** Bytes of the first parts of a key in its image. */
+uint image_length(const KEY &key, size_t parts) {
+  uint length = 0;
+  for (size_t i = 0; i < parts; i++) length += key.key_part[i].store_length;
+  return length;
+}
+
+/** Locks a key, existing or not; `found` tells whether it exists. */
+Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frondb_lock mode, bool *found) {
+  size_t length;
+  return frondb_txn_get_into(txn, tree, slice(key), mode, FRONDB_WAIT, nullptr, 0, &length, found);
+}
+
+/** Whether an entry begins with `prefix`. Locks the first one, shared, and what lies before it. */
+Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix, bool *found) {
+  std::string end = prefix;
+  bool has_end = prefix_end(&end);
+  frondb_slice hi = slice(end);
+  Cursor cursor;
+  if (Error error = frondb_txn_cursor(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED, FRONDB_WAIT,
+                                      cursor.out()))
+    return error;
+  return frondb_cursor_next(cursor.get(), found);
+}
+
+}  // namespace
+
+int ForeignChecks::prepare(THD *thd, bool *is_due) {
+  *is_due = false;
+  if (!checks_foreign_keys(thd)) return 0;
+  if (generation_ != dictionary().foreign_keys().generation() || !is_fenced_)
+    if (int error = load(thd)) return error;
+  *is_due = !own_.empty() || !referencing_.empty();
+  return 0;
+}
+
+int ForeignChecks::load(THD *) {
+  ForeignKeys &all = dictionary().foreign_keys();
+  const std::string &table = encoder_->share().name;
+  for (;;) {
+    uint64_t generation = all.generation();
+    TableForeignKeysPtr keys = all.of(table);
+    // The fences come first: what is read behind them stays as it is.
+    for (const ForeignKeyPtr &key : keys->own)
+      if (int error = hold_fence(use_->connection, key->parent)) return error;
+    if (!keys->referencing.empty())
+      if (int error = hold_fence(use_->connection, table)) return error;
+    is_fenced_ = true;
+    if (generation != all.generation()) continue;
+    if (generation == generation_) return 0;
+    own_.clear();
+    referencing_.clear();
+    for (const ForeignKeyPtr &key : keys->own)
+      if (int error = add_side(key, true, &own_)) return error;
+    for (const ForeignKeyPtr &key : keys->referencing)
+      if (int error = add_side(key, false, &referencing_)) return error;
+    // As InnoDB: those that refer to the primary key first, then index by index.
+    const TABLE *table_of = encoder_->table();
+    std::stable_sort(referencing_.begin(), referencing_.end(), [&](const Side &a, const Side &b) {
+      return a.index != MAX_KEY && (b.index == MAX_KEY || tree_of(table_of, a.index) < tree_of(table_of, b.index));
+    });
+    generation_ = generation;
+    return 0;
+  }
+}
+
+int ForeignChecks::add_side(const ForeignKeyPtr &key, bool is_child, std::vector<Side> *sides) {
+  const KeySide &mine = is_child ? key->child_side : key->parent_side, &theirs = is_child ? key->parent_side : key->child_side;
+  Side side;
+  side.key = key;
+  if (mine.is_bound) side.index = index_of(encoder_->table(), mine);
+  if (side.index != MAX_KEY) side.length = image_length(encoder_->table()->key_info[side.index], mine.parts.size());
+  if (theirs.is_bound)
+    if (int error = open_index(is_child ? key->parent : key->child, theirs.index, &side.other)) return error;
+  sides->push_back(std::move(side));
+  return 0;
+}
+
+void ForeignChecks::image_of(const Side &side, const uchar *record, std::vector<uchar> *image) const {
+  image->resize(side.length);
+  copy_key(encoder_->table(), side.index, record, side.length, image->data());
+}
+
+bool ForeignChecks::has_null(const Side &side, const std::vector<uchar> &image) const {
+  return KeyCodec::has_null(&encoder_->table()->key_info[side.index], image.data(), side.length);
+}
+
+int ForeignChecks::fail(const ForeignKeyPtr &key, int error) const {
+  use_->connection->failed_foreign_key = key;
+  return error;
+}
+
+// --- Before the write ---
+
+int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks) {
+  for (size_t i = 0; after && i < own_.size(); i++) {
+    const Side &side = own_[i];
+    // The action has written the parent's key.
+    if (side.key.get() == by) continue;
+    if (before && side.index != MAX_KEY) {
+      image_of(side, before, &other_image_);
+      image_of(side, after, &image_);
+      if (image_ == other_image_) continue;
+    }
+    checks->parents.push_back(i);
+  }
+  return before ? plan_children(before, after, checks) : 0;
+}
+
+int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChecks *checks) {
+  bool acts = false;
+  std::vector<const Side *> restricting;
+  for (const Side &side : referencing_) {
+    // Without an index nothing is known of the children, so nothing may change.
+    if (side.index == MAX_KEY || !side.other) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
+    image_of(side, before, &image_);
+    if (has_null(side, image_)) continue;
+    if (after) {
+      image_of(side, after, &other_image_);
+      if (image_ == other_image_) continue;
+    }
+    const KEY *key = &encoder_->table()->key_info[side.index];
+    key_.clear();
+    encoder_->append_image(side.index, image_.data(), side.length, &key_);
+    bool found;
+    if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
+      return ha_error(error);
+    Children children{side.key, after ? side.key->on_update : side.key->on_delete, side.index, side.length, {}, {}};
+    // No child can have a value that its index cannot contain.
+    if (!encoder_->index(side.index).codec.encode_as(key, image_.data(), side.key->child_side.parts, &children.prefix)) continue;
+    if (after) children.image = other_image_;
+    acts |= changes_children(children.action);
+    restricting.push_back(&side);
+    checks->children.push_back(std::move(children));
+  }
+  if (acts) return 0;
+  for (size_t i = 0; i < restricting.size(); i++)
+    if (int error = find_child(*restricting[i], checks->children[i].prefix)) return error;
+  checks->children.clear();
+  return 0;
+}
+
+int ForeignChecks::find_child(const Side &side, const std::string &prefix) {
+  bool found;
+  if (Error error = find_prefix(use_->connection->txn(), side.other.get(), prefix, &found)) return ha_error(error);
+  return found ? fail(side.key, HA_ERR_ROW_IS_REFERENCED) : 0;
+}
+
+// --- After the write ---
+
+int ForeignChecks::refuse_children(const Children &children) {
+  for (const Side &side : referencing_)
+    if (side.key == children.key) return find_child(side, children.prefix);
+  return 0;
+}
+
+int ForeignChecks::check_parents(const RowChecks &checks, const uchar *after) {
+  for (size_t i : checks.parents)
+    if (int error = find_parent(own_[i], after)) return error;
+  return 0;
+}
+
+int ForeignChecks::find_parent(const Side &side, const uchar *after) {
+  const KeySide &parent = side.key->parent_side;
+  if (side.index == MAX_KEY) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
+  image_of(side, after, &image_);
+  if (has_null(side, image_)) return 0;
+  if (!side.other) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
+  const KEY *key = &encoder_->table()->key_info[side.index];
+  key_.clear();
+  if (!encoder_->index(side.index).codec.encode_as(key, image_.data(), parent.parts, &key_))
+    return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
+  bool found;
+  frondb_txn *txn = use_->connection->txn();
+  if (Error error = lock_key(txn, side.other.get(), key_, FRONDB_LOCK_SHARED, &found)) return ha_error(error);
+  if (!found && !parent.is_exact)
+    if (Error error = find_prefix(txn, side.other.get(), key_, &found)) return ha_error(error);
+  return found ? 0 : fail(side.key, HA_ERR_NO_REFERENCED_ROW);
+}
+
+}  // namespace fron

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Checks the foreign keys of one handler's table when it writes a row, and finds which child rows an action changes.
+
+     child     after the write: the parent's key is locked, shared, until the transaction ends, and must exist
+     parent    before the write: the row's own key is locked, so that no child is added; then, if all foreign keys
+               restrict, no child may exist. With actions all are dealt with after the write, in their order
+
+   Both sides meet at the lock of the encoded parent key, so no gaps are locked. Reads see the newest rows at every
+   isolation level. A key that is no whole unique key is locked too, though no entry has exactly these bytes. */
+
+#ifndef FRONDB_FOREIGN_CHECKS_H
+#define FRONDB_FOREIGN_CHECKS_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <string>
+#include <vector>
+
+#include "dictionary/foreign_keys.h"
+#include "handler/row_encoder.h"
+#include "handler/statement_use.h"
+
+namespace fron {
+
+/** A write that an action makes, and those that have led to it. */
+struct Cause {
+  const Cause *before;
+  /** The table that was written to. */
+  const std::string *table;
+  bool is_update;
+  /** The foreign key whose action writes; null for the statement's own write. */
+  const ForeignKey *by;
+
+  size_t depth() const { return before ? before->depth() + 1 : 0; }
+  bool updates(const std::string &other) const {
+    return (is_update && *table == other) || (before && before->updates(other));
+  }
+};
+
+/** The children of one row by one foreign key. */
+struct Children {
+  ForeignKeyPtr key;
+  Action action;
+  /** The parent's index, and the first bytes of its key image that the foreign key covers. */
+  uint index;
+  uint length;
+  /** What the children's index has before the primary key. */
+  std::string prefix;
+  /** The key image of the parent's new row; empty if the row is deleted. */
+  std::vector<uchar> image;
+};
+
+/** What remains to be checked of a row when it is written. */
+struct RowChecks {
+  std::vector<Children> children;
+  /** The foreign keys of which the row is a child, by their numbers, and which may have another parent now. */
+  std::vector<size_t> parents;
+
+  bool empty() const { return children.empty() && parents.empty(); }
+};
+
+class ForeignChecks {
+ public:
+  void open(RowEncoder *encoder, const StatementUse *use) {
+    encoder_ = encoder;
+    use_ = use;
+    generation_ = 0;
+  }
+  void close() {
+    own_.clear();
+    referencing_.clear();
+    generation_ = 0;
+  }
+  void begin_statement() { is_fenced_ = false; }
+
+  /** Whether writes of the table are checked at all in this statement. Cheap if nothing has changed. */
+  int prepare(THD *thd, bool *is_due);
+
+  /** Before a write: what has to be checked after it. `before` is null for a new row, `after` for a deleted one. Fails if
+      a child forbids it. `by`: the foreign key whose action writes, which is not checked. */
+  int plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks);
+  /** After the write, for a foreign key that restricts among others that act: there must be no child. */
+  int refuse_children(const Children &children);
+  /** After the write: the parents of the row must exist. */
+  int check_parents(const RowChecks &checks, const uchar *after);
+
+ private:
+  /** One side of a foreign key in the handler's table, and the tree of the other table's index. */
+  struct Side {
+    ForeignKeyPtr key;
+    uint index = MAX_KEY;
+    uint length = 0;
+    Tree other;
+  };
+  int load(THD *thd);
+  int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<Side> *sides);
+  void image_of(const Side &side, const uchar *record, std::vector<uchar> *image) const;
+  bool has_null(const Side &side, const std::vector<uchar> &image) const;
+  int plan_children(const uchar *before, const uchar *after, RowChecks *checks);
+  int find_parent(const Side &side, const uchar *after);
+  int find_child(const Side &side, const std::string &prefix);
+  int fail(const ForeignKeyPtr &key, int error) const;
+
+  RowEncoder *encoder_ = nullptr;
+  const StatementUse *use_ = nullptr;
+  std::vector<Side> own_, referencing_;
+  /** ForeignKeys::generation() of the lists above. */
+  uint64_t generation_ = 0;
+  bool is_fenced_ = false;
+  /** Scratch. */
+  std::string key_;
+  std::vector<uchar> image_, other_image_;
+};
+
+}  // namespace fron
+
+#endif

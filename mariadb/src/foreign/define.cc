@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See foreign/define.h. */
+
+#include "foreign/define.h"
+
+#include <handler.h>
+#include <item.h>
+#include <mdl.h>
+#include <sql_alter.h>
+#include <sql_table.h>
+
+#include <algorithm>
+
+#include "dictionary/dictionary.h"
+#include "foreign/binding.h"
+#include "foreign/text.h"
+
+namespace fron {
+namespace {
+
+using Change = ForeignKeyChange;
+
+std::string text_of(const LEX_CSTRING &name) { return std::string(name.str, name.length); }
+
+/** A clause's name, or its columns, for a warning. */
+std::string label_of(const Foreign_key &clause) {
+  if (clause.name.str) return "`" + text_of(clause.name) + "`";
+  std::string label;
+  List_iterator_fast<Key_part_spec> columns(const_cast<Foreign_key &>(clause).columns);
+  while (const Key_part_spec *column = columns++) label += (label.empty() ? "(" : ", ") + text_of(column->field_name);
+  return label + ")";
+}
+
+Action action_of(enum_fk_option option) {
+  switch (option) {
+    case FK_OPTION_CASCADE: return Action::Cascade;
+    case FK_OPTION_SET_NULL: return Action::SetNull;
+    case FK_OPTION_NO_ACTION: return Action::NoAction;
+    default: return Action::Restrict;
+  }
+}
+
+/** Makes foreign keys from the clauses of one statement. */
+class Definer {
+ public:
+  /** `own` is the key that the table has, or will have when it is complete. */
+  Definer(THD *thd, const TABLE *form, const std::string &own, bool is_alter)
+      : thd_(thd), form_(form), own_(own), is_alter_(is_alter) {}
+
+  int define(const Foreign_key &clause, ForeignKey *key);
+  void numbers_from(uint64_t number) { number_ = number; }
+
+ private:
+  int refuse(const std::string &label, const std::string &why, const char *with = "with ");
+  int columns_of(const ::List<Key_part_spec> &list, const TABLE *table, const std::string &label,
+                 std::vector<std::string> *names);
+  int explain(const BindingFault &fault, const std::string &label, const ForeignKey &key, bool of_parent);
+  int check_actions(const ForeignKey &key, const std::string &label);
+  int bind_parent(const std::string &label, ForeignKey *key, const ::List<Key_part_spec> &columns);
+
+  THD *thd_;
+  const TABLE *form_;
+  std::string own_;
+  bool is_alter_;
+  uint64_t number_ = 1;
+};
+
+int Definer::refuse(const std::string &label, const std::string &why, const char *with) {
+  std::string sentence = std::string(is_alter_ ? "Alter " : "Create ") + " table " + quoted_table(thd_, own_) +
+                         " " + with + "foreign key " + label + " constraint failed. " + why;
+  push_warning(thd_, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN, sentence.c_str());
+  note_foreign_error(thd_, sentence);
+  return HA_ERR_CANNOT_ADD_FOREIGN;
+}
+
+int Definer::columns_of(const ::List<Key_part_spec> &list, const TABLE *table, const std::string &label,
+                        std::vector<std::string> *names) {
+  List_iterator_fast<Key_part_spec> columns(const_cast<::List<Key_part_spec> &>(list));
+  while (const Key_part_spec *column = columns++) {
+    std::string name = text_of(column->field_name);
+    // The table's own spelling, as InnoDB shows it.
+    if (table) {
+      const Field *field = field_of(table, name);
+      if (!field) return refuse(label, "Column " + name + " was not found.", "");
+      name = field->field_name.str;
+    }
+    names->push_back(std::move(name));
+  }
+  return 0;
+}
+
+int Definer::explain(const BindingFault &fault, const std::string &label, const ForeignKey &key, bool of_parent) {
+  std::string of_table = "in the referenced table";
+  const std::string &column = key.columns[fault.column];
+  switch (fault.reason) {
+    case BindingFault::PrefixOnly:
+      return refuse(label, "There is only prefix index " + of_table + " where the referenced columns appear as the first columns.");
+    case BindingFault::TypesDiffer:
+      return refuse(label, "Field type or character set for column '" + column + "' does not match referenced column '" +
+                               fault.own_column + "'.");
+    default:
+      return refuse(label, "There is no index " + std::string(of_parent ? of_table : "in the table") +
+                               " where the referenced columns appear as the first columns.");
+  }
+}
+
+bool is_base_of_stored(const TABLE *table, const Field *base) {
+  std::vector<my_bitmap_map> bits(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map) + 1);
+  for (Field **field = table->field; *field; field++) {
+    if (!(*field)->vcol_info || !(*field)->stored_in_db()) continue;
+    MY_BITMAP used;
+    if (my_bitmap_init(&used, bits.data(), table->s->fields)) return true;
+    (*field)->vcol_info->expr->walk(&Item::register_field_in_bitmap, 1, &used);
+    if (bitmap_is_set(&used, base->field_index)) return true;
+  }
+  return false;
+}
+
+/** Refuses actions that no row can survive, or that the table's generated columns would not notice. */
+int Definer::check_actions(const ForeignKey &key, const std::string &label) {
+  bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
+  bool changes = changes_children(key.on_delete) || changes_children(key.on_update);
+  for (const std::string &name : key.columns) {
+    const Field *field = field_of(form_, name);
+    if (sets_null && !field->real_maybe_null())
+      return refuse(label, "You have defined a SET NULL condition but column '" + name + "' is defined as NOT NULL.");
+    if (changes && is_base_of_stored(form_, field))
+      return refuse(label, "A stored generated column depends on column '" + name + "', which the action would change.");
+  }
+  return 0;
+}
+
+/** The key of the table that a clause of the table `own` refers to. */
+std::string parent_of(const Foreign_key &clause, const std::string &own) {
+  std::string database = clause.ref_db.str ? text_of(clause.ref_db) : shown_database(own), table = text_of(clause.ref_table);
+  if (lower_case_table_names) {
+    database.resize(my_casedn_str(system_charset_info, database.data()));
+    table.resize(my_casedn_str(system_charset_info, table.data()));
+  }
+  return table_key(database, table);
+}
+
+int Definer::bind_parent(const std::string &label, ForeignKey *key, const ::List<Key_part_spec> &columns) {
+  Definition definition;
+  const TABLE *parent = form_;
+  bool found = true;
+  if (key->parent != own_) {
+    TableRecord record;
+    if (Error error = dictionary().find(key->parent, &record, &found)) return refuse(label, error.message());
+    found = found && definition.open(thd_, key->parent);
+    parent = found ? definition.table() : nullptr;
+  }
+  if (!found) {
+    if (checks_foreign_keys(thd_)) {
+      bool is_elsewhere = access(("./" + key->parent + ".frm").c_str(), F_OK) == 0;
+      return refuse(label, "Referenced table " + quoted_table(thd_, key->parent) +
+                               (is_elsewhere ? " is not a table of FronDB, or is partitioned." : " not found in the data dictionary."));
+    }
+    return columns_of(columns, nullptr, label, &key->referenced);
+  }
+  if (int error = columns_of(columns, parent, label, &key->referenced)) return error;
+  BindingFault fault;
+  if (bind_side(parent, key->referenced, &key->child_side.parts, &key->parent_side, &fault)) return 0;
+  return explain(fault, label, *key, true);
+}
+
+int Definer::define(const Foreign_key &clause, ForeignKey *key) {
+  std::string label = label_of(clause);
+  key->child = own_;
+  key->on_delete = action_of(clause.delete_opt);
+  key->on_update = action_of(clause.update_opt);
+  if (int error = columns_of(clause.columns, form_, label, &key->columns)) return error;
+  BindingFault fault;
+  if (!bind_side(form_, key->columns, nullptr, &key->child_side, &fault)) return explain(fault, label, *key, false);
+  key->name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(own_, number_++);
+  key->parent = parent_of(clause, own_);
+  if (int error = bind_parent(label, key, clause.ref_columns)) return error;
+  return check_actions(*key, label);
+}
+
+/** The clauses of a statement that are not foreign keys of the altered table already. */
+std::vector<const Foreign_key *> new_clauses(const Alter_info *info) {
+  std::vector<const Foreign_key *> clauses;
+  List_iterator_fast<Key> keys(const_cast<::List<Key> &>(info->key_list));
+  while (const Key *key = keys++)
+    if (key->type == Key::FOREIGN_KEY && !key->old) clauses.push_back(static_cast<const Foreign_key *>(key));
+  return clauses;
+}
+
+bool is_dropped(const Alter_info *info, const std::string &name) {
+  List_iterator_fast<Alter_drop> drops(const_cast<::List<Alter_drop> &>(info->drop_list));
+  while (const Alter_drop *drop = drops++)
+    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(drop->name, name)) return true;
+  return false;
+}
+
+/** Adds the statement's new clauses to a change; `below` is the key under which they are recorded. */
+int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
+                bool is_alter, Change *change) {
+  std::vector<const Foreign_key *> clauses = new_clauses(info);
+  if (clauses.empty()) return 0;
+  ForeignKeys &all = dictionary().foreign_keys();
+  Definer definer(thd, form, own, is_alter);
+  uint64_t highest = 0;
+  for (const ForeignKeyPtr &key : all.of(own)->own) highest = std::max(highest, automatic_number(own, key->name));
+  definer.numbers_from(highest + 1);
+  for (const Foreign_key *clause : clauses) {
+    auto key = std::make_shared<ForeignKey>();
+    if (int error = definer.define(*clause, key.get())) return error;
+    ForeignKeyPtr other = all.find(database_of(own), key->name);
+    bool is_taken = other && !(is_alter && other->child == own && is_dropped(info, other->name));
+    for (const auto &[place, made] : change->records)
+      is_taken |= made && place.kind == Change::KEY && is_same_name(made->name, key->name);
+    if (is_taken) {
+      std::string sentence = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, " + clause_of(thd, *key);
+      push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, sentence.c_str());
+      return HA_ERR_FOUND_DUPP_KEY;
+    }
+    if (below != own) {
+      // Until the table gets its own name; a table that refers to itself follows.
+      if (key->parent == own) key->parent = below;
+      key->child = below;
+    }
+    change->put(below, Change::KEY, key);
+  }
+  return 0;
+}
+
+/** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. */
+int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side) {
+  const KeySide &other = is_parent ? key.child_side : key.parent_side;
+  BindingFault fault;
+  const std::vector<PartShape> *types = other.is_bound ? &other.parts : nullptr;
+  if (bind_side(form, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
+  *side = {};
+  side->index = KeySide::NO_INDEX;
+  return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
+}
+
+/** Foreign keys of other tables that have waited for a table of this name. */
+int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *change) {
+  for (const ForeignKeyPtr &waiting : dictionary().foreign_keys().of(own)->referencing) {
+    if (waiting->child == own) continue;
+    auto key = std::make_shared<ForeignKey>(*waiting);
+    if (int error = bind_again(thd, form, *waiting, true, &key->parent_side)) return error;
+    if (!key->parent_side.is_bound) key->parent_side = {};
+    change->put(key->child, Change::KEY, key);
+  }
+  return 0;
+}
+
+/** What an ALTER by copy keeps and drops of the foreign keys of `own`, as records below `below`. */
+int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
+                 Change *change) {
+  TableForeignKeysPtr keys = dictionary().foreign_keys().of(own);
+  auto sides = [&](const ForeignKeyPtr &key, bool is_child, bool is_parent) {
+    auto made = std::make_shared<ForeignKey>(*key);
+    made->child_side = made->parent_side = {};
+    if (is_child)
+      if (int error = bind_again(thd, form, *key, false, &made->child_side)) return error;
+    if (is_parent)
+      if (int error = bind_again(thd, form, *key, true, &made->parent_side)) return error;
+    change->put_sides(below, made);
+    return 0;
+  };
+  for (const ForeignKeyPtr &key : keys->own) {
+    if (is_dropped(info, key->name)) change->put(below, Change::DROPPED, key);
+    else if (int error = sides(key, true, key->refers_to_itself())) return error;
+  }
+  for (const ForeignKeyPtr &key : keys->referencing)
+    if (!key->refers_to_itself())
+      if (int error = sides(key, false, true)) return error;
+  return 0;
+}
+
+}  // namespace
+
+bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
+
+int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key) {
+  if (!info) return 0;
+  for (const Foreign_key *clause : new_clauses(info)) {
+    std::string own = is_put_aside(key) ? altered_table(thd) : key, parent = parent_of(*clause, own);
+    if (parent == own) continue;
+    std::string database = shown_database(parent), name = shown_table(parent);
+    MDL_request request;
+    MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), name.c_str(), MDL_SHARED, MDL_STATEMENT);
+    if (thd->mdl_context.acquire_lock(&request, double(thd->variables.lock_wait_timeout))) return HA_ERR_LOCK_WAIT_TIMEOUT;
+  }
+  return 0;
+}
+
+int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, const std::string &key, Change *change) {
+  const Alter_info *alter = info->alter_info;
+  if (!alter) return 0;
+  if (info->options & HA_LEX_CREATE_TMP_TABLE) {
+    if (new_clauses(alter).empty()) return 0;
+    std::string sentence = "Create  table `" + text_of(form->s->db) + "`.`" + text_of(form->s->table_name) +
+                           "` with foreign key constraint failed. Temporary tables can't have foreign key constraints.";
+    push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN, sentence.c_str());
+    return HA_ERR_CANNOT_ADD_FOREIGN;
+  }
+  if (!is_put_aside(key)) {
+    if (int error = add_clauses(thd, form, alter, key, key, false, change)) return error;
+    return adopt_waiting(thd, form, key, change);
+  }
+  std::string own = altered_table(thd);
+  if (int error = keep_by_copy(thd, form, alter, own, key, change)) return error;
+  return add_clauses(thd, form, alter, own, key, true, change);
+}
+
+namespace {
+
+/** New names of the columns that an ALTER renames. */
+class Renames {
+ public:
+  Renames(const Alter_info *info) {
+    List_iterator_fast<Create_field> fields(const_cast<::List<Create_field> &>(info->create_list));
+    while (const Create_field *field = fields++)
+      if (field->field) names_.push_back({field->field->field_name.str, field->field_name.str});
+  }
+  void apply(std::vector<std::string> *columns) const {
+    for (std::string &column : *columns)
+      for (const auto &[before, after] : names_)
+        if (is_same_name(before, column)) {
+          column = after;
+          break;
+        }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> names_;
+};
+
+int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_parent) {
+  KeySide &side = is_parent ? key->parent_side : key->child_side;
+  std::string index = side.index;
+  if (!bind_again(thd, altered, *key, is_parent, &side)) {
+    if (!side.is_bound) side = {};
+    return 0;
+  }
+  my_error(ER_DROP_INDEX_FK, MYF(0), index.c_str());
+  return HA_ERR_DROP_INDEX_FK;
+}
+
+}  // namespace
+
+int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info, const std::string &key,
+                    Change *change, std::vector<ForeignKeyPtr> *added) {
+  TableForeignKeysPtr keys = dictionary().foreign_keys().of(key);
+  Renames renames(info->alter_info);
+  for (const ForeignKeyPtr &own : keys->own) {
+    if (is_dropped(info->alter_info, own->name)) {
+      change->remove(key, Change::KEY, own->name);
+      continue;
+    }
+    auto kept = std::make_shared<ForeignKey>(*own);
+    renames.apply(&kept->columns);
+    if (int error = bind_in_place(thd, altered, kept.get(), false)) return error;
+    if (own->refers_to_itself()) {
+      renames.apply(&kept->referenced);
+      if (int error = bind_in_place(thd, altered, kept.get(), true)) return error;
+    }
+    change->put(key, Change::KEY, kept);
+  }
+  for (const ForeignKeyPtr &referencing : keys->referencing) {
+    if (referencing->refers_to_itself()) continue;
+    auto kept = std::make_shared<ForeignKey>(*referencing);
+    renames.apply(&kept->referenced);
+    if (int error = bind_in_place(thd, altered, kept.get(), true)) return error;
+    change->put(kept->child, Change::KEY, kept);
+  }
+  Change more = *change;
+  if (int error = add_clauses(thd, altered, info->alter_info, key, key, true, &more)) return error;
+  for (const auto &[place, made] : more.records)
+    if (made && !change->records.count(place) && added) added->push_back(made);
+  *change = std::move(more);
+  return 0;
+}
+
+}  // namespace fron

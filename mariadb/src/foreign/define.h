@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Foreign keys of statements that make or alter a table: what the dictionary is to record for them.
+
+     CREATE TABLE             the statement's clauses; foreign keys of other tables that wait for this one
+     ALTER TABLE by copy      new clauses, dropped ones, and the indexes that remaining ones use in the new table
+     ALTER TABLE in place     the same, from the handler's own two definitions
+
+   A refusal pushes a warning that says why, as InnoDB's do, and returns HA_ERR_CANNOT_ADD_FOREIGN: the server's own error
+   1005 says little. */
+
+#ifndef FRONDB_FOREIGN_DEFINE_H
+#define FRONDB_FOREIGN_DEFINE_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <string>
+#include <vector>
+
+#include "dictionary/foreign_keys.h"
+
+struct HA_CREATE_INFO;
+class Alter_info;
+class Alter_inplace_info;
+
+namespace fron {
+
+/** Keeps the definitions of the parents that a statement's clauses name until it ends. Waits, so it comes before any other
+    lock. */
+int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key);
+
+/** Collects the change for a table that is created with this key; its records are below `key`. */
+int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, const std::string &key,
+                      ForeignKeyChange *change);
+
+/** The same for an ALTER in place of the table `key`. `added`, if not null, gets the foreign keys that are new. A refusal
+    because an index is needed is reported, as error 1553. */
+int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
+                    const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
+
+/** Whether the statement checks foreign keys. */
+bool checks_foreign_keys(MYSQL_THD thd);
+
+}  // namespace fron
+
+#endif

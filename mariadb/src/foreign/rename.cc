@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See foreign/rename.h. */
+
+#include "foreign/rename.h"
+
+#include <sql_class.h>
+#include <handler.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+
+#include "dictionary/dictionary.h"
+#include "engine/errors.h"
+#include "foreign/define.h"
+#include "foreign/fence.h"
+#include "foreign/text.h"
+#include "txn/connection.h"
+
+namespace fron {
+namespace {
+
+/** Whether a foreign key of the renamed table would get the name of one in the other database. */
+bool has_taken_name(const std::string &from, const std::string &to) {
+  if (is_put_aside(from) || is_put_aside(to) || database_of(from) == database_of(to)) return false;
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(from)->own)
+    if (dictionary().foreign_keys().find(database_of(to), key->name)) return true;
+  return false;
+}
+
+}  // namespace
+
+int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to) {
+  const std::string &table = is_put_aside(from) ? to : from;
+  Connection *connection = Connection::of(thd);
+  if (!connection) return HA_ERR_OUT_OF_MEM;
+  if (!connection->fence && !dictionary().foreign_keys().of(table)->referencing.empty()) {
+    auto fence = std::make_shared<FenceHolder>();
+    if (int error = fence->take(thd, {table})) return error;
+    connection->fence = std::move(fence);
+  }
+  bool found = false;
+  int error;
+  {
+    std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
+    error = has_taken_name(from, to) ? HA_ERR_FOUND_DUPP_KEY : ha_error(dictionary().rename(from, to, &found));
+  }
+  if (error || !is_put_aside(to)) connection->fence.reset();
+  return error ? error : found ? 0 : ENOENT;
+}
+
+int check_drop(MYSQL_THD thd, const std::string &table) {
+  if (!checks_foreign_keys(thd)) return 0;
+  bool drops_all = thd_sql_command(thd) == SQLCOM_DROP_DB;
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(table)->referencing) {
+    if (key->child == table || (drops_all && database_of(key->child) == database_of(table))) continue;
+    note_foreign_error(thd, "Cannot drop table " + quoted_table(thd, table) + " because it is referenced by " +
+                                failure_of(thd, *key));
+    return HA_ERR_ROW_IS_REFERENCED;
+  }
+  return 0;
+}
+
+}  // namespace fron

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Foreign keys as texts: in SHOW CREATE TABLE, in errors, and in SHOW ENGINE FRONDB STATUS. */
+
+#ifndef FRONDB_FOREIGN_TEXT_H
+#define FRONDB_FOREIGN_TEXT_H
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+
+#include <string>
+#include <vector>
+
+#include "dictionary/foreign_key.h"
+
+namespace fron {
+
+/** The clause, "CONSTRAINT `name` FOREIGN KEY .. REFERENCES ..". */
+std::string clause_of(MYSQL_THD thd, const ForeignKey &key);
+
+/** What SHOW CREATE TABLE adds for the foreign keys of a table. */
+std::string clauses_of(MYSQL_THD thd, const std::vector<ForeignKeyPtr> &keys);
+
+/** "`database`.`table`" of a table's key. */
+std::string quoted_table(MYSQL_THD thd, const std::string &table);
+
+/** The key of the table that an ALTER statement changes; empty for other statements. */
+std::string altered_table(MYSQL_THD thd);
+
+/** The part in parentheses of errors 1451 and 1452. */
+std::string failure_of(MYSQL_THD thd, const ForeignKey &key);
+
+/** Keeps a sentence as the latest error, with the time and the connection. */
+void note_foreign_error(MYSQL_THD thd, const std::string &sentence);
+/** The latest error of any connection; empty if there was none since the start. */
+std::string latest_foreign_error();
+
+}  // namespace fron
+
+#endif

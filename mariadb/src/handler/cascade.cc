@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h and foreign/checks.h. Here: the actions of foreign keys. The server has opened the children's
+   table for the statement, since get_parent_foreign_key_list() names it; its handler finds the children and writes them,
+   without triggers and without the binary log, as the replica's own action writes them too.
+
+   A child's own children come before the next child, as in InnoDB. So nothing of a row stays in a record of its TABLE
+   while another row is dealt with, which may belong to the same table. */
+
+#include "handler/ha_frondb.h"
+
+#include <key.h>
+#include <sql_error.h>
+
+#include "codec/entry.h"
+#include "engine/errors.h"
+#include "foreign/binding.h"
+#include "foreign/text.h"
+#include "txn/connection.h"
+#include "txn/handlerton.h"
+
+TABLE *find_fk_open_table(THD *thd, const char *db, size_t db_length, const char *table, size_t table_length);
+
+using namespace fron;
+
+namespace {
+
+/** Actions that follow from one another, at most; as in InnoDB. */
+constexpr size_t DEPTH_MAX = 15;
+/** Children that are found at a time. */
+constexpr size_t ROWS_A_STEP = 128;
+constexpr size_t BYTES_A_STEP = 64 << 10;
+
+/** The handler of the children's table, which the server has opened for its actions; null if it has not. */
+handler *open_child(THD *thd, const ForeignKey &key) {
+  std::string database = shown_database(key.child), name = shown_table(key.child);
+  TABLE *child = find_fk_open_table(thd, database.data(), database.size(), name.data(), name.size());
+  return child && child->file->ht == hton() ? child->file : nullptr;
+}
+
+int refuse_depth(THD *thd) {
+  push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_ROW_IS_REFERENCED,
+                      "FronDB: Cannot delete/update rows with cascading foreign key constraints that exceed max depth of "
+                      "%zu. Please drop extra constraints and try again", DEPTH_MAX);
+  return HA_ERR_FK_DEPTH_EXCEEDED;
+}
+
+/** The text of a part in a key image. */
+std::string_view text_in(const KEY_PART_INFO &part, const uchar *data) {
+  auto chars = reinterpret_cast<const char *>(data);
+  if (part.key_part_flag & (HA_BLOB_PART | HA_VAR_LENGTH_PART)) return {chars + HA_KEY_BLOB_LENGTH, uint2korr(data)};
+  // CHAR(n) is filled with spaces.
+  CHARSET_INFO *cs = part.field->charset();
+  size_t length = part.length;
+  if (part.field->type() == MYSQL_TYPE_STRING && cs != &my_charset_bin) length = cs->lengthsp(chars, length);
+  return {chars, length};
+}
+
+/** Stores a part of a parent's key image in the child's field. False if it does not fit. */
+bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *field) {
+  constexpr uint8_t TEXT = 2;
+  if (kind != TEXT) {
+    field->set_key_image(data, part.length);
+    return true;
+  }
+  std::string_view text = text_in(part, data);
+  field->store(text.data(), text.size(), part.field->charset());
+  StringBuffer<MAX_FIELD_WIDTH> stored(field->charset());
+  String *value = field->val_str(&stored);
+  return std::string_view(value->ptr(), value->length()) == text ||
+         (field->type() == MYSQL_TYPE_STRING && value->length() >= text.size() &&
+          std::string_view(value->ptr(), text.size()) == text);
+}
+
+}  // namespace
+
+int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &cause) {
+  for (const Children &children : all) {
+    handler *child = open_child(ha_thd(), *children.key);
+    if (!changes_children(children.action)) {
+      if (int error = foreign_.refuse_children(children)) return error;
+      continue;
+    }
+    if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
+    Cause next{&cause, &children.key->child, children.action != Action::Cascade || !children.image.empty(), children.key.get()};
+    const KEY *key = &table->key_info[children.index];
+    if (int error = static_cast<ha_frondb *>(child)->act(children, key, next)) {
+      if (!use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.key;
+      return error;
+    }
+  }
+  return 0;
+}
+
+/** Deletes or changes all children of a row. */
+int ha_frondb::act(const Children &children, const KEY *parent_key, const Cause &cause) {
+  if (!use_.connection) return ha_internal("the table of the children of a foreign key is not locked in this statement");
+  uint index = index_of(table, children.key->child_side);
+  if (index == MAX_KEY) return HA_ERR_ROW_IS_REFERENCED;
+  std::string lo = children.prefix, end = children.prefix;
+  bool has_end = prefix_end(&end);
+  frondb_slice hi = slice(end);
+  for (;;) {
+    // Read before any of them is changed: their own actions may use this handler.
+    std::vector<std::string> found;
+    {
+      fron::Cursor cursor;
+      if (Error error = frondb_txn_cursor(use_.connection->txn(), encoder_.tree(index), slice(lo), has_end ? &hi : nullptr,
+                                          FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, cursor.out()))
+        return ha_error(error);
+      frondb_rows rows;
+      if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
+      for (size_t i = 0; i < rows.count; i++) {
+        frondb_slice primary = rows.entries[i].key;
+        std::string_view covered;
+        if (!is_primary(index) && !split_entry(rows.entries[i].key, rows.entries[i].value, &primary, &covered))
+          return encoder_.damaged(tree_of(index));
+        found.emplace_back(view(primary));
+        lo = view(rows.entries[i].key);
+      }
+    }
+    if (found.empty()) return 0;
+    // Behind the last entry.
+    lo.push_back(0);
+    for (const std::string &primary : found) {
+      if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
+      int error = guarded([&] { return act_on_row(children, parent_key, primary, cause); });
+      // The user has not asked for a row that exists twice.
+      if (error == HA_ERR_FOUND_DUPP_KEY) {
+        uint duplicate = use_.connection->duplicate_key;
+        use_.connection->duplicate_foreign_index = duplicate < table->s->keys ? table->key_info[duplicate].name.str : "";
+        use_.connection->failed_foreign_key = children.key;
+        return HA_ERR_FOREIGN_DUPLICATE_KEY;
+      }
+      if (error) return error;
+    }
+  }
+}
+
+int ha_frondb::act_on_row(const Children &children, const KEY *parent_key, const std::string &primary, const Cause &cause) {
+  bool found;
+  if (int error = load_child(primary, &found)) return error;
+  // An earlier action has deleted it: rows may refer to each other in a circle.
+  if (!found) return 0;
+  if (cause.is_update && cause.before->updates(share_->name)) {
+    note_foreign_error(ha_thd(), "Trying an update, possibly causing a cyclic cascaded update in the child table: " +
+                                     failure_of(ha_thd(), *children.key));
+    return HA_ERR_ROW_IS_REFERENCED;
+  }
+  if (cause.depth() >= DEPTH_MAX) return refuse_depth(ha_thd());
+  if (!cause.is_update) return remove_row(table->record[0], primary, cause);
+  store_record(table, record[1]);
+  bool is_changed;
+  if (int error = set_columns(children, parent_key, &is_changed)) return error;
+  if (!is_changed) return 0;
+  return change_row(table->record[1], table->record[0], primary, cause);
+}
+
+/** Reads a row into the first record and locks it. */
+int ha_frondb::load_child(const std::string &primary, bool *found) {
+  if (Error error = frondb_txn_get(use_.connection->txn(), encoder_.rows(), slice(primary), FRONDB_LOCK_EXCLUSIVE,
+                                   FRONDB_WAIT, buffer_.get(), found))
+    return ha_error(error);
+  if (!*found) return 0;
+  child_row_ = buffer_.value();
+  if (!unpack_row(table, share_->record.form, child_row_, table->record[0])) return encoder_.damaged(0);
+  compute_virtual_fields();
+  return 0;
+}
+
+void ha_frondb::compute_virtual_fields() {
+  if (!table->vfield) return;
+  MY_BITMAP *columns = tmp_use_all_columns(table, &table->read_set);
+  table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
+  tmp_restore_column_map(&table->read_set, columns);
+}
+
+/** Gives the columns of the foreign key in the first record their new values. */
+int ha_frondb::set_columns(const Children &children, const KEY *parent_key, bool *is_changed) {
+  const KEY &key = table->key_info[index_of(table, children.key->child_side)];
+  const uchar *image = children.image.data();
+  MY_BITMAP *columns = tmp_use_all_columns(table, &table->write_set);
+  bool fits = true;
+  for (size_t i = 0; i < children.key->columns.size() && fits; i++) {
+    Field *field = table->field[key.key_part[i].fieldnr - 1];
+    const KEY_PART_INFO *part = &parent_key->key_part[i];
+    bool is_null = children.action == Action::SetNull || (part->null_bit && *image);
+    if (is_null) {
+      fits = field->real_maybe_null();
+      field->set_null();
+    } else {
+      field->set_notnull();
+      fits = store(*part, image + (part->null_bit ? 1 : 0), children.key->parent_side.parts[i].kind, field);
+    }
+    if (image) image += part->store_length;
+  }
+  tmp_restore_column_map(&table->write_set, columns);
+  if (!fits) {
+    note_foreign_error(ha_thd(), "The new value does not fit in the column of the child table, or is NULL there: " +
+                                     failure_of(ha_thd(), *children.key));
+    return HA_ERR_ROW_IS_REFERENCED;
+  }
+  for (Field **field = table->vfield; field && *field; field++)
+    if (!(*field)->stored_in_db()) table->update_virtual_field(*field, true);
+  *is_changed = memcmp(table->record[0], table->record[1], table->s->reclength) != 0;
+  return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h. Here: what the server asks about foreign keys of a table. */
+
+#include "handler/ha_frondb.h"
+
+#include <cstring>
+
+#include "dictionary/dictionary.h"
+#include "engine/errors.h"
+#include "foreign/binding.h"
+#include "foreign/text.h"
+#include "txn/connection.h"
+
+using namespace fron;
+
+namespace {
+
+TableForeignKeysPtr keys_of(const std::string &table) { return dictionary().foreign_keys().of(table); }
+
+LEX_CSTRING *copied(THD *thd, const std::string &text) {
+  return thd_make_lex_string(thd, nullptr, text.data(), text.size(), 1);
+}
+
+enum_fk_option option_of(Action action) {
+  switch (action) {
+    case Action::NoAction: return FK_OPTION_NO_ACTION;
+    case Action::Cascade: return FK_OPTION_CASCADE;
+    case Action::SetNull: return FK_OPTION_SET_NULL;
+    case Action::Restrict: break;
+  }
+  return FK_OPTION_RESTRICT;
+}
+
+/** The server's description of a foreign key, in memory of the statement; null if there is none left. */
+FOREIGN_KEY_INFO *describe(THD *thd, const ForeignKey &key) {
+  FOREIGN_KEY_INFO info;
+  info.foreign_id = copied(thd, key.name);
+  info.foreign_db = copied(thd, shown_database(key.child));
+  info.foreign_table = copied(thd, shown_table(key.child));
+  info.referenced_db = copied(thd, shown_database(key.parent));
+  info.referenced_table = copied(thd, shown_table(key.parent));
+  info.update_method = option_of(key.on_update);
+  info.delete_method = option_of(key.on_delete);
+  info.referenced_key_name = key.parent_side.is_bound ? copied(thd, key.parent_side.index) : nullptr;
+  size_t count = key.columns.size();
+  for (size_t i = 0; i < count; i++) {
+    info.foreign_fields.push_back(copied(thd, key.columns[i]));
+    info.referenced_fields.push_back(copied(thd, key.referenced[i]));
+    if (key.child_side.is_bound && key.child_side.parts[i].can_be_null) info.set_nullable(thd, false, uint(i), uint(count));
+    if (key.parent_side.is_bound && key.parent_side.parts[i].can_be_null) info.set_nullable(thd, true, uint(i), uint(count));
+  }
+  // A server of a later patch release may have more members, which zeros describe best.
+  constexpr size_t MORE = 256;
+  auto place = static_cast<FOREIGN_KEY_INFO *>(thd_calloc(thd, sizeof info + MORE));
+  if (place) memcpy(static_cast<void *>(place), &info, sizeof info);
+  return place;
+}
+
+int list_of(THD *thd, const std::vector<ForeignKeyPtr> &keys, ::List<FOREIGN_KEY_INFO> *list) {
+  for (const ForeignKeyPtr &key : keys) {
+    // A table that a statement is making cannot be opened by others.
+    if (is_put_aside(key->child)) continue;
+    FOREIGN_KEY_INFO *info = describe(thd, *key);
+    if (!info || list->push_back(info, thd->mem_root)) return HA_ERR_OUT_OF_MEM;
+  }
+  return 0;
+}
+
+}  // namespace
+
+char *ha_frondb::get_foreign_key_create_info() {
+  char *text = nullptr;
+  int error = guarded([&] {
+    std::string clauses = clauses_of(ha_thd(), keys_of(share_->name)->own);
+    text = strdup(clauses.c_str());
+    return 0;
+  });
+  return error ? nullptr : text;
+}
+
+void ha_frondb::free_foreign_key_create_info(char *text) { free(text); }
+
+int ha_frondb::get_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
+  return guarded([&] { return list_of(thd, keys_of(share_->name)->own, list); });
+}
+
+int ha_frondb::get_parent_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
+  return guarded([&] { return list_of(thd, keys_of(share_->name)->referencing, list); });
+}
+
+bool ha_frondb::referenced_by_foreign_key() const noexcept {
+  bool is_referenced = false;
+  int error = guarded([&] {
+    is_referenced = !keys_of(share_->name)->referencing.empty();
+    return 0;
+  });
+  return error || is_referenced;
+}
+
+bool ha_frondb::is_fk_defined_on_table_or_index(uint index) {
+  TableForeignKeysPtr keys = keys_of(share_->name);
+  if (index == MAX_KEY) return !keys->empty();
+  for (const ForeignKeyPtr &key : keys->own)
+    if (index_of(table, key->child_side) == index) return true;
+  for (const ForeignKeyPtr &key : keys->referencing)
+    if (index_of(table, key->parent_side) == index) return true;
+  return false;
+}
+
+bool ha_frondb::can_switch_engines() { return keys_of(share_->name)->empty(); }
+
+bool ha_frondb::get_foreign_dup_key(char *child, uint child_size, char *key, uint key_size) {
+  ForeignKeyPtr failed = use_.connection ? use_.connection->failed_foreign_key : nullptr;
+  if (!failed) return false;
+  snprintf(child, child_size, "%s", shown_table(failed->child).c_str());
+  snprintf(key, key_size, "%s", use_.connection->duplicate_foreign_index.c_str());
+  return true;
+}
