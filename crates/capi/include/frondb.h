@@ -884,6 +884,17 @@ typedef struct {
 #define FRONDB_LOCK_EXCLUSIVE 2
 
 /**
+ * As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may insert
+ * between the entries that the cursor shows.
+ */
+#define FRONDB_LOCK_SHARED_ENTRIES 3
+
+/**
+ * As FRONDB_LOCK_EXCLUSIVE, for cursors only: locks no gaps.
+ */
+#define FRONDB_LOCK_EXCLUSIVE_ENTRIES 4
+
+/**
  * Wait, up to the transaction's lock timeout.
  */
 #define FRONDB_WAIT 0

@@ -45,13 +45,14 @@ Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frond
   return frondb_txn_get_into(txn, tree, slice(key), mode, FRONDB_WAIT, nullptr, 0, &length, found);
 }
 
-/** Whether an entry begins with `prefix`. Locks the first one, shared, and what lies before it. */
+/** Whether an entry begins with `prefix`; locks the first one, shared. No gap is locked: who adds an entry locks the parent's
+    key, as the caller has done. */
 Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix, bool *found) {
   std::string end = prefix;
   bool has_end = prefix_end(&end);
   frondb_slice hi = slice(end);
   Cursor cursor;
-  if (Error error = frondb_txn_cursor(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED, FRONDB_WAIT,
+  if (Error error = frondb_txn_cursor(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED_ENTRIES, FRONDB_WAIT,
                                       cursor.out()))
     return error;
   return frondb_cursor_next(cursor.get(), found);

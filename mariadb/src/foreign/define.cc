@@ -120,7 +120,7 @@ bool is_base_of_stored(const TABLE *table, const Field *base) {
 /** Refuses actions that no row can survive, or that the table's generated columns would not notice. */
 int Definer::check_actions(const ForeignKey &key, const std::string &label) {
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
-  bool changes = changes_children(key.on_delete) || changes_children(key.on_update);
+  bool changes = sets_null || key.on_update == Action::Cascade;
   for (const std::string &name : key.columns) {
     const Field *field = field_of(form_, name);
     if (sets_null && !field->real_maybe_null())

@@ -106,7 +106,7 @@ int ha_frondb::act(const Children &children, const KEY *parent_key, const Cause 
     {
       fron::Cursor cursor;
       if (Error error = frondb_txn_cursor(use_.connection->txn(), encoder_.tree(index), slice(lo), has_end ? &hi : nullptr,
-                                          FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, cursor.out()))
+                                          FRONDB_LOCK_EXCLUSIVE_ENTRIES, FRONDB_WAIT, cursor.out()))
         return ha_error(error);
       frondb_rows rows;
       if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);

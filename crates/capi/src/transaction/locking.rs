@@ -16,6 +16,11 @@ pub const FRONDB_LOCK_SHARED: frondb_lock = 1;
 /// Exclusive lock. Reads the newest value; no other transaction can lock or write it until this
 /// one ends.
 pub const FRONDB_LOCK_EXCLUSIVE: frondb_lock = 2;
+/// As FRONDB_LOCK_SHARED, for cursors only: locks no gaps, at any isolation level, so others may insert
+/// between the entries that the cursor shows.
+pub const FRONDB_LOCK_SHARED_ENTRIES: frondb_lock = 3;
+/// As FRONDB_LOCK_EXCLUSIVE, for cursors only: locks no gaps.
+pub const FRONDB_LOCK_EXCLUSIVE_ENTRIES: frondb_lock = 4;
 
 /// What to do if another transaction holds the lock.
 pub type frondb_wait = u32;

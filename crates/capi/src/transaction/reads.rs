@@ -5,7 +5,8 @@ use std::mem::MaybeUninit;
 use frondb::{Result, Transaction, TransactionCursorOptions, Tree};
 
 use super::locking::{
-    FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_NONE, FRONDB_LOCK_SHARED, bad_lock, frondb_lock,
+    FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_EXCLUSIVE_ENTRIES, FRONDB_LOCK_NONE, FRONDB_LOCK_SHARED,
+    FRONDB_LOCK_SHARED_ENTRIES, bad_lock, frondb_lock,
     frondb_wait, wait,
 };
 use super::{frondb_txn, with_tree};
@@ -167,6 +168,8 @@ pub extern "C" fn frondb_txn_cursor(
             FRONDB_LOCK_NONE => options,
             FRONDB_LOCK_SHARED => options.for_share(wait_for),
             FRONDB_LOCK_EXCLUSIVE => options.for_update(wait_for),
+            FRONDB_LOCK_SHARED_ENTRIES => options.for_share(wait_for).without_gaps(),
+            FRONDB_LOCK_EXCLUSIVE_ENTRIES => options.for_update(wait_for).without_gaps(),
             other => return Err(bad_lock(other)),
         };
         let cursor = CursorObject::of_transaction(txn.cursor_with(tree, options)?);

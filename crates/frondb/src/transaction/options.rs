@@ -96,14 +96,40 @@ impl TransactionCursorOptions {
     /// Shows the newest data and locks it in exclusive mode.
     #[must_use]
     pub fn for_update(mut self, wait: Wait) -> Self {
-        self.inner.lock = Some(ReadLock { mode: LockMode::Exclusive, wait });
+        self.inner.lock = Some(ReadLock { mode: LockMode::Exclusive, wait, gaps: true });
         self
     }
 
     /// Shows the newest data and locks it in shared mode.
     #[must_use]
     pub fn for_share(mut self, wait: Wait) -> Self {
-        self.inner.lock = Some(ReadLock { mode: LockMode::Shared, wait });
+        self.inner.lock = Some(ReadLock { mode: LockMode::Shared, wait, gaps: true });
+        self
+    }
+
+    /// Locks only the entries that the cursor shows, at every isolation level. Others may insert
+    /// between them; so the caller needs a lock of its own on what must not appear. Follows
+    /// [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TransactionCursorOptions, TransactionOptions, TreeOptions, Wait};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// # let tree = db.create_tree("items", TreeOptions::default())?;
+    /// # tree.put(b"order 7, item 1", b"")?;
+    /// let txn = db.begin(TransactionOptions::new())?;
+    /// let options = TransactionCursorOptions::new().prefix(b"order 7,");
+    /// let options = options.for_share(Wait::Timeout).without_gaps();
+    /// assert!(txn.cursor_with(&tree, options)?.next()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn without_gaps(mut self) -> Self {
+        if let Some(lock) = &mut self.inner.lock {
+            lock.gaps = false;
+        }
         self
     }
 }

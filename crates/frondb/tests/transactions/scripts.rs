@@ -6,7 +6,7 @@
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
 //! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
-//! `append` (the update function), `scan [from to] [update|share] [nowait|skip] [backward]
+//! `append` (the update function), `scan [from to] [update|share [entries]] [nowait|skip] [backward]
 //! [limit=n] [unlock]`, `lock-range share|update lo [hi]`, `savepoint`, `rollback-to`, `release`,
 //! `commit`, `rollback`, `cancel`. `batch: put|delete|delete-range ...` writes a plain batch;
 //! `build: snapshot` shows what an index build would read.
@@ -289,6 +289,9 @@ impl Actor {
             options = options.for_update(wait);
         } else if words.contains(&"share") {
             options = options.for_share(wait);
+        }
+        if words.contains(&"entries") {
+            options = options.without_gaps();
         }
         let limit = words.iter().find_map(|word| word.strip_prefix("limit="));
         let limit: usize = limit.map_or(usize::MAX, |limit| limit.parse().unwrap());

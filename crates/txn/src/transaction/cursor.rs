@@ -30,6 +30,8 @@ pub struct ReadLock {
     pub mode: LockMode,
     /// What to do if another transaction holds a conflicting lock.
     pub wait: Wait,
+    /// Whether gaps are locked too, at the isolation levels that lock them.
+    pub gaps: bool,
 }
 
 /// The bounds and the locks of a transaction's cursor.
@@ -77,7 +79,7 @@ impl Transaction {
         let mut state = self.core.active_on(tree)?;
         let TransactionCursorOptions { lower, upper, lock } = options;
         let serializable = self.core.options.isolation == Isolation::Serializable;
-        let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout };
+        let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let lock = lock.or(serializable.then_some(shared));
         let snapshot = match lock {
             Some(_) => None,
@@ -375,7 +377,8 @@ impl TransactionCursor {
             if now == found.as_deref() {
                 return Ok(found.is_some());
             }
-            let gone = found.as_deref().filter(|_| !self.core.options.isolation.locks_gaps());
+            let gaps = lock.gaps && self.core.options.isolation.locks_gaps();
+            let gone = found.as_deref().filter(|_| !gaps);
             if let Some(gone) = gone.filter(|_| self.is_new_lock) {
                 state.unlock_row(&self.tree, gone);
             }
@@ -393,7 +396,9 @@ impl TransactionCursor {
         found: Option<&[u8]>,
     ) -> Result<bool> {
         let wait = state.wait(lock.wait);
-        let gaps = self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
+        let gaps = lock.gaps
+            && self.core.options.isolation.locks_gaps()
+            && lock.wait != Wait::SkipLocked;
         let table = &self.tree.core().locks;
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),
