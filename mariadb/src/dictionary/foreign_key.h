@@ -37,6 +37,8 @@ struct KeySide {
   static constexpr char NO_INDEX[] = "\1";
 };
 
+class ForeignKeyWatch;
+
 struct ForeignKey {
   /** The name of the constraint, which is unique in the child's database. */
   std::string name;
@@ -44,6 +46,9 @@ struct ForeignKey {
   std::vector<std::string> columns, referenced;
   Action on_delete = Action::Restrict, on_update = Action::Restrict;
   KeySide child_side, parent_side;
+
+  /** While an ALTER adds the foreign key: what writers of the parent note, instead of dealing with children. */
+  std::shared_ptr<ForeignKeyWatch> watch;
 
   bool is_bound() const { return child_side.is_bound && parent_side.is_bound; }
   bool refers_to_itself() const { return child == parent; }

@@ -68,11 +68,13 @@ void ForeignKeys::index() {
     if (!list) list = std::make_shared<TableForeignKeys>();
     return list;
   };
-  for (const auto &[place, key] : records_) {
-    if (place.kind != Change::KEY) continue;
+  auto add = [&](const ForeignKeyPtr &key) {
     of(key->child)->own.push_back(key);
     of(key->parent)->referencing.push_back(key);
-  }
+  };
+  for (const auto &[place, key] : records_)
+    if (place.kind == Change::KEY) add(key);
+  for (const ForeignKeyPtr &key : added_) add(key);
   tables_.clear();
   for (auto &[table, list] : made) {
     std::sort(list->referencing.begin(), list->referencing.end(), [](const ForeignKeyPtr &a, const ForeignKeyPtr &b) {
@@ -89,6 +91,13 @@ TableForeignKeysPtr ForeignKeys::of(const std::string &table) const {
   std::lock_guard<std::mutex> guard(mutex_);
   auto found = tables_.find(table);
   return found == tables_.end() ? none : found->second;
+}
+
+TableForeignKeys ForeignKeys::recorded_of(const std::string &table) const {
+  TableForeignKeys keys = *of(table);
+  auto is_added = [](const ForeignKeyPtr &key) { return key->watch != nullptr; };
+  for (auto *list : {&keys.own, &keys.referencing}) list->erase(std::remove_if(list->begin(), list->end(), is_added), list->end());
+  return keys;
 }
 
 bool ForeignKeys::has(const std::string &table) const { return !of(table)->empty(); }
@@ -132,6 +141,19 @@ void ForeignKeys::publish(const Change &change) {
   for (const auto &[place, key] : change.records)
     if (key) records_[place] = key;
     else records_.erase(place);
+  index();
+}
+
+void ForeignKeys::begin_adding(const std::vector<ForeignKeyPtr> &keys) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  added_.insert(added_.end(), keys.begin(), keys.end());
+  index();
+}
+
+void ForeignKeys::end_adding(const std::vector<ForeignKeyPtr> &keys) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  auto is_one = [&](const ForeignKeyPtr &key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  added_.erase(std::remove_if(added_.begin(), added_.end(), is_one), added_.end());
   index();
 }
 

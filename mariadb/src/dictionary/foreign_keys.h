@@ -72,8 +72,10 @@ class ForeignKeys {
 
   /** Changes whenever a foreign key, or a tree that one uses, may have changed. */
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
-  /** The foreign keys of a table; never null. */
+  /** The foreign keys of a table that its writers check; never null. */
   TableForeignKeysPtr of(const std::string &table) const;
+  /** The same without those that an ALTER is adding. */
+  TableForeignKeys recorded_of(const std::string &table) const;
   /** Whether the table is the child or the parent of one. */
   bool has(const std::string &table) const;
   /** All, by the child's name. */
@@ -88,6 +90,10 @@ class ForeignKeys {
   void publish(const ForeignKeyChange &change);
   /** A table was renamed, emptied, dropped or altered: handles of its trees are out of date. */
   void table_changed(const std::string &table);
+
+  /** Foreign keys that are checked from now on, until the end of the ALTER that adds them. */
+  void begin_adding(const std::vector<ForeignKeyPtr> &keys);
+  void end_adding(const std::vector<ForeignKeyPtr> &keys);
 
   /** What happens when a table gets another name, or the name of the table that it replaces. */
   ForeignKeyChange renamed(const std::string &from, const std::string &to) const;
@@ -107,6 +113,7 @@ class ForeignKeys {
   /** Guards the members below. LOCK: innermost. */
   mutable std::mutex mutex_;
   Places records_;
+  std::vector<ForeignKeyPtr> added_;
   std::map<std::string, TableForeignKeysPtr> tables_;
   std::atomic<uint64_t> generation_{1};
 };

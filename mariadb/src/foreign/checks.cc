@@ -13,12 +13,10 @@
 #include "foreign/binding.h"
 #include "foreign/define.h"
 #include "foreign/fence.h"
+#include "foreign/watch.h"
 #include "txn/connection.h"
 
 namespace fron {
-namespace {
-
-/** Opens the tree of a table's index. Leaves it closed if the table or the index does not exist. */
 int open_index(const std::string &table, const std::string &index, Tree *tree) {
   TableRecord record;
   bool found;
@@ -32,12 +30,15 @@ int open_index(const std::string &table, const std::string &index, Tree *tree) {
   return 0;
 }
 
-/** Bytes of the first parts of a key in its image. */
-uint image_length(const KEY &key, size_t parts) {
-  uint length = 0;
-  for (size_t i = 0; i < parts; i++) length += key.key_part[i].store_length;
-  return length;
+int open_rows(const std::string &table, Tree *tree) {
+  TableRecord record;
+  bool found;
+  if (Error error = dictionary().find(table, &record, &found)) return ha_error(error);
+  if (!found || record.indexes.empty()) return 0;
+  return ha_error(open_tree(Dictionary::tree_name(record.number, record.indexes[0].number), tree));
 }
+
+namespace {
 
 /** Locks a key, existing or not; `found` tells whether it exists. */
 Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frondb_lock mode, bool *found) {
@@ -99,25 +100,31 @@ int ForeignChecks::load(THD *) {
   }
 }
 
+int ForeignChecks::recheck(THD *thd, const uchar *before, const uchar *after, uint64_t generation) {
+  if (!before || generation == dictionary().foreign_keys().generation() || !checks_foreign_keys(thd)) return 0;
+  if (int error = load(thd)) return error;
+  RowChecks ignored;
+  // The row is written: only what is noted matters.
+  std::vector<Side> all;
+  all.swap(referencing_);
+  for (Side &side : all)
+    if (side.key->watch) referencing_.push_back(std::move(side));
+  int error = plan_children(before, after, &ignored);
+  // Loaded again for the next row.
+  generation_ = 0;
+  return error;
+}
+
 int ForeignChecks::add_side(const ForeignKeyPtr &key, bool is_child, std::vector<Side> *sides) {
   const KeySide &mine = is_child ? key->child_side : key->parent_side, &theirs = is_child ? key->parent_side : key->child_side;
   Side side;
   side.key = key;
+  side.columns = ColumnKey::make(encoder_->table(), is_child ? key->columns : key->referenced);
   if (mine.is_bound) side.index = index_of(encoder_->table(), mine);
-  if (side.index != MAX_KEY) side.length = image_length(encoder_->table()->key_info[side.index], mine.parts.size());
   if (theirs.is_bound)
     if (int error = open_index(is_child ? key->parent : key->child, theirs.index, &side.other)) return error;
   sides->push_back(std::move(side));
   return 0;
-}
-
-void ForeignChecks::image_of(const Side &side, const uchar *record, std::vector<uchar> *image) const {
-  image->resize(side.length);
-  copy_key(encoder_->table(), side.index, record, side.length, image->data());
-}
-
-bool ForeignChecks::has_null(const Side &side, const std::vector<uchar> &image) const {
-  return KeyCodec::has_null(&encoder_->table()->key_info[side.index], image.data(), side.length);
 }
 
 int ForeignChecks::fail(const ForeignKeyPtr &key, int error) const {
@@ -132,9 +139,9 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
     const Side &side = own_[i];
     // The action has written the parent's key.
     if (side.key.get() == by) continue;
-    if (before && side.index != MAX_KEY) {
-      image_of(side, before, &other_image_);
-      image_of(side, after, &image_);
+    if (before && side.columns) {
+      side.columns->image_of(before, &other_image_);
+      side.columns->image_of(after, &image_);
       if (image_ == other_image_) continue;
     }
     checks->parents.push_back(i);
@@ -147,22 +154,26 @@ int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChe
   std::vector<const Side *> restricting;
   for (const Side &side : referencing_) {
     // Without an index nothing is known of the children, so nothing may change.
-    if (side.index == MAX_KEY || !side.other) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
-    image_of(side, before, &image_);
-    if (has_null(side, image_)) continue;
+    bool is_added = side.key->watch != nullptr;
+    if (side.index == MAX_KEY || !side.columns || (!side.other && !is_added)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
+    side.columns->image_of(before, &image_);
+    if (side.columns->has_null(image_)) continue;
     if (after) {
-      image_of(side, after, &other_image_);
+      side.columns->image_of(after, &other_image_);
       if (image_ == other_image_) continue;
     }
-    const KEY *key = &encoder_->table()->key_info[side.index];
     key_.clear();
-    encoder_->append_image(side.index, image_.data(), side.length, &key_);
+    encoder_->append_image(side.index, image_.data(), uint(image_.size()), &key_);
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
       return ha_error(error);
-    Children children{side.key, after ? side.key->on_update : side.key->on_delete, side.index, side.length, {}, {}};
+    Children children{side.key, after ? side.key->on_update : side.key->on_delete, side.columns, {}, {}};
     // No child can have a value that its index cannot contain.
-    if (!encoder_->index(side.index).codec.encode_as(key, image_.data(), side.key->child_side.parts, &children.prefix)) continue;
+    if (!side.columns->encode_as(image_, side.key->child_side.parts, &children.prefix)) continue;
+    if (is_added) {
+      side.key->watch->note(key_, children.prefix);
+      continue;
+    }
     if (after) children.image = other_image_;
     acts |= changes_children(children.action);
     restricting.push_back(&side);
@@ -197,14 +208,12 @@ int ForeignChecks::check_parents(const RowChecks &checks, const uchar *after) {
 
 int ForeignChecks::find_parent(const Side &side, const uchar *after) {
   const KeySide &parent = side.key->parent_side;
-  if (side.index == MAX_KEY) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
-  image_of(side, after, &image_);
-  if (has_null(side, image_)) return 0;
+  if (!side.columns) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
+  side.columns->image_of(after, &image_);
+  if (side.columns->has_null(image_)) return 0;
   if (!side.other) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
-  const KEY *key = &encoder_->table()->key_info[side.index];
   key_.clear();
-  if (!encoder_->index(side.index).codec.encode_as(key, image_.data(), parent.parts, &key_))
-    return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
+  if (!side.columns->encode_as(image_, parent.parts, &key_)) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
   bool found;
   frondb_txn *txn = use_->connection->txn();
   if (Error error = lock_key(txn, side.other.get(), key_, FRONDB_LOCK_SHARED, &found)) return ha_error(error);

@@ -19,10 +19,15 @@
 #include <vector>
 
 #include "dictionary/foreign_keys.h"
+#include "foreign/column_key.h"
 #include "handler/row_encoder.h"
 #include "handler/statement_use.h"
 
 namespace fron {
+
+/** Opens the tree of a table's index, or of its rows. Leaves it closed if there is none. */
+int open_index(const std::string &table, const std::string &index, Tree *tree);
+int open_rows(const std::string &table, Tree *tree);
 
 /** A write that an action makes, and those that have led to it. */
 struct Cause {
@@ -43,9 +48,8 @@ struct Cause {
 struct Children {
   ForeignKeyPtr key;
   Action action;
-  /** The parent's index, and the first bytes of its key image that the foreign key covers. */
-  uint index;
-  uint length;
+  /** The columns in the parent's TABLE. */
+  std::shared_ptr<const ColumnKey> columns;
   /** What the children's index has before the primary key. */
   std::string prefix;
   /** The key image of the parent's new row; empty if the row is deleted. */
@@ -83,6 +87,9 @@ class ForeignChecks {
   int plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks);
   /** After the write, for a foreign key that restricts among others that act: there must be no child. */
   int refuse_children(const Children &children);
+  /** After the write: if foreign keys have changed since `generation`, an ALTER may be adding one and have taken its
+      snapshot before the write. */
+  int recheck(THD *thd, const uchar *before, const uchar *after, uint64_t generation);
   /** After the write: the parents of the row must exist. */
   int check_parents(const RowChecks &checks, const uchar *after);
 
@@ -90,14 +97,13 @@ class ForeignChecks {
   /** One side of a foreign key in the handler's table, and the tree of the other table's index. */
   struct Side {
     ForeignKeyPtr key;
+    std::shared_ptr<ColumnKey> columns;
+    /** The number of the index, which a child needs only while its parent is written. */
     uint index = MAX_KEY;
-    uint length = 0;
     Tree other;
   };
   int load(THD *thd);
   int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<Side> *sides);
-  void image_of(const Side &side, const uchar *record, std::vector<uchar> *image) const;
-  bool has_null(const Side &side, const std::vector<uchar> &image) const;
   int plan_children(const uchar *before, const uchar *after, RowChecks *checks);
   int find_parent(const Side &side, const uchar *after);
   int find_child(const Side &side, const std::string &prefix);

@@ -203,7 +203,7 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
   ForeignKeys &all = dictionary().foreign_keys();
   Definer definer(thd, form, own, is_alter);
   uint64_t highest = 0;
-  for (const ForeignKeyPtr &key : all.of(own)->own) highest = std::max(highest, automatic_number(own, key->name));
+  for (const ForeignKeyPtr &key : all.recorded_of(own).own) highest = std::max(highest, automatic_number(own, key->name));
   definer.numbers_from(highest + 1);
   for (const Foreign_key *clause : clauses) {
     auto key = std::make_shared<ForeignKey>();
@@ -215,6 +215,7 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
     if (is_taken) {
       std::string sentence = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, " + clause_of(thd, *key);
       push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, sentence.c_str());
+      if (is_alter && !checks_foreign_keys(thd)) my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", key->name.c_str());
       return HA_ERR_FOUND_DUPP_KEY;
     }
     if (below != own) {
@@ -240,7 +241,7 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
 
 /** Foreign keys of other tables that have waited for a table of this name. */
 int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *change) {
-  for (const ForeignKeyPtr &waiting : dictionary().foreign_keys().of(own)->referencing) {
+  for (const ForeignKeyPtr &waiting : dictionary().foreign_keys().recorded_of(own).referencing) {
     if (waiting->child == own) continue;
     auto key = std::make_shared<ForeignKey>(*waiting);
     if (int error = bind_again(thd, form, *waiting, true, &key->parent_side)) return error;
@@ -253,7 +254,7 @@ int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *c
 /** What an ALTER by copy keeps and drops of the foreign keys of `own`, as records below `below`. */
 int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
                  Change *change) {
-  TableForeignKeysPtr keys = dictionary().foreign_keys().of(own);
+  TableForeignKeys keys = dictionary().foreign_keys().recorded_of(own);
   auto sides = [&](const ForeignKeyPtr &key, bool is_child, bool is_parent) {
     auto made = std::make_shared<ForeignKey>(*key);
     made->child_side = made->parent_side = {};
@@ -264,11 +265,11 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
     change->put_sides(below, made);
     return 0;
   };
-  for (const ForeignKeyPtr &key : keys->own) {
+  for (const ForeignKeyPtr &key : keys.own) {
     if (is_dropped(info, key->name)) change->put(below, Change::DROPPED, key);
     else if (int error = sides(key, true, key->refers_to_itself())) return error;
   }
-  for (const ForeignKeyPtr &key : keys->referencing)
+  for (const ForeignKeyPtr &key : keys.referencing)
     if (!key->refers_to_itself())
       if (int error = sides(key, false, true)) return error;
   return 0;
@@ -348,9 +349,9 @@ int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_paren
 
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info, const std::string &key,
                     Change *change, std::vector<ForeignKeyPtr> *added) {
-  TableForeignKeysPtr keys = dictionary().foreign_keys().of(key);
+  TableForeignKeys keys = dictionary().foreign_keys().recorded_of(key);
   Renames renames(info->alter_info);
-  for (const ForeignKeyPtr &own : keys->own) {
+  for (const ForeignKeyPtr &own : keys.own) {
     if (is_dropped(info->alter_info, own->name)) {
       change->remove(key, Change::KEY, own->name);
       continue;
@@ -364,7 +365,7 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     }
     change->put(key, Change::KEY, kept);
   }
-  for (const ForeignKeyPtr &referencing : keys->referencing) {
+  for (const ForeignKeyPtr &referencing : keys.referencing) {
     if (referencing->refers_to_itself()) continue;
     auto kept = std::make_shared<ForeignKey>(*referencing);
     renames.apply(&kept->referenced);
@@ -372,7 +373,12 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     change->put(kept->child, Change::KEY, kept);
   }
   Change more = *change;
-  if (int error = add_clauses(thd, altered, info->alter_info, key, key, true, &more)) return error;
+  if (int error = add_clauses(thd, altered, info->alter_info, key, key, true, &more)) {
+    // The errors of a copy, which users know from InnoDB.
+    bool is_reported = error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd);
+    if (!is_reported) my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
+    return error;
+  }
   for (const auto &[place, made] : more.records)
     if (made && !change->records.count(place) && added) added->push_back(made);
   *change = std::move(more);

@@ -34,8 +34,8 @@ int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std:
 int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, const std::string &key,
                       ForeignKeyChange *change);
 
-/** The same for an ALTER in place of the table `key`. `added`, if not null, gets the foreign keys that are new. A refusal
-    because an index is needed is reported, as error 1553. */
+/** The same for an ALTER in place of the table `key`. `added`, if not null, gets the foreign keys that are new. Refusals
+    are reported: as error 1553 if an index is needed, otherwise as those of a copy. */
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
 

@@ -19,10 +19,13 @@
 #include "ddl/index_build.h"
 #include "dictionary/dictionary.h"
 #include "engine/crash_points.h"
+#include "engine/db.h"
 #include "engine/errors.h"
+#include "foreign/addition.h"
 #include "foreign/define.h"
 #include "table/options.h"
 #include "txn/connection.h"
+#include "txn/prepared_writes.h"
 
 using namespace fron;
 
@@ -32,7 +35,8 @@ namespace {
 constexpr alter_table_operations OF_DEFINITION =
     ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_CHANGE_COLUMN_DEFAULT | ALTER_COLUMN_OPTION | ALTER_OPTIONS |
     ALTER_DROP_CHECK_CONSTRAINT | ALTER_RENAME | ALTER_RENAME_INDEX | ALTER_CHANGE_INDEX_COMMENT |
-    ALTER_INDEX_IGNORABILITY | ALTER_INDEX_ORDER | ALTER_PARTITIONED | ALTER_DROP_FOREIGN_KEY;
+    ALTER_INDEX_IGNORABILITY | ALTER_INDEX_ORDER | ALTER_PARTITIONED | ALTER_ADD_FOREIGN_KEY |
+    ALTER_DROP_FOREIGN_KEY;
 constexpr alter_table_operations OF_DROPPED_INDEX =
     ALTER_DROP_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
 constexpr alter_table_operations OF_ADDED_INDEX =
@@ -46,8 +50,10 @@ constexpr alter_table_operations KEEPS_VALUES =
     ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_INDEX_LENGTH |
     ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO | OF_VIRTUAL_COLUMNS;
 
+}  // namespace
+
 /** The state of an ALTER of one table or partition. Freed by the server. */
-class Alteration : public inplace_alter_handler_ctx {
+class fron::Alteration : public inplace_alter_handler_ctx {
  public:
   explicit Alteration(Share *of) : share(of), change{of->name, of->record} {}
 
@@ -56,9 +62,13 @@ class Alteration : public inplace_alter_handler_ctx {
   /** Trees of dropped indexes. */
   std::vector<std::string> dropped;
   std::shared_ptr<IndexBuild> build;
+  /** Foreign keys that existing rows must have parents for; null if there are none. */
+  std::unique_ptr<ForeignKeyAddition> addition;
   /** The rows that are loaded into new indexes; later writes are in the journals. */
   Snapshot snapshot;
 };
+
+namespace {
 
 /** Number of a TABLE's index of this name; MAX_KEY if there is none. */
 uint index_of_name(const TABLE *table, const char *name) {
@@ -151,7 +161,8 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
     if (connection) connection->copies_dates = keeps_values(altered, info) ? ha_thd()->query_id : 0;
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  return info->handler_flags & OF_ADDED_INDEX ? HA_ALTER_INPLACE_NOCOPY_NO_LOCK : HA_ALTER_INPLACE_INSTANT;
+  bool reads_rows = info->handler_flags & (OF_ADDED_INDEX | ALTER_ADD_FOREIGN_KEY);
+  return reads_rows ? HA_ALTER_INPLACE_NOCOPY_NO_LOCK : HA_ALTER_INPLACE_INSTANT;
 }
 
 /** Why an ALTER must copy the rows; null if it need not. */
@@ -180,6 +191,11 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
     return "AUTO_INCREMENT becomes lower";
   // A copy calls create(), which refuses the option.
   if (asks_for_encryption(altered->s)) return "ENCRYPTED=YES";
+  if (wanted & ALTER_ADD_FOREIGN_KEY) {
+    if (wanted & OF_COLUMNS) return "the statement changes columns and adds foreign keys";
+    // The parent's index must exist while rows are checked.
+    if (wanted & ALTER_ADD_UNIQUE_INDEX) return "the statement adds a unique index and foreign keys";
+  }
   if (!(wanted & OF_ADDED_INDEX)) return nullptr;
   if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE may remove rows";
   return can_build(altered, info) ? nullptr : "a new index contains a virtual column";
@@ -191,9 +207,19 @@ bool ha_frondb::can_convert_nocopy(const Field &field, const Column_definition &
 
 // --- Prepare ---
 
+namespace {
+
+/** Whether an error has been reported where it was found, in words that say more. */
+bool is_reported(int error) {
+  return error == HA_ERR_FOUND_DUPP_KEY || error == HA_ERR_NO_REFERENCED_ROW || error == HA_ERR_DROP_INDEX_FK ||
+         error == HA_ERR_CANNOT_ADD_FOREIGN;
+}
+
+}  // namespace
+
 bool ha_frondb::prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   int error = guarded([&] { return prepare_alter(altered, info); });
-  if (error) print_error(error, MYF(0));
+  if (error && !is_reported(error)) print_error(error, MYF(0));
   return error != 0;
 }
 
@@ -206,9 +232,7 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
   record.definition.assign(reinterpret_cast<const char *>(altered->s->tabledef_version.str),
                            altered->s->tabledef_version.length);
   if (info->handler_flags & OF_COLUMNS && !change_form(table, altered, info, &record.form)) return encoder_.damaged(0);
-  // For its refusals: made again at the commit, when the statement is alone with the table.
-  ForeignKeyChange foreign;
-  if (int error = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return error;
+  if (int error = prepare_foreign_keys(altered, info, alteration)) return error;
   std::vector<IndexRecord> before;
   before.swap(record.indexes);
   std::vector<bool> stays(before.size());
@@ -240,14 +264,33 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
   return begin_build(altered, build, places, &record, &alteration->snapshot);
 }
 
+int ha_frondb::prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, Alteration *alteration) {
+  if (int error = hold_parents(ha_thd(), altered, info->alter_info, share_->name)) return error;
+  // For its refusals: made again at the commit, when the statement is alone with the table.
+  ForeignKeyChange ignored;
+  std::vector<ForeignKeyPtr> added;
+  if (int error = define_in_place(ha_thd(), altered, info, share_->name, &ignored, &added)) return error;
+  if (added.empty() || !checks_foreign_keys(ha_thd())) return 0;
+  // A prepared transaction without a connection has written rows that nobody has checked.
+  if (int error = check_prepared(share_->indexes[0].tree.get())) return error;
+  alteration->addition = std::make_unique<ForeignKeyAddition>(added);
+  alteration->addition->begin();
+  return 0;
+}
+
 // --- Main ---
 
 bool ha_frondb::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
   auto alteration = static_cast<Alteration *>(info->handler_ctx);
-  if (!alteration || !alteration->build) return false;
-  int error = guarded([&] { return build_indexes(alteration->build, alteration->snapshot.get(), altered); });
+  if (!alteration) return false;
+  int error = guarded([&] {
+    int failed = alteration->build ? build_indexes(alteration->build, alteration->snapshot.get(), altered) : 0;
+    if (failed || !alteration->addition) return failed;
+    may_crash_at("foreign key: begun");
+    return alteration->addition->validate(ha_thd(), table, share_->record.form, share_->indexes[0].tree.get());
+  });
   alteration->snapshot.reset();
-  if (error && error != HA_ERR_FOUND_DUPP_KEY) print_error(error, MYF(0));
+  if (error && !is_reported(error)) print_error(error, MYF(0));
   return error != 0;
 }
 
@@ -266,9 +309,17 @@ std::vector<Alteration *> all_of(const Alter_inplace_info *info) {
   return all;
 }
 
+/** Opens the tree of an index as the ALTER leaves it. */
+Error open_index_of(const TableRecord &record, const std::string &name, Tree *tree) {
+  for (const IndexRecord &index : record.indexes)
+    if (is_same_name(index.name, name)) return open_tree(Dictionary::tree_name(record.number, index.number), tree);
+  return {};
+}
+
 /** Ends the journals of writers and retires them. With `all` retires the trees of dropped indexes too, otherwise
     those of new indexes. */
 void end_build(Alteration *alteration, bool all) {
+  alteration->addition.reset();
   std::vector<std::string> names = alteration->dropped;
   if (!all) names.clear();
   if (alteration->build) {
@@ -297,6 +348,10 @@ bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
       if (alteration->build)
         if (int failed = finish_build(*alteration->build, altered)) return failed;
       changes.push_back(alteration->change);
+      if (!alteration->addition) continue;
+      const TableRecord &record = alteration->change.record;
+      auto open = [&record](const std::string &index, Tree *tree) { return open_index_of(record, index, tree); };
+      if (int failed = alteration->addition->finish(ha_thd(), open)) return failed;
     }
     if (info->create_info->used_fields & HA_CREATE_USED_AUTO)
       for (Alteration *alteration : all)
@@ -311,6 +366,6 @@ bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     may_crash_at("alter: trees dropped");
     return 0;
   });
-  if (error && error != HA_ERR_FOUND_DUPP_KEY) print_error(error, MYF(0));
+  if (error && !is_reported(error)) print_error(error, MYF(0));
   return error != 0;
 }

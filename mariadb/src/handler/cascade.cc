@@ -83,8 +83,7 @@ int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &ca
     }
     if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
     Cause next{&cause, &children.key->child, children.action != Action::Cascade || !children.image.empty(), children.key.get()};
-    const KEY *key = &table->key_info[children.index];
-    if (int error = static_cast<ha_frondb *>(child)->act(children, key, next)) {
+    if (int error = static_cast<ha_frondb *>(child)->act(children, next)) {
       if (!use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.key;
       return error;
     }
@@ -93,7 +92,7 @@ int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &ca
 }
 
 /** Deletes or changes all children of a row. */
-int ha_frondb::act(const Children &children, const KEY *parent_key, const Cause &cause) {
+int ha_frondb::act(const Children &children, const Cause &cause) {
   if (!use_.connection) return ha_internal("the table of the children of a foreign key is not locked in this statement");
   uint index = index_of(table, children.key->child_side);
   if (index == MAX_KEY) return HA_ERR_ROW_IS_REFERENCED;
@@ -124,7 +123,7 @@ int ha_frondb::act(const Children &children, const KEY *parent_key, const Cause 
     lo.push_back(0);
     for (const std::string &primary : found) {
       if (thd_killed(ha_thd())) return HA_ERR_ABORTED_BY_USER;
-      int error = guarded([&] { return act_on_row(children, parent_key, primary, cause); });
+      int error = guarded([&] { return act_on_row(children, primary, cause); });
       // The user has not asked for a row that exists twice.
       if (error == HA_ERR_FOUND_DUPP_KEY) {
         uint duplicate = use_.connection->duplicate_key;
@@ -137,7 +136,7 @@ int ha_frondb::act(const Children &children, const KEY *parent_key, const Cause 
   }
 }
 
-int ha_frondb::act_on_row(const Children &children, const KEY *parent_key, const std::string &primary, const Cause &cause) {
+int ha_frondb::act_on_row(const Children &children, const std::string &primary, const Cause &cause) {
   bool found;
   if (int error = load_child(primary, &found)) return error;
   // An earlier action has deleted it: rows may refer to each other in a circle.
@@ -151,7 +150,7 @@ int ha_frondb::act_on_row(const Children &children, const KEY *parent_key, const
   if (!cause.is_update) return remove_row(table->record[0], primary, cause);
   store_record(table, record[1]);
   bool is_changed;
-  if (int error = set_columns(children, parent_key, &is_changed)) return error;
+  if (int error = set_columns(children, &is_changed)) return error;
   if (!is_changed) return 0;
   return change_row(table->record[1], table->record[0], primary, cause);
 }
@@ -176,14 +175,14 @@ void ha_frondb::compute_virtual_fields() {
 }
 
 /** Gives the columns of the foreign key in the first record their new values. */
-int ha_frondb::set_columns(const Children &children, const KEY *parent_key, bool *is_changed) {
+int ha_frondb::set_columns(const Children &children, bool *is_changed) {
   const KEY &key = table->key_info[index_of(table, children.key->child_side)];
   const uchar *image = children.image.data();
   MY_BITMAP *columns = tmp_use_all_columns(table, &table->write_set);
   bool fits = true;
   for (size_t i = 0; i < children.key->columns.size() && fits; i++) {
     Field *field = table->field[key.key_part[i].fieldnr - 1];
-    const KEY_PART_INFO *part = &parent_key->key_part[i];
+    const KEY_PART_INFO *part = &children.columns->part(i);
     bool is_null = children.action == Action::SetNull || (part->null_bit && *image);
     if (is_null) {
       fits = field->real_maybe_null();

@@ -16,7 +16,7 @@ using namespace fron;
 
 namespace {
 
-TableForeignKeysPtr keys_of(const std::string &table) { return dictionary().foreign_keys().of(table); }
+TableForeignKeys keys_of(const std::string &table) { return dictionary().foreign_keys().recorded_of(table); }
 
 LEX_CSTRING *copied(THD *thd, const std::string &text) {
   return thd_make_lex_string(thd, nullptr, text.data(), text.size(), 1);
@@ -72,8 +72,7 @@ int list_of(THD *thd, const std::vector<ForeignKeyPtr> &keys, ::List<FOREIGN_KEY
 char *ha_frondb::get_foreign_key_create_info() {
   char *text = nullptr;
   int error = guarded([&] {
-    std::string clauses = clauses_of(ha_thd(), keys_of(share_->name)->own);
-    text = strdup(clauses.c_str());
+    text = strdup(clauses_of(ha_thd(), keys_of(share_->name).own).c_str());
     return 0;
   });
   return error ? nullptr : text;
@@ -82,33 +81,33 @@ char *ha_frondb::get_foreign_key_create_info() {
 void ha_frondb::free_foreign_key_create_info(char *text) { free(text); }
 
 int ha_frondb::get_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
-  return guarded([&] { return list_of(thd, keys_of(share_->name)->own, list); });
+  return guarded([&] { return list_of(thd, keys_of(share_->name).own, list); });
 }
 
 int ha_frondb::get_parent_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
-  return guarded([&] { return list_of(thd, keys_of(share_->name)->referencing, list); });
+  return guarded([&] { return list_of(thd, keys_of(share_->name).referencing, list); });
 }
 
 bool ha_frondb::referenced_by_foreign_key() const noexcept {
   bool is_referenced = false;
   int error = guarded([&] {
-    is_referenced = !keys_of(share_->name)->referencing.empty();
+    is_referenced = !keys_of(share_->name).referencing.empty();
     return 0;
   });
   return error || is_referenced;
 }
 
 bool ha_frondb::is_fk_defined_on_table_or_index(uint index) {
-  TableForeignKeysPtr keys = keys_of(share_->name);
-  if (index == MAX_KEY) return !keys->empty();
-  for (const ForeignKeyPtr &key : keys->own)
+  TableForeignKeys keys = keys_of(share_->name);
+  if (index == MAX_KEY) return !keys.empty();
+  for (const ForeignKeyPtr &key : keys.own)
     if (index_of(table, key->child_side) == index) return true;
-  for (const ForeignKeyPtr &key : keys->referencing)
+  for (const ForeignKeyPtr &key : keys.referencing)
     if (index_of(table, key->parent_side) == index) return true;
   return false;
 }
 
-bool ha_frondb::can_switch_engines() { return keys_of(share_->name)->empty(); }
+bool ha_frondb::can_switch_engines() { return keys_of(share_->name).empty(); }
 
 bool ha_frondb::get_foreign_dup_key(char *child, uint child_size, char *key, uint key_size) {
   ForeignKeyPtr failed = use_.connection ? use_.connection->failed_foreign_key : nullptr;

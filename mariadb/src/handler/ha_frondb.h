@@ -28,6 +28,7 @@
 
 namespace fron {
 
+class Alteration;
 class IndexBuild;
 class Load;
 
@@ -207,12 +208,11 @@ class ha_frondb final : public handler {
   uint64_t auto_increment_of(const uchar *record);
 
   // Actions of foreign keys: cascade.cc. Called for the table of the children.
-  int act(const fron::Children &children, const KEY *parent_key, const fron::Cause &cause);
-  int act_on_row(const fron::Children &children, const KEY *parent_key, const std::string &primary,
-                 const fron::Cause &cause);
+  int act(const fron::Children &children, const fron::Cause &cause);
+  int act_on_row(const fron::Children &children, const std::string &primary, const fron::Cause &cause);
   int act_on_children(const std::vector<fron::Children> &all, const fron::Cause &cause);
   int load_child(const std::string &primary, bool *found);
-  int set_columns(const fron::Children &children, const KEY *parent_key, bool *is_changed);
+  int set_columns(const fron::Children &children, bool *is_changed);
   void compute_virtual_fields();
 
   // Reading: read.cc, fetch.cc.
@@ -265,6 +265,7 @@ class ha_frondb final : public handler {
   // Changing the table: alter.cc, build.cc.
   const char *why_copied(TABLE *altered, const Alter_inplace_info *info) const;
   int prepare_alter(TABLE *altered, Alter_inplace_info *info);
+  int prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, fron::Alteration *alteration);
   int begin_build(TABLE *altered, const std::shared_ptr<fron::IndexBuild> &build, const std::vector<size_t> &places,
                   fron::TableRecord *record, fron::Snapshot *snapshot);
   int build_indexes(const std::shared_ptr<fron::IndexBuild> &build, frondb_snapshot *at, TABLE *altered);

@@ -5,6 +5,7 @@
 
 #include "handler/ha_frondb.h"
 
+#include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "txn/connection.h"
 
@@ -36,15 +37,20 @@ int ha_frondb::write_row(const uchar *record) {
 template <typename Write>
 int ha_frondb::write_checked(const uchar *before, const uchar *after, const Cause &cause, Write write) {
   bool is_due;
+  uint64_t generation = dictionary().foreign_keys().generation();
+  auto write_then_recheck = [&] {
+    int error = write();
+    return error ? error : foreign_.recheck(ha_thd(), before, after, generation);
+  };
   if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
-  if (!is_due) return write();
+  if (!is_due) return write_then_recheck();
   RowChecks checks;
   if (!cause.before) use_.connection->failed_foreign_key = nullptr;
   if (int error = foreign_.plan(before, after, cause.by, &checks)) return error;
-  if (checks.empty()) return write();
+  if (checks.empty()) return write_then_recheck();
   uint64_t savepoint;
   if (int error = use_.connection->set_savepoint(&savepoint)) return error;
-  int error = write();
+  int error = write_then_recheck();
   if (!error) error = foreign_.check_parents(checks, after);
   if (!error) error = act_on_children(checks.children, cause);
   // A deadlock has rolled back the transaction, and its savepoints with it.

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Foreign keys that an ALTER TABLE adds while others write both tables.
+
+     begin      no statement uses the child: from now on its writers check the parent, and those of the parent note keys
+                that go away
+     validate   writers go on: each row of a snapshot behind older transactions must have its parent there
+     finish     no statement uses the child, and no transaction that has written the parent is open: keys that went away
+                must have no child
+
+   So every row is checked once, by its writer or by validate(), and every parent that went away is, too. No lock is held
+   over a long scan. The dictionary knows nothing of it before the ALTER's commit, so a crash undoes it. */
+
+#ifndef FRONDB_FOREIGN_ADDITION_H
+#define FRONDB_FOREIGN_ADDITION_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codec/layout.h"
+#include "dictionary/foreign_keys.h"
+#include "engine/api.h"
+#include "foreign/fence.h"
+
+namespace fron {
+
+class ForeignKeyAddition {
+ public:
+  explicit ForeignKeyAddition(const std::vector<ForeignKeyPtr> &keys);
+  ~ForeignKeyAddition() { end(); }
+
+  void begin();
+  /** Checks the rows of `table`, whose rows have this form. Uses its first record. An orphan is reported. */
+  int validate(THD *thd, TABLE *table, const RowForm &form, frondb_tree *rows);
+  /** Takes the parents' fences, which this object holds until it is destroyed, and checks what was noted. `open` opens the
+      tree of an index of the child, as the ALTER leaves it. */
+  int finish(THD *thd, const std::function<Error(const std::string &, Tree *)> &open);
+  /** Writers check no more, except what the dictionary has. */
+  void end();
+
+ private:
+  std::vector<ForeignKeyPtr> keys_;
+  bool is_begun_ = false;
+  FenceHolder fences_;
+};
+
+}  // namespace fron
+
+#endif
