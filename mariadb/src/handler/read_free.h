@@ -5,7 +5,7 @@
      the primary's row event           | before image | after image |
      ordinary replica                  read the row by the before image's key, then write
      frondb_rpl_lookup_rows = OFF      take the before image as the row, then write
-     frondb_rpl_unique_checks = OFF    write new keys without a look whether they exist
+     frondb_rpl_unique_checks = OFF    write new keys without checking whether they exist
 
    The writes are those of an ordinary replica and lock the same keys: every write of a row locks its primary key.
 
