@@ -209,7 +209,7 @@ int ha_frondb::open(const char *path, int, uint) {
   built_.open(&encoder_);
   wanted_.open(&encoder_);
   position_.attach(share_, &use_);
-  if (Error failed = writer_.open(&encoder_, share_)) return ha_error(failed);
+  if (Error failed = writer_.open(&encoder_, share_, &read_free_)) return ha_error(failed);
   foreign_.open(&encoder_, &use_);
   ref_length = share_->has_hidden_key ? HIDDEN_KEY_BYTES : table->key_info[table->s->primary_key].key_length;
   return info(HA_STATUS_OPEN | HA_STATUS_CONST | HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK);

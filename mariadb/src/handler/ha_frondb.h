@@ -18,6 +18,7 @@
 #include "engine/api.h"
 #include "handler/built_entries.h"
 #include "handler/computed_fields.h"
+#include "handler/read_free.h"
 #include "handler/read_position.h"
 #include "handler/row_encoder.h"
 #include "handler/row_writer.h"
@@ -116,6 +117,7 @@ class ha_frondb final : public handler {
   int rnd_end() override;
   int rnd_next(uchar *record) override;
   int rnd_pos(uchar *record, uchar *position) override;
+  int rnd_pos_by_record(uchar *record) override;
   void position(const uchar *record) override;
   int cmp_ref(const uchar *a, const uchar *b) override;
 
@@ -300,6 +302,7 @@ class ha_frondb final : public handler {
   uint64_t row_bytes_ = 0;
 
   // Writing.
+  fron::ReadFree read_free_;
   fron::RowWriter writer_;
   fron::BuiltEntries built_;
   fron::ForeignChecks foreign_;

@@ -63,6 +63,14 @@ int ha_frondb::rnd_pos(uchar *record, uchar *position) {
   });
 }
 
+/** A replica looks up a row by the before image of an event, which is in the server's first record. */
+int ha_frondb::rnd_pos_by_record(uchar *record) {
+  if (record != table->record[0] || !read_free_.skips_lookup(table)) return handler::rnd_pos_by_record(record);
+  // The write that follows locks the row.
+  ReadFree::count_lookup();
+  return 0;
+}
+
 int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
   if (share_->has_hidden_key) return memcmp(a, b, ref_length);
   int order = 0;

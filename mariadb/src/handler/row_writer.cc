@@ -10,9 +10,10 @@
 
 namespace fron {
 
-Error RowWriter::open(RowEncoder *encoder, Share *share) {
+Error RowWriter::open(RowEncoder *encoder, Share *share, ReadFree *read_free) {
   encoder_ = encoder;
   share_ = share;
+  read_free_ = read_free;
   size_t keys = encoder->table()->s->keys;
   before_.resize(keys);
   after_.resize(keys);
@@ -49,7 +50,8 @@ bool RowWriter::has_other_indexes() const { return encoder_->table()->s->keys > 
 
 // --- The writes of a row ---
 
-void RowWriter::begin() {
+void RowWriter::begin(bool checks_unique) {
+  checks_unique_ = checks_unique;
   writes_.clear();
   indexes_.clear();
   is_changed_.assign(is_changed_.size(), false);
@@ -67,7 +69,8 @@ void RowWriter::add(frondb_operation operation, uint index, bool checks_outdated
 int RowWriter::add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key,
                          std::string_view value) {
   if (value.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;
-  add(is_new_key ? FRONDB_WRITE_INSERT : FRONDB_WRITE_PUT, index, checks_outdated, key, value);
+  if (is_new_key && !checks_unique_) ReadFree::count_unique_check();
+  add(is_new_key && checks_unique_ ? FRONDB_WRITE_INSERT : FRONDB_WRITE_PUT, index, checks_outdated, key, value);
   return 0;
 }
 
@@ -87,7 +90,7 @@ int RowWriter::insert(Connection *connection, const uchar *record) {
   if (int error = encode_new_row(record)) return error;
   const TABLE *table = encoder_->table();
   bool has_key = !share_->has_hidden_key;
-  begin();
+  begin(!read_free_->skips_unique_checks(encoder_->table()));
   int error = add_value(table->s->primary_key, has_key, has_key && has_other_indexes(), primary_, row_);
   for (uint k = 0; k < table->s->keys && !error; k++) {
     if (encoder_->is_primary(k)) continue;
@@ -122,7 +125,7 @@ int RowWriter::change(Connection *connection, const uchar *before, const uchar *
   row_key(before, shown, &primary_before_);
   row_key(after, shown, &primary_);
   encoder_->encode_row(after, &row_);
-  begin();
+  begin(!read_free_->skips_unique_checks(encoder_->table()));
   bool moves = primary_ != primary_before_, checks = has_other_indexes();
   int error = add_value(table->s->primary_key, moves, checks, primary_, row_);
   if (error) return error;
@@ -147,7 +150,7 @@ int RowWriter::change(Connection *connection, const uchar *before, const uchar *
 int RowWriter::remove(Connection *connection, const uchar *record, const std::string &shown) {
   const TABLE *table = encoder_->table();
   row_key(record, shown, &primary_);
-  begin();
+  begin(false);
   add(FRONDB_WRITE_DELETE, table->s->primary_key, has_other_indexes(), primary_);
   for (uint k = 0; k < table->s->keys; k++) {
     if (encoder_->is_primary(k)) continue;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "handler/overlay.h"
+#include "handler/read_free.h"
 #include "handler/row_encoder.h"
 
 namespace fron {
@@ -23,7 +24,7 @@ class Connection;
 
 class RowWriter {
  public:
-  Error open(RowEncoder *encoder, Share *share);
+  Error open(RowEncoder *encoder, Share *share, ReadFree *read_free);
   void close() { overlay_.close(); }
 
   /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the key of the row
@@ -46,7 +47,8 @@ class RowWriter {
     bool is_unique = false;
   };
 
-  void begin();
+  /** Begins the writes of a row. `checks_unique`: new unique keys must not exist yet. */
+  void begin(bool checks_unique);
   void add(frondb_operation operation, uint index, bool checks_outdated, std::string_view key,
            std::string_view value = {});
   /** Adds a write of a value, which must not be too long. */
@@ -61,6 +63,7 @@ class RowWriter {
 
   RowEncoder *encoder_ = nullptr;
   Share *share_ = nullptr;
+  ReadFree *read_free_ = nullptr;
   Overlay overlay_;
 
   std::string primary_before_, primary_, row_;
@@ -70,6 +73,7 @@ class RowWriter {
   std::vector<frondb_write> writes_;
   /** For each write the number of its index. */
   std::vector<uint> indexes_;
+  bool checks_unique_ = true;
   /** Whether plain reads may need the overlay after these writes. */
   bool needs_overlay_ = false;
 };

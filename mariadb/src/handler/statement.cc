@@ -70,6 +70,7 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   if (int error = use_.connection->begin_statement(thd, may_lock, is_write(type))) return error;
   use_.seen_trees.clear();
   foreign_.begin_statement();
+  read_free_.begin_statement();
   if (use_.connection->fence) use_.connection->fence.reset();
   use_.type = type;
   use_.row_lock = row_lock_of(thd, type);

@@ -14,6 +14,7 @@
 
 #include "backup/latest.h"
 #include "engine/db.h"
+#include "handler/read_free.h"
 #include "inspect/lock_rows.h"
 #include "inspect/transactions.h"
 #include "txn/session.h"
@@ -86,6 +87,23 @@ int show_backup(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct syste
   variable->type = SHOW_ARRAY;
   variable->value = reinterpret_cast<char *>(keep(thd, values, std::size(values)));
   if (!variable->value) variable->value = reinterpret_cast<char *>(no_variables);
+  return 0;
+}
+
+/** What a replica has not read: Frondb_rpl_lookups_skipped and so on. */
+int show_replica(MYSQL_THD thd, st_mysql_show_var *variable, void *, struct system_status_var *, enum enum_var_type) {
+  auto number = [&](uint64_t from) {
+    longlong value = longlong(from);
+    return reinterpret_cast<char *>(keep(thd, &value, 1));
+  };
+  st_mysql_show_var values[] = {{"lookups_skipped", number(rpl_lookups_skipped()), SHOW_ULONGLONG},
+                                {"unique_checks_skipped", number(rpl_unique_checks_skipped()), SHOW_ULONGLONG},
+                                {nullptr, nullptr, SHOW_UNDEF}};
+  variable->type = SHOW_ARRAY;
+  variable->value = reinterpret_cast<char *>(no_variables);
+  for (const st_mysql_show_var &one : values)
+    if (one.name && !one.value) return 0;
+  if (auto array = keep(thd, values, std::size(values))) variable->value = reinterpret_cast<char *>(array);
   return 0;
 }
 
@@ -210,7 +228,8 @@ bool show_status(handlerton *, MYSQL_THD thd, stat_print_fn *print, enum ha_stat
 
 struct st_mysql_show_var status_variables[] = {
     {"Frondb", reinterpret_cast<char *>(show_statistics), SHOW_FUNC},
-    {"Frondb_backup", reinterpret_cast<char *>(show_backup), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
+    {"Frondb_backup", reinterpret_cast<char *>(show_backup), SHOW_FUNC},
+    {"Frondb_rpl", reinterpret_cast<char *>(show_replica), SHOW_FUNC}, {nullptr, nullptr, SHOW_UNDEF}};
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "backup/variables.h"
 #include "engine/db.h"
 #include "handler/optimize_variables.h"
+#include "handler/read_free.h"
 #include "table/options.h"
 #include "txn/session_variables.h"
 
@@ -108,6 +109,7 @@ struct st_mysql_sys_var *system_variables[] = {
     default_compression_variable, default_block_size_variable, default_fanout_variable,
     optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
     optimize_index_fraction_variable,
+    rpl_lookup_rows_variable, rpl_unique_checks_variable,
     backup_dir_variable, backup_since_variable, backup_throttle_variable, backup_wait_for_stage_variable,
     backup_allowed_prefix_variable, nullptr};
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Read-free replication: what a replica need not read while it applies row events.
+
+     the primary's row event           | before image | after image |
+     ordinary replica                  read the row by the before image's key, then write
+     frondb_rpl_lookup_rows = OFF      take the before image as the row, then write
+     frondb_rpl_unique_checks = OFF    write new keys without checking whether they exist
+
+   The writes are those of an ordinary replica and lock the same keys: every write of a row locks its primary key.
+
+   Invariant: nothing is skipped unless the event has all columns of the table as they are stored here, and no part of
+   the server needs the row that is stored, or the error that a check would return. Otherwise the replica works as usual,
+   without a message. A plain global variable decides: one load per row while both are ON. */
+
+#ifndef FRONDB_HANDLER_READ_FREE_H
+#define FRONDB_HANDLER_READ_FREE_H
+
+#include <cstdint>
+#include <optional>
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+
+struct TABLE;
+
+namespace fron {
+
+/** The variables, for the plugin's list. */
+extern struct st_mysql_sys_var *const rpl_lookup_rows_variable;
+extern struct st_mysql_sys_var *const rpl_unique_checks_variable;
+
+/** Since the server's start: rows that were not looked up, and keys that were written without a check. */
+uint64_t rpl_lookups_skipped();
+uint64_t rpl_unique_checks_skipped();
+
+/** The decision for one open table. Used by the handler's thread. */
+class ReadFree {
+ public:
+  /** A statement begins: foreign keys may have been added or dropped since the last one. */
+  void begin_statement() { has_foreign_keys_.reset(); }
+
+  /** Whether the record of the event that is being applied may stand for the row. */
+  bool skips_lookup(TABLE *table);
+  /** Whether the writes of the event that is being applied need no check of unique keys. */
+  bool skips_unique_checks(TABLE *table);
+
+  static void count_lookup();
+  static void count_unique_check();
+
+ private:
+  bool applies_to(TABLE *table);
+  bool has_foreign_keys(TABLE *table);
+
+  /** Empty until the statement asks. */
+  std::optional<bool> has_foreign_keys_;
+};
+
+}  // namespace fron
+
+#endif
