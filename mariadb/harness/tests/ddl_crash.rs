@@ -79,15 +79,44 @@ const CASES: &[Case] = &[
             "drop: record removed",
         ],
     },
+    Case {
+        statement: "CREATE TABLE made (a INT PRIMARY KEY, b INT, CONSTRAINT made_f FOREIGN KEY (b) \
+                    REFERENCES parent (a)) ENGINE=FronDB",
+        places: &["create: trees made", "create: recorded"],
+    },
+    Case {
+        statement: "ALTER TABLE child ADD CONSTRAINT f2 FOREIGN KEY (a) REFERENCES parent (a), LOCK=NONE",
+        places: &["foreign key: begun", "alter: not recorded", "alter: recorded"],
+    },
+    Case {
+        statement: "ALTER TABLE child DROP FOREIGN KEY f1, ADD CONSTRAINT f2 FOREIGN KEY (b) \
+                    REFERENCES parent (a) ON DELETE CASCADE, ALGORITHM=COPY",
+        places: RENAMES,
+    },
+    Case { statement: "ALTER TABLE parent ADD c INT, ALGORITHM=COPY", places: RENAMES },
+    Case {
+        statement: "RENAME TABLE parent TO renamed",
+        places: &["rename: not recorded", "rename: recorded"],
+    },
+    Case {
+        statement: "DROP TABLE child",
+        places: &["drop: record removed", "drop: trees dropped"],
+    },
     Case { statement: "DROP DATABASE test", places: &["drop: record removed"] },
 ];
+
+/// Places of an ALTER by copy: the server renames the table out of the way, then the copy.
+const RENAMES: &[&str] =
+    &["create: recorded", "rename: not recorded", "rename: recorded", "drop: record removed"];
 
 fn set_up(client: &mut Client) {
     client
         .run([
             "CREATE DATABASE IF NOT EXISTS test".to_owned(),
             "USE test".to_owned(),
-            "DROP TABLE IF EXISTS t, p, made, renamed, other".to_owned(),
+            "SET foreign_key_checks = 0".to_owned(),
+            "DROP TABLE IF EXISTS t, p, made, renamed, other, child, parent".to_owned(),
+            "SET foreign_key_checks = 1".to_owned(),
             "CREATE TABLE other (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=FronDB".to_owned(),
             format!("INSERT INTO other SELECT seq, seq FROM seq_1_to_{ROWS}"),
             "CREATE TABLE t (a INT PRIMARY KEY, b INT, KEY ka (b)) ENGINE=FronDB".to_owned(),
@@ -95,6 +124,12 @@ fn set_up(client: &mut Client) {
             "CREATE TABLE p (a INT PRIMARY KEY, b INT) ENGINE=FronDB PARTITION BY HASH (a) PARTITIONS 3"
                 .to_owned(),
             format!("INSERT INTO p SELECT seq, seq FROM seq_1_to_{ROWS}"),
+            "CREATE TABLE parent (a INT PRIMARY KEY, b INT, KEY (b)) ENGINE=FronDB".to_owned(),
+            format!("INSERT INTO parent SELECT seq, seq FROM seq_1_to_{ROWS}"),
+            "CREATE TABLE child (a INT PRIMARY KEY, b INT, \
+             CONSTRAINT f1 FOREIGN KEY (b) REFERENCES parent (a)) ENGINE=FronDB"
+                .to_owned(),
+            format!("INSERT INTO child SELECT seq, seq FROM seq_1_to_{ROWS}"),
         ])
         .unwrap();
 }
@@ -153,6 +188,28 @@ fn check(client: &mut Client, case: &str) -> usize {
     trees
 }
 
+/// Each foreign key is what the table's definition says, belongs to tables that exist, and is checked.
+fn check_foreign_keys(client: &mut Client, case: &str) {
+    let shown = "SELECT constraint_name, table_name, referenced_table_name \
+                 FROM information_schema.referential_constraints WHERE constraint_schema = 'test' ORDER BY 1";
+    let kept = "SELECT constraint_name, table_name, referenced_table_name \
+                FROM information_schema.frondb_foreign_keys WHERE index_name IS NOT NULL \
+                AND referenced_index_name IS NOT NULL ORDER BY 1";
+    let keys = texts(client, shown);
+    assert_eq!(keys, texts(client, kept), "{case}: not all foreign keys belong to tables");
+    for key in &keys {
+        let (name, child, parent) = (&key[0], &key[1], &key[2]);
+        let orphan = format!("INSERT INTO test.{child} (a, b) VALUES (9999, 9999)");
+        assert!(client.query(&orphan).is_err(), "{case}: {name} of {child} is not checked");
+        let rows = client.number(&format!("SELECT count(*) FROM test.{child}")).unwrap();
+        let cascades = "SELECT count(*) FROM information_schema.frondb_foreign_keys WHERE delete_rule = 'CASCADE'";
+        if rows > 0 && client.number(cascades).unwrap() == 0 {
+            let parted = format!("DELETE FROM test.{parent} WHERE a = 1");
+            assert!(client.query(&parted).is_err(), "{case}: {name} of {parent} is not checked");
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn a_crash_in_ddl_leaves_the_old_or_the_new() {
@@ -171,6 +228,7 @@ fn a_crash_in_ddl_leaves_the_old_or_the_new() {
             server.restart_with(options.clone()).unwrap();
             let mut client = server.connect().unwrap();
             let needed = check(&mut client, &name);
+            check_foreign_keys(&mut client, &name);
             // Only the trees of those tables and of the dictionary remain.
             let there = client
                 .number("SELECT count(*) FROM information_schema.frondb_trees WHERE tree_name LIKE 'mariadb/%/%'")

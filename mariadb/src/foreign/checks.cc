@@ -13,6 +13,7 @@
 #include "foreign/binding.h"
 #include "foreign/define.h"
 #include "foreign/fence.h"
+#include "foreign/text.h"
 #include "foreign/watch.h"
 #include "txn/connection.h"
 
@@ -129,6 +130,9 @@ int ForeignChecks::add_side(const ForeignKeyPtr &key, bool is_child, std::vector
 
 int ForeignChecks::fail(const ForeignKeyPtr &key, int error) const {
   use_->connection->failed_foreign_key = key;
+  THD *thd = encoder_->table()->in_use;
+  const char *what = error == HA_ERR_NO_REFERENCED_ROW ? "Cannot add or update a child row: " : "Cannot delete or update a parent row: ";
+  note_foreign_error(thd, what + failure_of(thd, *key));
   return error;
 }
 

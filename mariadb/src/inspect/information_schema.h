@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Tables of the information schema about the engine: FRONDB_TRX, FRONDB_LOCKS, FRONDB_LOCK_WAITS, FRONDB_TREES,
-   FRONDB_FILES. As with InnoDB's tables, users without the PROCESS privilege see them empty. */
+   FRONDB_FILES, FRONDB_FOREIGN_KEYS. As with InnoDB's tables, users without the PROCESS privilege see them empty. */
 
 #ifndef FRONDB_INSPECT_INFORMATION_SCHEMA_H
 #define FRONDB_INSPECT_INFORMATION_SCHEMA_H
@@ -16,6 +16,7 @@ int init_locks_table(void *schema_table);
 int init_lock_waits_table(void *schema_table);
 int init_trees_table(void *schema_table);
 int init_files_table(void *schema_table);
+int init_foreign_keys_table(void *schema_table);
 
 /** The server's description of a plugin with such a table. */
 extern struct st_mysql_information_schema information_schema;

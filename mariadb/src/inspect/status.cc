@@ -14,6 +14,7 @@
 
 #include "backup/latest.h"
 #include "engine/db.h"
+#include "foreign/text.h"
 #include "handler/read_free.h"
 #include "inspect/lock_rows.h"
 #include "inspect/transactions.h"
@@ -205,6 +206,8 @@ Error make_page(std::string *page) {
   if (Error error = add_statistics(frondb_db_recovery, page)) return error;
   *page += heading("Latest deadlock");
   if (Error error = add_deadlock(&names, page)) return error;
+  std::string foreign = latest_foreign_error();
+  *page += heading("Latest foreign key error") + (foreign.empty() ? "none" : foreign) + "\n";
   *page += heading("Transactions");
   if (Error error = add_transactions(all, page)) return error;
   *page += heading("Waits for locks");

@@ -100,4 +100,6 @@ maria_declare_plugin(frondb){
     FRONDB_SCHEMA_TABLE("FRONDB_LOCKS", "Locks of FronDB's transactions", fron::init_locks_table),
     FRONDB_SCHEMA_TABLE("FRONDB_LOCK_WAITS", "Waits for locks in FronDB", fron::init_lock_waits_table),
     FRONDB_SCHEMA_TABLE("FRONDB_TREES", "Sizes of FronDB's indexes", fron::init_trees_table),
-    FRONDB_SCHEMA_TABLE("FRONDB_FILES", "Files of FronDB", fron::init_files_table) maria_declare_plugin_end;
+    FRONDB_SCHEMA_TABLE("FRONDB_FILES", "Files of FronDB", fron::init_files_table),
+    FRONDB_SCHEMA_TABLE("FRONDB_FOREIGN_KEYS", "Foreign keys of FronDB's tables", fron::init_foreign_keys_table)
+        maria_declare_plugin_end;
