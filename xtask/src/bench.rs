@@ -14,6 +14,7 @@ const VARIABLES: &[&str] = &[
 const SQL: &[&str] = &[
     "sql-iibench",
     "sql-delete-left",
+    "sql-foreign-keys",
     "optimize",
     "sysbench",
     "sql-memory",
@@ -23,7 +24,7 @@ const SQL: &[&str] = &[
 ];
 
 /// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
-const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize"];
+const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize", "sql-foreign-keys"];
 
 /// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";

@@ -89,6 +89,8 @@ pub(crate) enum Workload {
     SqlIibench,
     /// Half of a table deleted from the left, then the smallest key
     SqlDeleteLeft,
+    /// Orders with two foreign keys, a cascading delete, a foreign key that is added
+    SqlForeignKeys,
     /// OPTIMIZE TABLE against a copy, beside a writer, in part, and after deletes
     Optimize,
     /// Four tests of sysbench
@@ -109,6 +111,7 @@ impl Workload {
         match self {
             Self::SqlIibench => "sql-iibench",
             Self::SqlDeleteLeft => "sql-delete-left",
+            Self::SqlForeignKeys => "sql-foreign-keys",
             Self::Optimize => "optimize",
             Self::Sysbench => "sysbench",
             Self::SqlCounts => "sql-counts",
@@ -149,7 +152,8 @@ impl Args {
         }
         match self.workload {
             Workload::Optimize => vec![Contender::Frondb],
-            Workload::SqlMemory | Workload::SqlCounts => {
+            // MyRocks has no foreign keys.
+            Workload::SqlMemory | Workload::SqlCounts | Workload::SqlForeignKeys => {
                 vec![Contender::Frondb, Contender::Innodb]
             }
             Workload::Graph | Workload::Tpcc if !Contender::is_myrocks_installed() => {

@@ -8,7 +8,7 @@
 //!    |
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
-//!  iibench, sysbench, counts, delete_left, optimize, memory      what is done to it
+//!  iibench, sysbench, counts, delete_left, foreign_keys, optimize, memory      what is done to it
 //!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
 //!  slices, sysbench_slices                             the same of two servers, in short turns
 //! ```
@@ -23,6 +23,7 @@ mod clients;
 mod contender;
 mod counts;
 mod delete_left;
+mod foreign_keys;
 mod graph;
 mod host;
 mod iibench;

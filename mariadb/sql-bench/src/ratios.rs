@@ -4,7 +4,7 @@ use frondb_bench::report::{Figure, Measurement};
 
 use crate::args::{Args, Disk, Workload};
 use crate::contender::Contender;
-use crate::{memory, timed};
+use crate::{foreign_keys, memory, timed};
 
 /// A figure of FronDB as a ratio to another engine's.
 fn ratio(
@@ -35,6 +35,10 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
     }
     if args.workload == Workload::Optimize {
         return Vec::new();
+    }
+    if args.workload == Workload::SqlForeignKeys {
+        let theirs = find(Contender::Innodb);
+        return theirs.map_or_else(Vec::new, |theirs| of_foreign_keys(ours, theirs));
     }
     if args.workload == Workload::SqlMemory {
         let control = find(Contender::Innodb);
@@ -88,6 +92,38 @@ pub(crate) fn ratios(args: &Args, medians: &[Measurement]) -> Vec<Figure> {
         hold("myrocks: size on disk a row".into(), size, true, 1.1, 0.9);
     }
     all
+}
+
+/// The ratios of foreign keys. The ALTER is compared by the row, since the time limit may have ended the
+/// load of one engine earlier.
+fn of_foreign_keys(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
+    let figure = |m: &Measurement, name: &str| {
+        m.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+    };
+    let of = |name: &str, value: Option<f64>| {
+        value.map(|value| Figure::plain(format!("innodb: {name}"), value, "x"))
+    };
+    let quotient = |ours: Option<f64>, theirs: Option<f64>| Some(ours? / theirs?);
+    let rate = of("children inserted/s", ratio(ours, theirs, |m| m.rows_per_s));
+    let cpu = of("server CPU a child", ratio(ours, theirs, |m| m.server_cpu_us_per_row));
+    let cascade = quotient(
+        figure(theirs, foreign_keys::CASCADE),
+        figure(ours, foreign_keys::CASCADE),
+    );
+    let cascade = of("speed of the cascade", cascade);
+    let add = of(
+        "speed of the added key",
+        quotient(figure(ours, foreign_keys::ADD), figure(theirs, foreign_keys::ADD)),
+    );
+    [
+        rate.map(|rate| rate.at_least(2.0, 5.0)),
+        cpu.map(|cpu| cpu.at_most(1.0, Some(0.6))),
+        cascade.map(|cascade| cascade.at_least(1.5, 4.0)),
+        add.map(|add| add.at_least(3.0, 8.0)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The ratios of a workload of several clients. The data is beyond memory if InnoDB's tables are.

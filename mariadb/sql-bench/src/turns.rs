@@ -11,7 +11,7 @@ use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
 use crate::{
-    counts, delete_left, host, iibench, memory, optimize, slices, sysbench, sysbench_slices, timed,
+    counts, delete_left, foreign_keys, host, iibench, memory, optimize, slices, sysbench, sysbench_slices, timed,
 };
 
 /// Measures all engines and reports.
@@ -57,6 +57,9 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
         Workload::SqlIibench => iibench::measure(contender, args, &progress).map(|m| vec![m]),
         Workload::SqlDeleteLeft => {
             delete_left::measure(contender, args, &progress).map(|m| vec![m])
+        }
+        Workload::SqlForeignKeys => {
+            foreign_keys::measure(contender, args, &progress).map(|m| vec![m])
         }
         Workload::Optimize => optimize::measure(contender, args, &progress).map(|m| vec![m]),
         Workload::Sysbench => sysbench::measure(contender, args, &progress),
