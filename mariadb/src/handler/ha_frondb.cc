@@ -231,7 +231,7 @@ int ha_frondb::reset() {
   position_.reset();
   range_.has_end = use_.is_sql_handler = use_.is_checked = false;
   give_up_load();
-  use_.key_read = use_.has_written = false;
+  use_.key_read = use_.has_written = use_.is_semi_consistent = false;
   // Keep the connection of a statement that still uses the table: a replica resets its temporary tables within a
   // statement that has locked them, when it reads the statistics of the server's own tables.
   if (use_.asked_lock == TL_UNLOCK) use_.connection = nullptr;

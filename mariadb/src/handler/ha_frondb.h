@@ -157,6 +157,8 @@ class ha_frondb final : public handler {
   int external_lock(THD *thd, int type) override;
   int start_stmt(THD *thd, thr_lock_type type) override;
   void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override;
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
@@ -225,6 +227,7 @@ class ha_frondb final : public handler {
   /** Entries of a range that the first fetch should read; 0 if unknown. */
   size_t first_fetch(uint tree, std::string_view lo, const std::string *hi) const;
   int step(bool forward, uchar *record);
+  int read_again(uchar *record);
   int step_in_index(bool forward, uchar *record);
   int read_unique(const std::string &key, uchar *record);
   int read_exact(uint tree, const std::string &key, uchar *record);
