@@ -163,8 +163,7 @@ class ha_frondb final : public handler {
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
   void release_auto_increment() override;
-  /** Concurrent statements interleave their numbers. */
-  bool autoinc_lock_mode_stmt_unsafe() const override { return true; }
+  bool autoinc_lock_mode_stmt_unsafe() const override;
   char *get_foreign_key_create_info() override;
   void free_foreign_key_create_info(char *text) override;
   int get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
@@ -208,6 +207,9 @@ class ha_frondb final : public handler {
   void count(int64_t rows);
   int write_sequence(const uchar *record);
   int read_sequence(uchar *record);
+  bool locks_counter() const;
+  template <typename Use>
+  int use_counter(Use use);
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
 
