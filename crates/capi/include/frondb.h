@@ -910,6 +910,12 @@ typedef struct {
 #define FRONDB_SKIP_LOCKED 2
 
 /**
+ * Cursors show such rows without a lock, as they were last committed; frondb_cursor_is_locked()
+ * tells. At repeatable read and serializable cursors wait. A single read fails with FRONDB_BUSY.
+ */
+#define FRONDB_SHOW_LOCKED 3
+
+/**
  * Sets the value of the key, as frondb_txn_put().
  */
 #define FRONDB_WRITE_PUT 0
@@ -2113,6 +2119,15 @@ frondb_error *frondb_cursor_entry(frondb_cursor *cursor, frondb_entry *entry);
 frondb_error *frondb_cursor_snapshot(frondb_cursor *cursor, frondb_snapshot **snapshot);
 
 /**
+ * Whether a locking cursor of a transaction has locked the current entry. If it has not, another
+ * transaction holds the lock, and the entry is as it was last committed: see FRONDB_SHOW_LOCKED.
+ * After a batch the current entry is the last of the batch. False for a pointer that is no cursor.
+ *
+ * Threads: one at a time.
+ */
+bool frondb_cursor_is_locked(frondb_cursor *cursor);
+
+/**
  * Releases the lock of the current entry, for a caller that rejects the row it has read. Does
  * nothing unless the level is read committed or below and this cursor took the lock. After a
  * batch the current entry is the last of the batch; if `bytes_max` ended the batch, nothing
@@ -2396,6 +2411,21 @@ frondb_error *frondb_txn_lock_range(frondb_txn *txn,
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
  */
 frondb_error *frondb_txn_unlock(frondb_txn *txn, frondb_tree *tree, frondb_slice key);
+
+/**
+ * Releases the transaction's lock on a key before the transaction ends, at any isolation level. For
+ * keys that stand for something other than their values, such as the right to use a counter: nothing
+ * protects the value from then on. Does nothing for a key that is locked as part of a range, or whose
+ * lock was shared first and then exclusive.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has written to the tree, if it has ended, or for a tree
+ * of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_release_key(frondb_txn *txn,
+                                     frondb_tree *tree,
+                                     frondb_slice key);
 
 /**
  * Whether another transaction has committed a change to a key since the snapshot of this

@@ -43,6 +43,10 @@ pub enum Wait {
     NoWait,
     /// Cursors skip locked rows, and lock no gaps; a single get fails with `Busy`.
     SkipLocked,
+    /// Cursors show locked rows without a lock, as they were last committed;
+    /// [`TransactionCursor::is_locked`](crate::TransactionCursor::is_locked) tells. From repeatable
+    /// read on cursors wait. A single get fails with `Busy`.
+    ShowLocked,
 }
 
 /// The default timeout of a wait for a lock.

@@ -25,6 +25,8 @@ constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
     the foreign keys cannot serve. */
 constexpr const char *FENCES = "mariadb/fences";
 constexpr char STATISTICS = 's';
+/** The key with this letter is never written: transactions lock it. */
+constexpr char LOCK = 'l';
 constexpr char RECORD_VERSION = 2;
 /** Version of a record with slots, which an older build refuses instead of misreading rows of the table. */
 constexpr char RECORD_VERSION_SLOTS = 3;
@@ -436,6 +438,25 @@ Error Dictionary::counter(uint64_t table, Counter counter, uint64_t *next) {
 
 Error Dictionary::keep_counter(uint64_t table, Counter counter, uint64_t next) {
   return put_counter(counters_, number_key(table) + char(counter), next);
+}
+
+Error Dictionary::lock_counter(frondb_txn *txn, uint64_t table) {
+  std::string key = number_key(table) + LOCK;
+  size_t length;
+  bool found;
+  return frondb_txn_get_into(txn, counters_.get(), slice(key), FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, nullptr, 0, &length,
+                             &found);
+}
+
+Error Dictionary::unlock_counter(frondb_txn *txn, uint64_t table) {
+  std::string key = number_key(table) + LOCK;
+  return frondb_txn_release_key(txn, counters_.get(), slice(key));
+}
+
+bool Dictionary::is_counter_lock(uint64_t tree, std::string_view key, uint64_t *table) const {
+  uint64_t number;
+  if (Error error = frondb_tree_id(counters_.get(), &number)) return false;
+  return tree == number && key.size() == sizeof *table + 1 && key.back() == LOCK && Decoder(key).u64(table);
 }
 
 Error Dictionary::statistics(uint64_t table, std::string *bytes) {

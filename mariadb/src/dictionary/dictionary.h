@@ -99,6 +99,11 @@ class Dictionary {
   Error counter(uint64_t table, Counter counter, uint64_t *next);
   /** Stores the next value of a counter, which becomes durable with the next durable commit. */
   Error keep_counter(uint64_t table, Counter counter, uint64_t next);
+  /** Locks the table's AUTO_INCREMENT counter for a transaction, until the call below or the transaction's end. */
+  Error lock_counter(frondb_txn *txn, uint64_t table);
+  Error unlock_counter(frondb_txn *txn, uint64_t table);
+  /** Whether a lock on this key of a tree is that of a counter, and of which table. */
+  bool is_counter_lock(uint64_t tree, std::string_view key, uint64_t *table) const;
   /** The encoded statistics of a table; empty if it was never measured. */
   Error statistics(uint64_t table, std::string *bytes);
   Error keep_statistics(uint64_t table, const std::string &bytes);

@@ -16,6 +16,8 @@ namespace {
 
 /** The name that users see for the index of a table without a primary key. */
 constexpr const char *HIDDEN_INDEX = "(hidden)";
+/** The name in place of an index for the lock of a counter. */
+constexpr const char *COUNTER = "(AUTO_INCREMENT)";
 
 /** LOCK: taken while no other lock of the plugin is held. */
 std::mutex listing_lock;
@@ -72,6 +74,16 @@ std::shared_ptr<const IndexShape> TreeNames::find(uint64_t tree) {
     found = shapes_.find(tree);
   }
   return found == shapes_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const IndexShape> TreeNames::counter_of(uint64_t table) {
+  std::shared_ptr<const IndexShape> found;
+  // Without the dictionary the counter has no name on this page.
+  Error ignored = dictionary().each_table([&](const std::string &key, const TableRecord &record) -> Error {
+    if (record.number == table) found = std::make_shared<IndexShape>(IndexShape{IndexName(key, COUNTER), KeyReader()});
+    return {};
+  });
+  return found;
 }
 
 Error TreeNames::read_dictionary() {

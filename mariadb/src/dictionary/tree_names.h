@@ -55,6 +55,8 @@ class TreeNames {
   /** Null for a tree that belongs to no table. Reads the dictionary once, for the first tree that belongs to no open
       table. */
   std::shared_ptr<const IndexShape> find(uint64_t tree);
+  /** The names of a table's AUTO_INCREMENT counter, as if it were an index. Null for a table that was dropped. */
+  std::shared_ptr<const IndexShape> counter_of(uint64_t table);
 
  private:
   Error read_dictionary();

@@ -17,6 +17,7 @@
 
 #include "ddl/columns.h"
 #include "ddl/index_build.h"
+#include "ddl/refused_indexes.h"
 #include "dictionary/dictionary.h"
 #include "engine/crash_points.h"
 #include "engine/db.h"
@@ -155,6 +156,7 @@ bool keeps_values(const TABLE *altered, const Alter_inplace_info *info) {
 // --- Check ---
 
 enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) {
+  if (refuses_indexes(altered)) return HA_ALTER_ERROR;
   // The server shows the reason to a statement with ALGORITHM=INPLACE or LOCK=NONE.
   if ((info->unsupported_reason = why_copied(altered, info))) {
     Connection *connection = Connection::of(ha_thd());

@@ -10,8 +10,45 @@
 #include <algorithm>
 
 #include "engine/errors.h"
+#include "table/auto_increment.h"
+#include "txn/connection.h"
 
 using namespace fron;
+
+namespace {
+
+/** Whether the server does not know how many rows the statement inserts. */
+bool is_bulk_insert(MYSQL_THD thd) {
+  int command = thd_sql_command(thd);
+  return command == SQLCOM_INSERT_SELECT || command == SQLCOM_REPLACE_SELECT || command == SQLCOM_LOAD;
+}
+
+}  // namespace
+
+/** If concurrent statements interleave their numbers, the server logs statements that use them as rows. */
+bool ha_frondb::autoinc_lock_mode_stmt_unsafe() const { return !numbers_are_consecutive(); }
+
+/** Whether statements that insert into the table keep their numbers consecutive. The server itself assigns the numbers
+    of a partitioned table, under a lock of its own; no other connection uses a temporary table. */
+bool ha_frondb::locks_counter() const {
+  return numbers_are_consecutive() && !table->part_info && table->s->tmp_table == NO_TMP_TABLE;
+}
+
+/** Calls `use` with whether the statement has the counter to itself. If `use` returns COUNTER_IS_LOCKED, takes the
+    counter's lock, and calls it again. */
+template <typename Use>
+int ha_frondb::use_counter(Use use) {
+  auto lock = [&] { return guarded([&] { return use_.connection->lock_counter(share_->counter_lock); }); };
+  bool is_alone = !locks_counter() || use_.connection->has_counter(*share_->counter_lock);
+  if (!is_alone && is_bulk_insert(ha_thd())) {
+    if (int error = lock()) return error;
+    is_alone = true;
+  }
+  int error = use(is_alone);
+  if (error != Share::COUNTER_IS_LOCKED) return error;
+  if ((error = lock())) return error;
+  return use(true);
+}
 
 uint64_t ha_frondb::auto_increment_of(const uchar *record) {
   Field *field = table->found_next_number_field;
@@ -23,7 +60,9 @@ uint64_t ha_frondb::auto_increment_of(const uchar *record) {
 int ha_frondb::keep_auto_increment_of(const uchar *record) {
   if (!table->found_next_number_field || table->s->next_number_keypart) return 0;
   uint64_t value = auto_increment_of(record);
-  return share_->raise_auto_increment(value == ~0ULL ? value : value + 1);
+  uint64_t next = value == ~0ULL ? value : value + 1;
+  if (next <= share_->auto_increment) return 0;
+  return use_counter([&](bool is_alone) { return share_->raise_auto_increment(next, is_alone); });
 }
 
 void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
@@ -36,7 +75,9 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
   }
   uint64_t from, after;
   *first = ULONGLONG_MAX;
-  reservation_.error = share_->reserve_auto_increment(offset, increment, wanted, &from, &after);
+  reservation_.error = use_counter([&](bool is_alone) {
+    return share_->reserve_auto_increment(offset, increment, wanted, is_alone, &from, &after);
+  });
   if (reservation_.error) return;
   reservation_.after = after;
   *first = from;
@@ -46,8 +87,8 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
 void ha_frondb::release_auto_increment() {
   if (reservation_.after == 0) return;
   uint64_t after = std::exchange(reservation_.after, 0);
-  // Ignore errors: they lose only the unused numbers.
-  if (next_insert_id) share_->give_back_auto_increment(after, next_insert_id);
+  // Mode 1 behaves as InnoDB, which loses unused numbers. Ignore errors: they lose only the unused numbers, too.
+  if (next_insert_id && !numbers_are_consecutive()) share_->give_back_auto_increment(after, next_insert_id);
 }
 
 void ha_frondb::update_create_info(HA_CREATE_INFO *create_info) {

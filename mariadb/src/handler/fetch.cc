@@ -52,7 +52,18 @@ size_t ha_frondb::first_fetch(uint tree, std::string_view lo, const std::string 
   return size_t(std::min<ha_rows>(counted_.rows, limit));
 }
 
+/** The server wants the row that was shown without its lock: reads it again, and waits for it.
+    HA_ERR_KEY_NOT_FOUND if it was deleted. */
+int ha_frondb::read_again(uchar *record) {
+  position_.forget_unlocked();
+  return read_row(record);
+}
+
 int ha_frondb::step(bool forward, uchar *record) {
+  if (position_.is_unlocked()) {
+    int error = read_again(record);
+    if (error != HA_ERR_KEY_NOT_FOUND) return error;
+  }
   if (int error = position_.begin_step(forward)) return error;
   for (;;) {
     if (position_.needs_fetch()) {

@@ -14,6 +14,7 @@
 #include "ddl/exchange.h"
 #include "ddl/galera.h"
 #include "ddl/lost_tables.h"
+#include "ddl/refused_indexes.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "foreign/define.h"
@@ -60,6 +61,8 @@ ulonglong ha_frondb::table_flags() const {
   uint keys = table_share && table_share->key_info ? table_share->keys : 0;
   for (uint k = 0; k < keys; k++)
     if (k != table_share->primary_key && is_clustering(table_share->key_info[k])) more |= HA_NON_COMPARABLE_ROWID;
+  // The table is being defined: see ddl/refused_indexes.h.
+  if (!table_share) more |= HA_CAN_FULLTEXT | HA_CAN_RTREEKEYS;
   // A statement may be logged as text only if the rows that it reads cannot change before it commits.
   const THD *thd = ha_thd();
   if (thd && thd_tx_isolation(thd) > ISO_READ_COMMITTED) more |= HA_BINLOG_STMT_CAPABLE;
@@ -128,6 +131,7 @@ void warn_of_directory(THD *thd, const char *directory, const char *option) {
 
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
   if (is_refused_in_cluster(ha_thd(), info)) return HA_WRONG_CREATE_OPTION;
+  if (refuses_indexes(form)) return HA_WRONG_CREATE_OPTION;
   if (asks_for_encryption(form->s)) {
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "ENCRYPTED=YES");
     return HA_WRONG_CREATE_OPTION;
@@ -231,7 +235,7 @@ int ha_frondb::reset() {
   position_.reset();
   range_.has_end = use_.is_sql_handler = use_.is_checked = false;
   give_up_load();
-  use_.key_read = use_.has_written = false;
+  use_.key_read = use_.has_written = use_.is_semi_consistent = false;
   // Keep the connection of a statement that still uses the table: a replica resets its temporary tables within a
   // statement that has locked them, when it reads the statistics of the server's own tables.
   if (use_.asked_lock == TL_UNLOCK) use_.connection = nullptr;

@@ -157,12 +157,13 @@ class ha_frondb final : public handler {
   int external_lock(THD *thd, int type) override;
   int start_stmt(THD *thd, thr_lock_type type) override;
   void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override;
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
   void release_auto_increment() override;
-  /** Concurrent statements interleave their numbers. */
-  bool autoinc_lock_mode_stmt_unsafe() const override { return true; }
+  bool autoinc_lock_mode_stmt_unsafe() const override;
   char *get_foreign_key_create_info() override;
   void free_foreign_key_create_info(char *text) override;
   int get_foreign_key_list(THD *thd, List<FOREIGN_KEY_INFO> *list) override;
@@ -206,6 +207,9 @@ class ha_frondb final : public handler {
   void count(int64_t rows);
   int write_sequence(const uchar *record);
   int read_sequence(uchar *record);
+  bool locks_counter() const;
+  template <typename Use>
+  int use_counter(Use use);
   int keep_auto_increment_of(const uchar *record);
   uint64_t auto_increment_of(const uchar *record);
 
@@ -225,6 +229,7 @@ class ha_frondb final : public handler {
   /** Entries of a range that the first fetch should read; 0 if unknown. */
   size_t first_fetch(uint tree, std::string_view lo, const std::string *hi) const;
   int step(bool forward, uchar *record);
+  int read_again(uchar *record);
   int step_in_index(bool forward, uchar *record);
   int read_unique(const std::string &key, uchar *record);
   int read_exact(uint tree, const std::string &key, uchar *record);

@@ -30,8 +30,11 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, si
   tree_ = tree;
   drop_batch();
   batch_ = hi ? std::clamp(expected, BATCH_BOUND, BATCH_MAX) : BATCH_OPEN;
+  // Not for an index: the entry may lead to another version of the row.
+  shows_locked_ = use_->is_semi_consistent && tree == 0;
+  frondb_wait wait = shows_locked_ ? FRONDB_SHOW_LOCKED : use_->row_wait;
   return ha_error(frondb_txn_cursor(use_->connection->txn(), share_->indexes[tree].tree.get(), slice(lo),
-                                    hi ? &end : nullptr, use_->row_lock, use_->row_wait, cursor_.out()));
+                                    hi ? &end : nullptr, use_->row_lock, wait, cursor_.out()));
 }
 
 int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, size_t expected) {
@@ -117,7 +120,9 @@ int ReadPosition::fetch(bool forward) {
   size_t count = use_->reads_singly() ? 1 : batch_;
   batch_ = std::min(batch_ * 8, BATCH_MAX);
   at_ = 0;
-  return ha_error(forward ? cursor_.read(count, BATCH_BYTES, &rows_) : cursor_.read_back(count, BATCH_BYTES, &rows_));
+  Error error = forward ? cursor_.read(count, BATCH_BYTES, &rows_) : cursor_.read_back(count, BATCH_BYTES, &rows_);
+  is_unlocked_ = shows_locked_ && !error && rows_.count > 0 && !frondb_cursor_is_locked(cursor_.get());
+  return ha_error(error);
 }
 
 /** Opens a cursor in a direction from the entry shown last, without an end. */

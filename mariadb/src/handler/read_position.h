@@ -70,6 +70,10 @@ class ReadPosition {
   const frondb_entry *next() { return rows_.count == 0 ? nullptr : &rows_.entries[place(at_++)]; }
   /** Records that the step has reached the end of the range. */
   void note_end(bool forward);
+  /** Another transaction has locked the entry that was returned last, so the entry is as it was last committed. Until
+      forget_unlocked(). */
+  bool is_unlocked() const { return is_unlocked_; }
+  void forget_unlocked() { is_unlocked_ = false; }
   /** Releases the lock of the entry that was returned last. */
   Error unlock() { return frondb_cursor_unlock(cursor_.get()); }
 
@@ -92,7 +96,7 @@ class ReadPosition {
   void drop_batch() {
     rows_ = {};
     at_ = 0;
-    is_reversed_ = false;
+    is_reversed_ = is_unlocked_ = false;
   }
 
   const Share *share_ = nullptr;
@@ -104,6 +108,8 @@ class ReadPosition {
   std::string from_;
   bool has_end_ = false;
   bool forward_ = true;
+  /** The cursor shows locked rows; see is_unlocked(). */
+  bool shows_locked_ = false, is_unlocked_ = false;
   /** The entries of the batch were read ahead, to this end of their range, and no search has taken them over yet. */
   bool is_ahead_ = false;
   std::string ahead_to_;

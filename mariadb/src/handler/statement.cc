@@ -137,10 +137,21 @@ THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_typ
 /** The row read last is not in the result: at read committed its lock can be released. */
 void ha_frondb::unlock_row() {
   if (use_.row_lock == FRONDB_LOCK_NONE || !use_.connection || use_.connection->isolation() > FRONDB_READ_COMMITTED) return;
+  if (position_.is_unlocked()) return position_.forget_unlocked();
   // Ignore errors: they only mean that the lock is held longer.
   if (position_.has_cursor()) Error ignored = position_.unlock();
   Error ignored = frondb_txn_unlock(use_.connection->txn(), share_->indexes[0].tree.get(), slice(current_));
 }
+
+/** UPDATE wants locked rows as they were last committed. If such a row matches, the server asks
+    was_semi_consistent_read() and reads on, and the next step waits for the row; otherwise it calls unlock_row(). */
+void ha_frondb::try_semi_consistent_read(bool yes) {
+  bool waits = use_.row_lock == FRONDB_LOCK_EXCLUSIVE && use_.row_wait == FRONDB_WAIT;
+  use_.is_semi_consistent =
+      yes && waits && use_.connection && use_.connection->isolation() <= FRONDB_READ_COMMITTED;
+}
+
+bool ha_frondb::was_semi_consistent_read() { return position_.is_unlocked(); }
 
 int ha_frondb::extra(enum ha_extra_function operation) {
   switch (operation) {

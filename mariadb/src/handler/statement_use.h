@@ -27,6 +27,8 @@ struct StatementUse {
   /** How the statement locks rows, and whether it waits for locks. */
   frondb_lock row_lock = FRONDB_LOCK_NONE;
   frondb_wait row_wait = FRONDB_WAIT;
+  /** The server wants a locked row as it was last committed, and decides then whether to wait for the row. */
+  bool is_semi_consistent = false;
   /** The server reads only fields that the index contains (HA_EXTRA_KEYREAD). */
   bool key_read = false;
   /** The statement is HANDLER .. READ, which reads over many statements. */

@@ -4,6 +4,7 @@
 
 #include "inspect/lock_rows.h"
 
+#include "dictionary/dictionary.h"
 #include "engine/db.h"
 
 namespace fron {
@@ -33,6 +34,12 @@ LockRow row_of(const frondb_lock_info &info, TreeNames *names) {
   if (row.has_upper) row.upper = reader.text(view(info.hi));
   row.blockers.assign(info.blockers, info.blockers + info.blockers_count);
   row.waited_seconds = double(info.waited_nanos) / 1e9;
+  uint64_t table;
+  if (!row.index && dictionary().is_counter_lock(info.tree, view(info.lo), &table)) {
+    row.index = names->counter_of(table);
+    row.has_lower = false;
+    row.lower.clear();
+  }
   return row;
 }
 
@@ -49,7 +56,7 @@ Error rows_of(const Locks &locks, TreeNames *names, std::vector<LockRow> *rows) 
 std::string LockRow::text() const {
   std::string where = index ? index->name.text() : "tree " + std::to_string(tree);
   std::string all = std::string(mode) + " " + area + " of " + where;
-  if (std::string_view(area) == "ROW") return all + " (" + lower + ")";
+  if (std::string_view(area) == "ROW") return has_lower ? all + " (" + lower + ")" : all;
   return all + " from " + (has_lower ? "(" + lower + ")" : "the beginning") + " to " +
          (has_upper ? "before (" + upper + ")" : "the end");
 }

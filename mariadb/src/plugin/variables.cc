@@ -8,6 +8,7 @@
 #include "engine/db.h"
 #include "handler/optimize_variables.h"
 #include "handler/read_free.h"
+#include "table/auto_increment.h"
 #include "table/options.h"
 #include "txn/session_variables.h"
 
@@ -110,6 +111,7 @@ struct st_mysql_sys_var *system_variables[] = {
     optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
     optimize_index_fraction_variable,
     rpl_lookup_rows_variable, rpl_unique_checks_variable,
+    autoinc_lock_mode_variable,
     backup_dir_variable, backup_since_variable, backup_throttle_variable, backup_wait_for_stage_variable,
     backup_allowed_prefix_variable, nullptr};
 

@@ -3,6 +3,8 @@
    See table/share.h. Here: the table's AUTO_INCREMENT counter. It is kept in the dictionary before a number is used, so
    that no number is assigned twice after a crash. */
 
+#include "table/auto_increment.h"
+
 #include <algorithm>
 
 #include "dictionary/dictionary.h"
@@ -10,20 +12,39 @@
 #include "table/share.h"
 
 namespace fron {
+namespace {
 
-int Share::raise_auto_increment(uint64_t next) {
+constexpr unsigned long CONSECUTIVE = 1, INTERLEAVED = 2;
+
+unsigned long lock_mode;
+
+MYSQL_SYSVAR_ULONG(autoinc_lock_mode, lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                   "How concurrent statements share an AUTO_INCREMENT counter. 1 (consecutive): a statement whose "
+                   "number of rows is unknown locks the counter until it ends, so that it may be logged in the format "
+                   "STATEMENT. 2 (interleaved): statements never wait for numbers, and are logged as rows.",
+                   nullptr, nullptr, INTERLEAVED, CONSECUTIVE, INTERLEAVED, 0);
+
+}  // namespace
+
+struct st_mysql_sys_var *const autoinc_lock_mode_variable = MYSQL_SYSVAR(autoinc_lock_mode);
+
+bool numbers_are_consecutive() { return lock_mode == CONSECUTIVE; }
+
+int Share::raise_auto_increment(uint64_t next, bool is_alone) {
   if (next <= auto_increment.load(std::memory_order_relaxed)) return 0;
   std::lock_guard<std::mutex> guard(counting);
   if (next <= auto_increment) return 0;
+  if (!is_alone && counter_lock->users) return COUNTER_IS_LOCKED;
   if (Error error = dictionary().keep_counter(record.number, Dictionary::AUTO_INCREMENT, next))
     return ha_error(error);
   auto_increment = next;
   return 0;
 }
 
-int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t *first,
-                                  uint64_t *after) {
+int Share::reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, bool is_alone,
+                                  uint64_t *first, uint64_t *after) {
   std::lock_guard<std::mutex> guard(counting);
+  if (!is_alone && counter_lock->users) return COUNTER_IS_LOCKED;
   uint64_t next = auto_increment;
   if (increment > 1) {
     // As the server documents: an offset larger than the increment is ignored.

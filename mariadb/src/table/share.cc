@@ -71,6 +71,7 @@ int Share::open(const TABLE *table, const std::string &of) {
   uint64_t next;
   if (Error error = dictionary().counter(record.number, Dictionary::AUTO_INCREMENT, &next)) return ha_error(error);
   auto_increment = std::max<uint64_t>(1, next);
+  counter_lock = std::make_shared<CounterLock>(record.number);
   listing.reset();
   listing = std::make_unique<Listing>(shapes_of(table, *this));
   return open_statistics();

@@ -21,6 +21,7 @@
 #include "statistics/row_counts.h"
 #include "statistics/table_statistics.h"
 #include "table/index.h"
+#include "txn/counter_lock.h"
 
 namespace fron {
 
@@ -68,10 +69,14 @@ class Share : public Handler_share {
   std::mutex counting;
   /** The next AUTO_INCREMENT. Written under `counting`. */
   std::atomic<uint64_t> auto_increment{1};
-  /** Raises the next number to at least this one. */
-  int raise_auto_increment(uint64_t next);
+  /** The lock with which a statement has the counter to itself. */
+  std::shared_ptr<CounterLock> counter_lock;
+  /** Not an error of the server: `is_alone` is false, and other statements use the counter's lock. */
+  static constexpr int COUNTER_IS_LOCKED = -1;
+  /** Raises the next number to at least this one. `is_alone`: the statement has the counter's lock, or needs none. */
+  int raise_auto_increment(uint64_t next, bool is_alone = true);
   /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. */
-  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t *first,
+  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, bool is_alone, uint64_t *first,
                              uint64_t *after);
   /** Returns the numbers from `unused` up to `after`, which were reserved and not used. */
   int give_back_auto_increment(uint64_t after, uint64_t unused);

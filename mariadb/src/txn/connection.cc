@@ -7,6 +7,7 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -166,6 +167,33 @@ int Connection::begin_at_snapshot(MYSQL_THD thd) {
   return ha_error(frondb_txn_take_snapshot(txn_.get()));
 }
 
+// --- AUTO_INCREMENT ---
+
+bool Connection::has_counter(const CounterLock &lock) const {
+  return std::any_of(counter_locks_.begin(), counter_locks_.end(), [&](const auto &one) { return one.get() == &lock; });
+}
+
+int Connection::lock_counter(const std::shared_ptr<CounterLock> &lock) {
+  if (has_counter(*lock)) return 0;
+  counter_locks_.push_back(lock);
+  // Before the wait: other statements must queue behind this one.
+  lock->users++;
+  Error error = dictionary().lock_counter(txn_.get(), lock->table);
+  if (!error) return 0;
+  lock->users--;
+  counter_locks_.pop_back();
+  return ha_error(error);
+}
+
+void Connection::unlock_counters() {
+  for (const std::shared_ptr<CounterLock> &lock : counter_locks_) {
+    // An ended transaction has no locks any more.
+    if (txn_) Error ignored = dictionary().unlock_counter(txn_.get(), lock->table);
+    lock->users--;
+  }
+  counter_locks_.clear();
+}
+
 void Connection::cancel() {
   std::lock_guard<std::mutex> guard(handle_);
   // No error matters: a transaction that has ended or does not wait has nothing to cancel.
@@ -178,6 +206,7 @@ void Connection::cancel() {
     committed nor prepared. */
 void Connection::end(bool has_ended) {
   session_.has(nullptr);
+  unlock_counters();
   std::lock_guard<std::mutex> guard(handle_);
   ended_.reset();
   if (has_ended)
@@ -194,6 +223,7 @@ void Connection::end(bool has_ended) {
 }
 
 int Connection::end_statement() {
+  unlock_counters();
   in_statement_ = locks_ = false;
   counts_.end_statement();
   uint64_t statement = std::exchange(statement_, 0);
@@ -285,6 +315,7 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
     return ha_error(error);
   }
   counts_.roll_back_statement();
+  unlock_counters();
   Error undone;
   if (statement_) undone = Error(frondb_txn_roll_back_to(txn_.get(), statement_));
   // A victim of a deadlock has been rolled back as a whole.

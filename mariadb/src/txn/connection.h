@@ -21,8 +21,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "statistics/row_counts.h"
+#include "txn/counter_lock.h"
 #include "txn/session.h"
 #include "txn/xid.h"
 
@@ -86,6 +88,10 @@ class Connection {
   int commit(MYSQL_THD thd, bool all);
   int rollback(MYSQL_THD thd, bool all);
 
+  /** Takes the lock of a table's AUTO_INCREMENT counter, which the statement then has until it ends. */
+  int lock_counter(const std::shared_ptr<CounterLock> &lock);
+  bool has_counter(const CounterLock &lock) const;
+
   /** The connection has dropped a table. Within a transaction this is a temporary table, to which the transaction may
       have written. */
   void has_dropped() { has_dropped_ |= txn_.get() != nullptr; }
@@ -120,6 +126,7 @@ class Connection {
   int begin_engine_statement(MYSQL_THD thd, bool is_new);
   int begin_locking(MYSQL_THD thd);
   int end_statement();
+  void unlock_counters();
   void begin_commit(MYSQL_THD thd, bool all);
   int finish(MYSQL_THD thd);
   void end(bool has_ended);
@@ -147,6 +154,8 @@ class Connection {
   bool locks_ = false;
   /** The transaction may have written. */
   bool writes_ = false;
+  /** The locks of counters that the statement has or waits for. */
+  std::vector<std::shared_ptr<CounterLock>> counter_locks_;
 
   /** The name of the prepared transaction; empty if it is not prepared. */
   XidName prepared_;

@@ -95,6 +95,8 @@ impl Run {
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
             self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
+            // InnoDB's default, which the expected results presume.
+            self.arguments.push("--mysqld=--loose-frondb-autoinc-lock-mode=1".to_owned());
         }
         self
     }

@@ -236,6 +236,23 @@ pub extern "C" fn frondb_cursor_snapshot(
     })
 }
 
+/// Whether a locking cursor of a transaction has locked the current entry. If it has not, another
+/// transaction holds the lock, and the entry is as it was last committed: see FRONDB_SHOW_LOCKED.
+/// After a batch the current entry is the last of the batch. False for a pointer that is no cursor.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_cursor_is_locked(cursor: *mut frondb_cursor) -> bool {
+    call_or(false, || {
+        let mut cursor = handle::exclusive::<CursorObject>(cursor)?;
+        cursor.settle()?;
+        Ok(match cursor.inner.get_mut() {
+            Inner::Transaction(cursor) => cursor.is_locked(),
+            Inner::Plain(_) => false,
+        })
+    })
+}
+
 /// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
 /// nothing unless the level is read committed or below and this cursor took the lock. After a
 /// batch the current entry is the last of the batch; if `bytes_max` ended the batch, nothing

@@ -30,12 +30,16 @@ pub const FRONDB_WAIT: frondb_wait = 0;
 pub const FRONDB_NO_WAIT: frondb_wait = 1;
 /// Cursors skip such rows, and lock no gaps; a single read fails with FRONDB_BUSY.
 pub const FRONDB_SKIP_LOCKED: frondb_wait = 2;
+/// Cursors show such rows without a lock, as they were last committed; frondb_cursor_is_locked()
+/// tells. At repeatable read and serializable cursors wait. A single read fails with FRONDB_BUSY.
+pub const FRONDB_SHOW_LOCKED: frondb_wait = 3;
 
 pub(super) fn wait(wait: frondb_wait) -> Result<Wait> {
     match wait {
         FRONDB_WAIT => Ok(Wait::Timeout),
         FRONDB_NO_WAIT => Ok(Wait::NoWait),
         FRONDB_SKIP_LOCKED => Ok(Wait::SkipLocked),
+        FRONDB_SHOW_LOCKED => Ok(Wait::ShowLocked),
         other => Err(Error::invalid(format!("unknown frondb_wait {other}"))),
     }
 }
@@ -84,4 +88,22 @@ pub extern "C" fn frondb_txn_unlock(
     key: frondb_slice,
 ) -> *mut frondb_error {
     with_tree(txn, tree, |txn, tree| txn.unlock(tree, key.bytes()?))
+}
+
+/// Releases the transaction's lock on a key before the transaction ends, at any isolation level. For
+/// keys that stand for something other than their values, such as the right to use a counter: nothing
+/// protects the value from then on. Does nothing for a key that is locked as part of a range, or whose
+/// lock was shared first and then exclusive.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has written to the tree, if it has ended, or for a tree
+/// of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_release_key(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    with_tree(txn, tree, |txn, tree| txn.release_key(tree, key.bytes()?))
 }

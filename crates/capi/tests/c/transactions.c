@@ -148,6 +148,19 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   FAILS(FRONDB_BUSY, lock(two, tree, "l2", FRONDB_LOCK_SHARED, FRONDB_NO_WAIT));
   OK(frondb_cursor_unlock(cursor));
   OK(lock(two, tree, "l2", FRONDB_LOCK_SHARED, FRONDB_NO_WAIT));
+
+  /* A cursor shows locked rows without their lock: `two` has locked l1. A key can be released. */
+  CHECK(frondb_cursor_free(cursor) == FRONDB_OK);
+  OK(frondb_txn_cursor(one, tree, frondb_text("l"), NULL, FRONDB_LOCK_SHARED, FRONDB_SHOW_LOCKED,
+                       &cursor));
+  OK(frondb_cursor_next_batch(cursor, 1, 100, &rows));
+  CHECK(rows.count == 1 && is(rows.entries[0].key, "l1") && !frondb_cursor_is_locked(cursor));
+  FAILS(FRONDB_BUSY, lock(one, tree, "l1", FRONDB_LOCK_SHARED, FRONDB_SHOW_LOCKED));
+  OK(frondb_cursor_next_batch(cursor, 1, 100, &rows));
+  CHECK(rows.count == 1 && is(rows.entries[0].key, "l2") && frondb_cursor_is_locked(cursor));
+  CHECK(!frondb_cursor_is_locked(NULL));
+  OK(frondb_txn_release_key(two, tree, frondb_text("l1")));
+  OK(lock(one, tree, "l1", FRONDB_LOCK_SHARED, FRONDB_NO_WAIT));
   OK(frondb_txn_lock_range(two, tree, frondb_text("r"), NULL, FRONDB_LOCK_SHARED, FRONDB_WAIT));
   FAILS(FRONDB_INVALID, frondb_txn_lock_range(two, tree, frondb_text("r"), NULL, FRONDB_LOCK_NONE,
                                               FRONDB_WAIT));

@@ -141,6 +141,14 @@ impl TransactionCursor {
         self.inner.prev()
     }
 
+    /// Whether a locking cursor has locked the current entry. Without that lock another transaction
+    /// has it, and the entry is as it was last committed: see
+    /// [`Wait::ShowLocked`](crate::Wait::ShowLocked).
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.inner.is_locked()
+    }
+
     /// Releases the lock of the current entry, for a caller that rejects the row it has read. Does
     /// nothing unless the level is read committed or below and this cursor took the lock.
     ///

@@ -67,6 +67,18 @@ impl Transaction {
         self.inner.unlock(&tree.inner, key)
     }
 
+    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys that
+    /// stand for something other than their values, such as the right to use a counter: nothing
+    /// protects the value from then on. Does nothing for a key that is locked as part of a range, or
+    /// whose lock was shared first and then exclusive.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of another
+    /// database; `NotFound` if the tree was dropped; `Closed`.
+    pub fn release_key(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        self.inner.release_key(&tree.inner, key)
+    }
+
     /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
     /// `hi`, all from `lo` on. An empty `lo` without `hi` locks the whole tree.
     ///

@@ -6,8 +6,9 @@
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
 //! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
-//! `append` (the update function), `scan [from to] [update|share [entries]] [nowait|skip] [backward]
-//! [limit=n] [unlock]`, `lock-range share|update lo [hi]`, `savepoint`, `rollback-to`, `release`,
+//! `append` (the update function), `scan [from to] [update|share [entries]] [nowait|skip|show]
+//! [backward] [limit=n] [unlock]` (`show` marks an entry that it has not locked with `?`),
+//! `lock-range share|update lo [hi]`, `release-key`, `savepoint`, `rollback-to`, `release`,
 //! `commit`, `rollback`, `cancel`. `batch: put|delete|delete-range ...` writes a plain batch;
 //! `build: snapshot` shows what an index build would read.
 
@@ -206,6 +207,8 @@ impl Actor {
             Wait::NoWait
         } else if words.contains(&"skip") {
             Wait::SkipLocked
+        } else if words.contains(&"show") {
+            Wait::ShowLocked
         } else {
             Wait::Timeout
         };
@@ -233,6 +236,7 @@ impl Actor {
                 let hi = words.get(3).filter(|hi| **hi != "nowait").map(|hi| hi.as_bytes());
                 transaction.lock_range(tree, word(2), hi, mode, wait).map(nothing)
             }
+            "release-key" => transaction.release_key(tree, word(1)).map(nothing),
             "delete-range" => {
                 let hi = words.get(2).map(|hi| hi.as_bytes());
                 transaction.delete_range(tree, word(1), hi).map(nothing)
@@ -301,7 +305,8 @@ impl Actor {
         while shown.len() < limit && if backward { cursor.prev()? } else { cursor.next()? } {
             let (key, value) = (cursor.key().to_vec(), cursor.value()?.to_vec());
             let text = |bytes| String::from_utf8(bytes).unwrap();
-            shown.push(format!("{}={}", text(key), text(value)));
+            let mark = if wait == Wait::ShowLocked && !cursor.is_locked() { "?" } else { "" };
+            shown.push(format!("{}={}{mark}", text(key), text(value)));
             if words.contains(&"unlock") {
                 cursor.unlock()?;
             }

@@ -58,6 +58,9 @@ pub struct TransactionCursor {
     rollbacks: u64,
     /// Whether the cursor took the lock of its entry, which the transaction did not hold before.
     is_new_lock: bool,
+    /// Whether the transaction holds the lock of the entry; only a cursor with [`Wait::ShowLocked`]
+    /// shows entries whose lock another transaction holds.
+    is_locked: bool,
     /// Whether the cursor was positioned at least once.
     is_positioned: bool,
 }
@@ -80,7 +83,14 @@ impl Transaction {
         let TransactionCursorOptions { lower, upper, lock } = options;
         let serializable = self.core.options.isolation == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
-        let lock = lock.or(serializable.then_some(shared));
+        let mut lock = lock.or(serializable.then_some(shared));
+        // A gap without its lock would be open to inserts.
+        if let Some(lock) = &mut lock
+            && lock.wait == Wait::ShowLocked
+            && self.core.options.isolation.locks_gaps()
+        {
+            lock.wait = Wait::Timeout;
+        }
         let snapshot = match lock {
             Some(_) => None,
             None => self.core.read_snapshot(&mut state)?,
@@ -95,6 +105,7 @@ impl Transaction {
             lock,
             rollbacks: self.core.rollbacks.load(Ordering::Acquire),
             is_new_lock: false,
+            is_locked: false,
             is_positioned: false,
         })
     }
@@ -210,6 +221,13 @@ impl TransactionCursor {
         self.step(Direction::Backward)
     }
 
+    /// Whether a locking cursor has locked the current entry. Without that lock another transaction
+    /// has it, and the entry is as it was last committed: see [`Wait::ShowLocked`].
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.is_locked && self.is_valid()
+    }
+
     /// Releases the lock of the current entry, for a caller that does not want the entry. Does
     /// nothing above read committed, or if the transaction had a lock on the entry before.
     ///
@@ -221,7 +239,7 @@ impl TransactionCursor {
         }
         let mut state = self.core.active()?;
         state.unlock_row(&self.tree, self.cursor.key());
-        self.is_new_lock = false;
+        (self.is_new_lock, self.is_locked) = (false, false);
         Ok(())
     }
 
@@ -360,8 +378,11 @@ impl TransactionCursor {
                     self.read_from(direction, &from)?;
                     continue;
                 }
+                Err(error) if error.kind() == ErrorKind::Busy && lock.wait == Wait::ShowLocked => {
+                    (self.is_new_lock, self.is_locked) = (false, false);
+                }
                 Err(error) => return self.fail(error),
-                Ok(is_new) => self.is_new_lock = is_new,
+                Ok(is_new) => (self.is_new_lock, self.is_locked) = (is_new, true),
             }
             if let Some(key) = &found
                 && let Err(error) = self.core.check_unchanged(state, &self.tree, key)

@@ -11,7 +11,7 @@ impl TransactionState {
     pub(super) fn wait(&self, wait: Wait) -> LockWait {
         match wait {
             Wait::Timeout => LockWait::Upto(self.lock_timeout),
-            Wait::NoWait | Wait::SkipLocked => LockWait::NoWait,
+            Wait::NoWait | Wait::SkipLocked | Wait::ShowLocked => LockWait::NoWait,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Gets of a transaction: its own writes over committed data.
 
-use frondb_core::{Result, SeqNo};
+use frondb_core::{Error, Result, SeqNo};
 use frondb_locks::LockMode;
 use frondb_merge::Lookup;
 use frondb_tree::{Tree, get, multi_get_under};
@@ -101,6 +101,29 @@ impl Transaction {
             state.last_read_lock.tree = None;
             state.unlock_row(tree, key);
         }
+        Ok(())
+    }
+
+    /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys that
+    /// stand for something other than their values, such as the right to use a counter: nothing
+    /// protects the value from then on. Does nothing for a key that is locked as part of a range, or
+    /// whose lock was shared first and then exclusive.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of another
+    /// database; `NotFound` if the tree was dropped; `Closed`.
+    pub fn release_key(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut state = self.core.active_on(tree)?;
+        if state.writes.find(tree.id()).is_some() {
+            return Err(Error::invalid(format!(
+                "the transaction has written to tree {:?}: its locks there stay until it ends",
+                tree.name()
+            )));
+        }
+        if state.last_read_lock.is(tree.id(), key) {
+            state.last_read_lock.tree = None;
+        }
+        state.unlock_row(tree, key);
         Ok(())
     }
 

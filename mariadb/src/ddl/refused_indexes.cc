@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ddl/refused_indexes.h. */
+
+#include "ddl/refused_indexes.h"
+
+#include <mysqld_error.h>
+
+namespace fron {
+namespace {
+
+/** The beginning is the server's own message. */
+void refuse(uint number, const char *kind, const char *what) {
+  my_printf_error(number,
+                  "The storage engine FronDB doesn't support %s indexes: keep the %s in a second table with "
+                  "ENGINE=InnoDB and the same primary key, index it there, and join the two tables",
+                  MYF(0), kind, what);
+}
+
+}  // namespace
+
+bool refuses_indexes(const TABLE *table) {
+  for (uint k = 0; k < table->s->keys; k++) {
+    ulong flags = table->key_info[k].flags;
+    if (flags & HA_FULLTEXT)
+      refuse(ER_TABLE_CANT_HANDLE_FT, "FULLTEXT", "text");
+    else if (flags & HA_SPATIAL)
+      refuse(ER_TABLE_CANT_HANDLE_SPKEYS, "SPATIAL", "geometry");
+    else
+      continue;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace fron

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The system variable frondb_autoinc_lock_mode: how concurrent statements share a table's AUTO_INCREMENT counter. */
+
+#ifndef FRONDB_TABLE_AUTO_INCREMENT_H
+#define FRONDB_TABLE_AUTO_INCREMENT_H
+
+#include <my_global.h>
+#include <mysql/plugin.h>
+
+namespace fron {
+
+/** The variable, for the plugin's list. */
+extern struct st_mysql_sys_var *const autoinc_lock_mode_variable;
+
+/** Whether the numbers of a statement are consecutive (mode 1); otherwise those of concurrent statements interleave
+    (mode 2). */
+bool numbers_are_consecutive();
+
+}  // namespace fron
+
+#endif
