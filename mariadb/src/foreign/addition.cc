@@ -11,6 +11,7 @@
 
 #include "codec/entry.h"
 #include "codec/row.h"
+#include "ddl/yielding.h"
 #include "dictionary/dictionary.h"
 #include "engine/db.h"
 #include "engine/errors.h"
@@ -18,6 +19,7 @@
 #include "foreign/column_key.h"
 #include "foreign/text.h"
 #include "foreign/watch.h"
+#include "table/share.h"
 #include "txn/prepared_writes.h"
 #include "txn/session_variables.h"
 
@@ -118,8 +120,10 @@ int find_parents(THD *thd, std::vector<Scanned> *scanned) {
   return 0;
 }
 
-int scan(THD *thd, TABLE *table, const RowForm &form, const Wanted &wanted, frondb_tree *rows_tree, frondb_snapshot *at,
+int scan(THD *thd, TABLE *table, const Share &share, const Wanted &wanted, frondb_snapshot *at,
          std::vector<Scanned> *scanned) {
+  frondb_tree *rows_tree = share.indexes[0].tree.get();
+  Yielding yielding(*share.rows);
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(rows_tree, {}, nullptr, &estimate)) return ha_error(error);
   Cursor cursor;
@@ -131,7 +135,7 @@ int scan(THD *thd, TABLE *table, const RowForm &form, const Wanted &wanted, fron
     if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;
     for (size_t i = 0; i < rows.count; i++) {
-      if (!unpack_row(table, form, view(rows.entries[i].value), table->record[0], wanted))
+      if (!unpack_row(table, share.record.form, view(rows.entries[i].value), table->record[0], wanted))
         return ha_damaged(table->s->normalized_path.str, "(rows)");
       for (Scanned &one : *scanned) {
         compute_virtual(table, *one.key, *one.columns);
@@ -143,6 +147,7 @@ int scan(THD *thd, TABLE *table, const RowForm &form, const Wanted &wanted, fron
       }
     }
     if (int error = find_parents(thd, scanned)) return error;
+    yielding.passed(rows.count);
     done += rows.count;
     thd_progress_report(thd, done, std::max<uint64_t>(done, estimate.entries));
   }
@@ -168,7 +173,8 @@ void ForeignKeyAddition::end() {
   is_begun_ = false;
 }
 
-int ForeignKeyAddition::validate(THD *thd, TABLE *table, const RowForm &form, frondb_tree *rows) {
+int ForeignKeyAddition::validate(THD *thd, TABLE *table, const Share &share) {
+  const RowForm &form = share.record.form;
   std::vector<Scanned> scanned;
   Wanted wanted;
   wanted.fields.assign(table->s->fields, 0);
@@ -193,7 +199,7 @@ int ForeignKeyAddition::validate(THD *thd, TABLE *table, const RowForm &form, fr
     one.parents = std::make_unique<Parents>(*one.key, one.parent.get(), at.get());
     if (Error failed = one.parents->make()) return ha_error(failed);
   }
-  return scan(thd, table, form, wanted, rows, at.get(), &scanned);
+  return scan(thd, table, share, wanted, at.get(), &scanned);
 }
 
 int ForeignKeyAddition::finish(THD *thd, const std::function<Error(const std::string &, Tree *)> &open) {

@@ -22,12 +22,13 @@
 #include <string>
 #include <vector>
 
-#include "codec/layout.h"
 #include "dictionary/foreign_keys.h"
 #include "engine/api.h"
 #include "foreign/fence.h"
 
 namespace fron {
+
+class Share;
 
 class ForeignKeyAddition {
  public:
@@ -35,8 +36,8 @@ class ForeignKeyAddition {
   ~ForeignKeyAddition() { end(); }
 
   void begin();
-  /** Checks the rows of `table`, whose rows have this form. Uses its first record. An orphan is reported. */
-  int validate(THD *thd, TABLE *table, const RowForm &form, frondb_tree *rows);
+  /** Checks the rows of `table`. Uses its first record. An orphan is reported. */
+  int validate(THD *thd, TABLE *table, const Share &share);
   /** Takes the parents' fences, which this object holds until it is destroyed, and checks what was noted. `open` opens the
       tree of an index of the child, as the ALTER leaves it. */
   int finish(THD *thd, const std::function<Error(const std::string &, Tree *)> &open);

@@ -289,7 +289,7 @@ bool ha_frondb::inplace_alter_table(TABLE *altered, Alter_inplace_info *info) {
     int failed = alteration->build ? build_indexes(alteration->build, alteration->snapshot.get(), altered) : 0;
     if (failed || !alteration->addition) return failed;
     may_crash_at("foreign key: begun");
-    return alteration->addition->validate(ha_thd(), table, share_->record.form, share_->indexes[0].tree.get());
+    return alteration->addition->validate(ha_thd(), table, *share_);
   });
   alteration->snapshot.reset();
   if (error && !is_reported(error)) print_error(error, MYF(0));

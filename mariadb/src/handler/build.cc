@@ -13,6 +13,7 @@
 #include "codec/entry.h"
 #include "ddl/bulk_load.h"
 #include "ddl/index_build.h"
+#include "ddl/yielding.h"
 #include "engine/crash_points.h"
 #include "engine/db.h"
 #include "engine/errors.h"
@@ -75,11 +76,13 @@ int ha_frondb::put_rows(IndexBuild &build, frondb_snapshot *at, Load *load) {
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(rows_tree, {}, nullptr, &estimate)) return ha_error(error);
   if (Error error = cursor.open(rows_tree, {}, at)) return ha_error(error);
+  Yielding yielding(*share_->rows);
   for (uint64_t done = 0;;) {
     if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
     frondb_rows rows;
     if (Error error = cursor.read(ROWS_A_STEP, BYTES_A_STEP, &rows)) return ha_error(error);
     if (rows.count == 0) return 0;
+    yielding.passed(rows.count);
     for (size_t i = 0; i < rows.count; i++) {
       if (!unpack_row(table, share_->record.form, view(rows.entries[i].value), table->record[0])) return encoder_.damaged(0);
       primary.assign(view(rows.entries[i].key));

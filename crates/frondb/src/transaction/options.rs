@@ -110,21 +110,6 @@ impl TransactionCursorOptions {
     /// Locks only the entries that the cursor shows, at every isolation level. Others may insert
     /// between them; so the caller needs a lock of its own on what must not appear. Follows
     /// [`for_update`](Self::for_update) or [`for_share`](Self::for_share).
-    ///
-    /// ```
-    /// # use frondb::{Db, Options, TransactionCursorOptions, TransactionOptions, TreeOptions, Wait};
-    /// # fn main() -> frondb::Result<()> {
-    /// # let dir = frondb_testkit::TempDir::new("doc");
-    /// # let db = Db::open(dir.path(), Options::default())?;
-    /// # let tree = db.create_tree("items", TreeOptions::default())?;
-    /// # tree.put(b"order 7, item 1", b"")?;
-    /// let txn = db.begin(TransactionOptions::new())?;
-    /// let options = TransactionCursorOptions::new().prefix(b"order 7,");
-    /// let options = options.for_share(Wait::Timeout).without_gaps();
-    /// assert!(txn.cursor_with(&tree, options)?.next()?);
-    /// # Ok(())
-    /// # }
-    /// ```
     #[must_use]
     pub fn without_gaps(mut self) -> Self {
         if let Some(lock) = &mut self.inner.lock {

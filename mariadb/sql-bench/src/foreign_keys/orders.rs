@@ -26,7 +26,7 @@ pub(super) fn create(client: &mut Client, engine: &str, parents: u64) -> Result<
     let orders = format!(
         "CREATE TABLE orders (id BIGINT UNSIGNED PRIMARY KEY, customer BIGINT UNSIGNED NOT NULL, \
          product BIGINT UNSIGNED NOT NULL, seller BIGINT UNSIGNED NOT NULL, price INT NOT NULL, \
-         note VARCHAR(64) NOT NULL, KEY (customer), KEY (product), \
+         note VARCHAR(64) NOT NULL, KEY (customer), KEY (product), KEY (seller), \
          FOREIGN KEY (customer) REFERENCES customers (id) ON DELETE CASCADE, \
          FOREIGN KEY (product) REFERENCES products (id)) ENGINE={engine}"
     );
@@ -56,15 +56,15 @@ impl Orders {
         Self { prng: Prng::new(seed), parents, next: 0, statement: Vec::new() }
     }
 
-    /// The next statement; all orders belong to `customer`, if there is one. No other order belongs to
-    /// customer 0.
-    pub(super) fn next(&mut self, customer: Option<u64>) -> &[u8] {
+    /// The next statement. Of its orders, `of_first` belong to customer 0.
+    pub(super) fn next(&mut self, of_first: u64) -> &[u8] {
         self.statement.clear();
         self.statement.extend_from_slice(b"INSERT INTO orders VALUES ");
-        for _ in 0..BATCH {
+        for row in 0..BATCH {
             let id = self.next;
             self.next += 1;
-            let customer = customer.unwrap_or_else(|| 1 + self.prng.below(self.parents - 1));
+            let is_of_first = row * of_first / BATCH != (row + 1) * of_first / BATCH;
+            let customer = if is_of_first { 0 } else { 1 + self.prng.below(self.parents - 1) };
             let (product, seller) = (self.prng.below(self.parents), self.prng.below(SELLERS));
             let (price, note) = (self.prng.below(100_000), self.prng.next_u64());
             // Writing to a vector cannot fail.
@@ -110,7 +110,7 @@ impl Writer {
         let shared = Arc::clone(&since);
         let thread = thread::spawn(move || {
             while !shared.lock().is_over {
-                let statement = orders.next(None);
+                let statement = orders.next(0);
                 let begin = Instant::now();
                 client.query(statement).map_err(Error::engine)?;
                 let took = begin.elapsed();
