@@ -37,6 +37,7 @@ constexpr uint64_t HAS_LENGTH = 1, CAN_BE_NULL = 2, DESCENDS = 4;
 void put_side(const KeySide &side, std::string *to) {
   put_u64((side.is_bound ? 1 : 0) + (side.is_exact ? 2 : 0), to);
   put_text(side.index, to);
+  put_text(side.current, to);
   put_u64(side.parts.size(), to);
   for (const PartShape &part : side.parts) {
     put_text(part.type, to);
@@ -59,7 +60,7 @@ bool read_part(Decoder *in, PartShape *part) {
 
 bool read_side(Decoder *in, KeySide *side) {
   uint64_t flags, count;
-  if (!in->u64(&flags) || !in->text(&side->index) || !in->u64(&count)) return false;
+  if (!in->u64(&flags) || !in->text(&side->index) || !in->text(&side->current) || !in->u64(&count)) return false;
   side->is_bound = flags & 1;
   side->is_exact = flags & 2;
   side->parts.clear();

@@ -32,6 +32,9 @@ struct KeySide {
   /** The columns are the whole key of a unique index, so a key's row or entry has exactly the encoded columns as its
       key. */
   bool is_exact = false;
+  /** Of a system-versioned table: how the primary keys of current rows end. Its old rows are neither parents nor
+      children. */
+  std::string current;
 
   /** The name in place of an index for a side that loses its index. */
   static constexpr char NO_INDEX[] = "\1";

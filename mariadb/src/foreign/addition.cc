@@ -15,6 +15,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "foreign/binding.h"
 #include "foreign/checks.h"
 #include "foreign/column_key.h"
 #include "foreign/text.h"
@@ -35,15 +36,22 @@ int report_orphan(THD *thd, const ForeignKey &key) {
   return HA_ERR_NO_REFERENCED_ROW;
 }
 
-/** Whether a tree has an entry that begins with `prefix`, at a snapshot or as it is now. */
-Error has_prefix(frondb_tree *tree, const std::string &prefix, frondb_snapshot *at, bool *found) {
+/** Whether a tree has an entry of a current row that begins with `prefix`, at a snapshot or as it is now. */
+Error has_prefix(frondb_tree *tree, const std::string &prefix, const KeySide &side, frondb_snapshot *at, bool *found) {
   *found = false;
   std::string end = prefix;
   bool has_end = prefix_end(&end);
   frondb_slice hi = slice(end);
   Cursor cursor;
   if (Error error = frondb_tree_cursor(tree, slice(prefix), has_end ? &hi : nullptr, at, cursor.out())) return error;
-  return frondb_cursor_next(cursor.get(), found);
+  for (;;) {
+    if (Error error = frondb_cursor_next(cursor.get(), found)) return error;
+    if (!*found) return {};
+    frondb_slice key, value;
+    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
+    if (Error error = frondb_cursor_value(cursor.get(), &value)) return error;
+    if (is_current(side, key, value)) return {};
+  }
 }
 
 /** Looks for parents at a snapshot. */
@@ -59,7 +67,7 @@ class Parents {
     if (!keys->empty() && keys->front() == last_) keys->erase(keys->begin());
     if (!keys->empty()) last_ = keys->back();
     *found = true;
-    return key_.parent_side.is_exact ? find_keys(*keys, found) : find_prefixes(*keys, found);
+    return key_.parent_side.is_exact && key_.parent_side.current.empty() ? find_keys(*keys, found) : find_prefixes(*keys, found);
   }
 
  private:
@@ -73,7 +81,7 @@ class Parents {
   }
   Error find_prefixes(const std::vector<std::string> &keys, bool *found) {
     for (size_t i = 0; i < keys.size() && *found; i++)
-      if (Error error = has_prefix(tree_, keys[i], at_, found)) return error;
+      if (Error error = has_prefix(tree_, keys[i], key_.parent_side, at_, found)) return error;
     return {};
   }
 
@@ -137,6 +145,7 @@ int scan(THD *thd, TABLE *table, const Share &share, const Wanted &wanted, frond
     for (size_t i = 0; i < rows.count; i++) {
       if (!unpack_row(table, share.record.form, view(rows.entries[i].value), table->record[0], wanted))
         return ha_damaged(table->s->normalized_path.str, "(rows)");
+      if (is_history(table, table->record[0])) continue;
       for (Scanned &one : *scanned) {
         compute_virtual(table, *one.key, *one.columns);
         one.columns->image_of(table->record[0], &image);
@@ -190,6 +199,7 @@ int ForeignKeyAddition::validate(THD *thd, TABLE *table, const Share &share) {
     trees.push_back(one.parent_rows.get());
     scanned.push_back(std::move(one));
   }
+  if (table->versioned()) wanted.fields[table->vers_end_field()->field_index] = 1;
   wanted.slots = wanted_slots(table, form.layout, wanted);
   Snapshot at;
   Error error = snapshot_behind_writers(trees, session_lock_timeout_millis(thd), &at);
@@ -216,9 +226,9 @@ int ForeignKeyAddition::finish(THD *thd, const std::function<Error(const std::st
     if (int error = open_index(key->parent, key->parent_side.index, &parent)) return error;
     for (const auto &[of_parent, of_child] : gone) {
       bool is_used, is_there = false;
-      if (Error error = has_prefix(child.get(), of_child, nullptr, &is_used)) return ha_error(error);
+      if (Error error = has_prefix(child.get(), of_child, key->child_side, nullptr, &is_used)) return ha_error(error);
       if (is_used && parent)
-        if (Error error = has_prefix(parent.get(), of_parent, nullptr, &is_there)) return ha_error(error);
+        if (Error error = has_prefix(parent.get(), of_parent, key->parent_side, nullptr, &is_there)) return ha_error(error);
       if (is_used && !is_there) return report_orphan(thd, *key);
     }
   }

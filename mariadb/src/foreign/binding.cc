@@ -8,6 +8,8 @@
 #include <sql_error.h>
 #include <table.h>
 
+#include "table/index.h"
+
 namespace fron {
 namespace {
 
@@ -34,12 +36,37 @@ bool qualifies(const TABLE *table, const KEY &key, const std::vector<std::string
   return true;
 }
 
-KeySide side_of(const KEY &key, size_t columns) {
+/** Whether the last part of a key is the end of a row's time: the server adds it to unique keys of a versioned table. */
+bool ends_with_time(const TABLE *table, const KEY &key) {
+  return key.key_part[key.user_defined_key_parts - 1].fieldnr - 1 == table->vers_end_field()->field_index;
+}
+
+/** How the primary keys of current rows end; empty if they have no such end. */
+std::string current_of(const TABLE *table) {
+  const KEY *primary = primary_key_of(table);
+  if (!primary || !ends_with_time(table, *primary)) return {};
+  Field *end = table->vers_end_field();
+  std::vector<uchar> place(end->pack_length());
+  uchar *row = end->ptr;
+  end->ptr = place.data();
+  end->set_max();
+  std::string bytes(end->sort_length(), 0);
+  end->sort_string(reinterpret_cast<uchar *>(bytes.data()), uint(bytes.size()));
+  end->ptr = row;
+  return bytes;
+}
+
+KeySide side_of(const TABLE *table, const KEY &key, size_t columns) {
   KeySide side;
   side.is_bound = true;
   side.index = key.name.str;
   for (size_t i = 0; i < columns; i++) side.parts.push_back(shape_of(key.key_part[i]));
-  side.is_exact = key.flags & HA_NOSAME && key.user_defined_key_parts == columns;
+  size_t own_parts = key.user_defined_key_parts;
+  if (table->versioned()) {
+    side.current = current_of(table);
+    if (ends_with_time(table, key)) own_parts--;
+  }
+  side.is_exact = key.flags & HA_NOSAME && own_parts == columns;
   return side;
 }
 
@@ -51,11 +78,21 @@ bool bind_side(const TABLE *table, const std::vector<std::string> &columns, cons
   for (uint k = 0; k < table->s->keys; k++) {
     const KEY &key = table->key_info[k];
     if (!qualifies(table, key, columns, types, fault)) continue;
-    *side = side_of(key, columns.size());
+    *side = side_of(table, key, columns.size());
+    if (table->versioned() && side->current.empty()) {
+      fault->reason = BindingFault::NoPrimaryKey;
+      return false;
+    }
     fault->reason = BindingFault::None;
     return true;
   }
   return false;
+}
+
+bool is_history(const TABLE *table, const uchar *record) {
+  if (!table->versioned()) return false;
+  const Field *end = table->vers_end_field();
+  return !end->is_max(end->ptr + (record - table->record[0]));
 }
 
 uint index_of(const TABLE *table, const KeySide &side) {

@@ -18,7 +18,7 @@ namespace fron {
 
 /** Why a table has no index for the columns of a foreign key. */
 struct BindingFault {
-  enum Reason { None, NoIndex, PrefixOnly, TypesDiffer } reason = NoIndex;
+  enum Reason { None, NoIndex, PrefixOnly, TypesDiffer, NoPrimaryKey } reason = NoIndex;
   /** The number of the column, where the reason is about one. */
   size_t column = 0;
   /** The table's own name of it. */
@@ -29,6 +29,9 @@ struct BindingFault {
     null, are the parts of the other side, which must be of the same types. False with a reason if there is none. */
 bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
                KeySide *side, BindingFault *fault);
+
+/** Whether a row of the table is an old version. */
+bool is_history(const TABLE *table, const uchar *record);
 
 /** The number of the index that a side uses in an open table; MAX_KEY if the table has none of that name. */
 uint index_of(const TABLE *table, const KeySide &side);

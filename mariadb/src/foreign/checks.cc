@@ -31,6 +31,17 @@ int open_index(const std::string &table, const std::string &index, Tree *tree) {
   return 0;
 }
 
+bool is_current(const KeySide &side, frondb_slice key, frondb_slice value) {
+  if (side.current.empty()) return true;
+  frondb_slice primary = key;
+  std::string_view covered;
+  // Where the index is the primary one the value is a row.
+  bool is_primary = is_same_name(side.index, "PRIMARY");
+  if (!is_primary && !split_entry(key, value, &primary, &covered)) return false;
+  std::string_view bytes = view(primary);
+  return bytes.size() >= side.current.size() && bytes.substr(bytes.size() - side.current.size()) == side.current;
+}
+
 int open_rows(const std::string &table, Tree *tree) {
   TableRecord record;
   bool found;
@@ -47,9 +58,9 @@ Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frond
   return frondb_txn_get_into(txn, tree, slice(key), mode, FRONDB_WAIT, nullptr, 0, &length, found);
 }
 
-/** Whether an entry begins with `prefix`; locks the first one, shared. No gap is locked: who adds an entry locks the parent's
-    key, as the caller has done. */
-Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix, bool *found) {
+/** Whether an entry of a current row begins with `prefix`; locks those that are read, shared. No gap is locked: who adds an
+    entry locks the parent's key, as the caller has done. */
+Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix, const KeySide &side, bool *found) {
   std::string end = prefix;
   bool has_end = prefix_end(&end);
   frondb_slice hi = slice(end);
@@ -57,7 +68,14 @@ Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix,
   if (Error error = frondb_txn_cursor(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED_ENTRIES, FRONDB_WAIT,
                                       cursor.out()))
     return error;
-  return frondb_cursor_next(cursor.get(), found);
+  for (;;) {
+    if (Error error = frondb_cursor_next(cursor.get(), found)) return error;
+    if (!*found || side.current.empty()) return {};
+    frondb_slice key, value;
+    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
+    if (Error error = frondb_cursor_value(cursor.get(), &value)) return error;
+    if (is_current(side, key, value)) return {};
+  }
 }
 
 }  // namespace
@@ -139,6 +157,10 @@ int ForeignChecks::fail(const ForeignKeyPtr &key, int error) const {
 // --- Before the write ---
 
 int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks) {
+  const TABLE *table = encoder_->table();
+  // Old versions of rows refer to nothing, and nothing refers to them. A row that becomes one is deleted.
+  if (before && is_history(table, before)) before = nullptr;
+  if (after && is_history(table, after)) after = nullptr;
   for (size_t i = 0; after && i < own_.size(); i++) {
     const Side &side = own_[i];
     // The action has written the parent's key.
@@ -192,7 +214,7 @@ int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChe
 
 int ForeignChecks::find_child(const Side &side, const std::string &prefix) {
   bool found;
-  if (Error error = find_prefix(use_->connection->txn(), side.other.get(), prefix, &found)) return ha_error(error);
+  if (Error error = find_prefix(use_->connection->txn(), side.other.get(), prefix, side.key->child_side, &found)) return ha_error(error);
   return found ? fail(side.key, HA_ERR_ROW_IS_REFERENCED) : 0;
 }
 
@@ -221,8 +243,13 @@ int ForeignChecks::find_parent(const Side &side, const uchar *after) {
   bool found;
   frondb_txn *txn = use_->connection->txn();
   if (Error error = lock_key(txn, side.other.get(), key_, FRONDB_LOCK_SHARED, &found)) return ha_error(error);
-  if (!found && !parent.is_exact)
-    if (Error error = find_prefix(txn, side.other.get(), key_, &found)) return ha_error(error);
+  bool has_version = !parent.current.empty();
+  if (has_version && parent.is_exact) {
+    key_ += parent.current;
+    if (Error error = lock_key(txn, side.other.get(), key_, FRONDB_LOCK_SHARED, &found)) return ha_error(error);
+  } else if (!found && !parent.is_exact) {
+    if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
+  }
   return found ? 0 : fail(side.key, HA_ERR_NO_REFERENCED_ROW);
 }
 

@@ -29,6 +29,9 @@ namespace fron {
 int open_index(const std::string &table, const std::string &index, Tree *tree);
 int open_rows(const std::string &table, Tree *tree);
 
+/** Whether an entry of a side's index belongs to a current row. */
+bool is_current(const KeySide &side, frondb_slice key, frondb_slice value);
+
 /** A write that an action makes, and those that have led to it. */
 struct Cause {
   const Cause *before;

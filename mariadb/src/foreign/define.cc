@@ -99,6 +99,8 @@ int Definer::explain(const BindingFault &fault, const std::string &label, const 
     case BindingFault::TypesDiffer:
       return refuse(label, "Field type or character set for column '" + column + "' does not match referenced column '" +
                                fault.own_column + "'.");
+    case BindingFault::NoPrimaryKey:
+      return refuse(label, "A system-versioned table needs a primary key for foreign keys.");
     default:
       return refuse(label, "There is no index " + std::string(of_parent ? of_table : "in the table") +
                                " where the referenced columns appear as the first columns.");

@@ -102,6 +102,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
   for (;;) {
     // Read before any of them is changed: their own actions may use this handler.
     std::vector<std::string> found;
+    bool is_last = true;
     {
       fron::Cursor cursor;
       if (Error error = frondb_txn_cursor(use_.connection->txn(), encoder_.tree(index), slice(lo), has_end ? &hi : nullptr,
@@ -114,11 +115,12 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
         std::string_view covered;
         if (!is_primary(index) && !split_entry(rows.entries[i].key, rows.entries[i].value, &primary, &covered))
           return encoder_.damaged(tree_of(index));
-        found.emplace_back(view(primary));
         lo = view(rows.entries[i].key);
+        is_last = false;
+        if (is_current(children.key->child_side, rows.entries[i].key, rows.entries[i].value)) found.emplace_back(view(primary));
       }
     }
-    if (found.empty()) return 0;
+    if (is_last) return 0;
     // Behind the last entry.
     lo.push_back(0);
     for (const std::string &primary : found) {
@@ -147,12 +149,35 @@ int ha_frondb::act_on_row(const Children &children, const std::string &primary, 
     return HA_ERR_ROW_IS_REFERENCED;
   }
   if (cause.depth() >= DEPTH_MAX) return refuse_depth(ha_thd());
-  if (!cause.is_update) return remove_row(table->record[0], primary, cause);
+  bool keeps_history = table->versioned(VERS_TIMESTAMP) && table->vers_write;
+  if (!cause.is_update && !keeps_history) return remove_row(table->record[0], primary, cause);
   store_record(table, record[1]);
+  if (!cause.is_update) {
+    table->vers_update_end();
+    return change_row(table->record[1], table->record[0], primary, cause);
+  }
   bool is_changed;
   if (int error = set_columns(children, &is_changed)) return error;
   if (!is_changed) return 0;
-  return change_row(table->record[1], table->record[0], primary, cause);
+  if (!keeps_history) return change_row(table->record[1], table->record[0], primary, cause);
+  // Actions of the row's own children may use the records, and the place of the blobs.
+  std::vector<uchar> old(table->record[1], table->record[1] + table->s->reclength);
+  std::vector<char> blobs = std::move(child_row_);
+  table->vers_update_fields();
+  if (int error = change_row(table->record[1], table->record[0], primary, cause)) return error;
+  memcpy(table->record[0], old.data(), old.size());
+  return insert_history();
+}
+
+/** Inserts the row in the first record as an old version, which ends now. */
+int ha_frondb::insert_history() {
+  table->vers_update_end();
+  const Field *begin = table->vers_start_field(), *end = table->vers_end_field();
+  // It has changed twice at this moment: only the last state counts.
+  if (begin->cmp(begin->ptr, end->ptr) >= 0) return 0;
+  if (int error = insert_row(table->record[0])) return error;
+  count(1);
+  return 0;
 }
 
 /** Reads a row into the first record and locks it. */
@@ -161,8 +186,10 @@ int ha_frondb::load_child(const std::string &primary, bool *found) {
                                    FRONDB_WAIT, buffer_.get(), found))
     return ha_error(error);
   if (!*found) return 0;
-  child_row_ = buffer_.value();
-  if (!unpack_row(table, share_->record.form, child_row_, table->record[0])) return encoder_.damaged(0);
+  std::string_view row = buffer_.value();
+  child_row_.assign(row.begin(), row.end());
+  row = {child_row_.data(), child_row_.size()};
+  if (!unpack_row(table, share_->record.form, row, table->record[0])) return encoder_.damaged(0);
   compute_virtual_fields();
   return 0;
 }

@@ -85,7 +85,16 @@ int ha_frondb::get_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
 }
 
 int ha_frondb::get_parent_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
-  return guarded([&] { return list_of(thd, keys_of(share_->name).referencing, list); });
+  return guarded([&] {
+    if (int error = list_of(thd, keys_of(share_->name).referencing, list)) return error;
+    if (!table->versioned()) return 0;
+    // A delete of a versioned row is an update, also to a replica, which then opens the children's tables for it.
+    List_iterator_fast<FOREIGN_KEY_INFO> all(*list);
+    while (FOREIGN_KEY_INFO *info = all++)
+      if (info->delete_method == FK_OPTION_CASCADE || info->delete_method == FK_OPTION_SET_NULL)
+        info->update_method = info->delete_method;
+    return 0;
+  });
 }
 
 bool ha_frondb::referenced_by_foreign_key() const noexcept {

@@ -217,6 +217,7 @@ class ha_frondb final : public handler {
   int act(const fron::Children &children, const fron::Cause &cause);
   int act_on_row(const fron::Children &children, const std::string &primary, const fron::Cause &cause);
   int act_on_children(const std::vector<fron::Children> &all, const fron::Cause &cause);
+  int insert_history();
   int load_child(const std::string &primary, bool *found);
   int set_columns(const fron::Children &children, bool *is_changed);
   void compute_virtual_fields();
@@ -312,7 +313,7 @@ class ha_frondb final : public handler {
   fron::BuiltEntries built_;
   fron::ForeignChecks foreign_;
   /** The encoded row of a child that an action changes: its blobs point here. */
-  std::string child_row_;
+  std::vector<char> child_row_;
   fron::BulkCopy copy_;
   fron::Reservation reservation_;
 };
