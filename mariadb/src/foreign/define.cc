@@ -235,7 +235,13 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
   const KeySide &other = is_parent ? key.child_side : key.parent_side;
   BindingFault fault;
   const std::vector<PartShape> *types = other.is_bound ? &other.parts : nullptr;
-  if (bind_side(form, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
+  bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
+  auto is_nullable = [form](const std::string &column) {
+    const Field *field = field_of(form, column);
+    return field && field->real_maybe_null();
+  };
+  bool can_act = is_parent || !sets_null || std::all_of(key.columns.begin(), key.columns.end(), is_nullable);
+  if (can_act && bind_side(form, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
   *side = {};
   side->index = KeySide::NO_INDEX;
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
@@ -280,6 +286,12 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
 }  // namespace
 
 bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
+
+bool refers_to_itself(const Alter_info *info, const std::string &key) {
+  for (const Foreign_key *clause : new_clauses(info))
+    if (parent_of(*clause, key) == key) return true;
+  return false;
+}
 
 int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key) {
   if (!info) return 0;

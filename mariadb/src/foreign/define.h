@@ -39,6 +39,9 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
 
+/** Whether a statement's new clauses refer to the table itself. */
+bool refers_to_itself(const Alter_info *info, const std::string &key);
+
 /** Whether the statement checks foreign keys. */
 bool checks_foreign_keys(MYSQL_THD thd);
 

@@ -196,7 +196,8 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
   if (wanted & ALTER_ADD_FOREIGN_KEY) {
     if (wanted & OF_COLUMNS) return "the statement changes columns and adds foreign keys";
     // The parent's index must exist while rows are checked.
-    if (wanted & ALTER_ADD_UNIQUE_INDEX) return "the statement adds a unique index and foreign keys";
+    if (wanted & OF_ADDED_INDEX && refers_to_itself(info->alter_info, share_->name))
+      return "a foreign key refers to the table itself, which gets a new index";
   }
   if (!(wanted & OF_ADDED_INDEX)) return nullptr;
   if (info->ignore && wanted & ALTER_ADD_UNIQUE_INDEX) return "IGNORE may remove rows";

@@ -36,7 +36,25 @@ const TEST_MINUTES: u32 = 10;
 const RUN_MINUTES: u32 = 180;
 
 /// Suites whose text names InnoDB; FronDB takes its place.
-pub(super) const NAMED: [&str; 6] = ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl"];
+pub(super) const NAMED: [&str; 7] =
+    ["parts", "gcol", "vcol", "versioning", "sql_sequence", "rpl", "innodb"];
+
+/// The tests of InnoDB's own suite that are about foreign keys and run on a release server.
+const OF_INNODB: [&str; 13] = [
+    "add_foreign_key",
+    "fk_col_alter",
+    "fk_drop_alter",
+    "foreign_key",
+    "foreign_key_not_windows",
+    "foreign_null",
+    "foreign_sql_mode",
+    "innodb-fk",
+    "innodb-fk-virtual",
+    "innodb-fk-warnings",
+    "innodb-fkcheck",
+    "innodb-get-fk",
+    "stored_fk",
+];
 
 /// The suite of these whose tests also run with each of several engines as the default engine, in
 /// combinations. FronDB replaces InnoDB in the first of these combinations; the second is about
@@ -67,6 +85,9 @@ impl Run {
     /// substitution changes nothing in them.
     pub(super) fn of_named(suite: &str) -> Result<Self> {
         let mut run = Self::of(&[suite]);
+        if suite == "innodb" {
+            run.tests = OF_INNODB.map(str::to_owned).into();
+        }
         if suite == "rpl" {
             installed_suites()?;
             run.tests =
