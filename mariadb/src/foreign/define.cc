@@ -217,8 +217,11 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
     if (is_taken) {
       std::string sentence = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, " + clause_of(thd, *key);
       push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, sentence.c_str());
-      if (is_alter && !checks_foreign_keys(thd)) my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", key->name.c_str());
-      return HA_ERR_FOUND_DUPP_KEY;
+      if (!is_alter) return HA_ERR_FOUND_DUPP_KEY;
+      // As InnoDB: an ALTER in place without checks names the constraint, a copy does not.
+      std::string name = shown_database(own) + "/" + key->name;
+      if (!checks_foreign_keys(thd)) my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", name.c_str());
+      return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : HA_ERR_FOUND_DUPP_KEY;
     }
     if (below != own) {
       // Until the table gets its own name; a table that refers to itself follows.
