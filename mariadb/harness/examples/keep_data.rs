@@ -72,7 +72,6 @@ fn main() -> Result {
     if !status.success() {
         return Err("tar failed".into());
     }
-    println!("{} has {} bytes", packed.display(), fs::metadata(&packed)?.len());
     fs::remove_dir_all(&folder)?;
     Ok(())
 }

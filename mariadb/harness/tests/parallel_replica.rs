@@ -112,7 +112,7 @@ fn replicate(mode: &str, reads: Reads, seed: u64) {
     for table in ["hot", "cold"] {
         let query = format!("SELECT * FROM {table} ORDER BY id");
         assert_eq!(here.query(&query).unwrap().rows, there.query(&query).unwrap().rows);
-        let checked = there.query(&format!("CHECK TABLE {table} EXTENDED")).unwrap().rows;
+        let checked = there.query(format!("CHECK TABLE {table} EXTENDED")).unwrap().rows;
         assert_eq!(checked[0][3].as_deref(), Some(&b"OK"[..]), "{mode}: {table}: {checked:?}");
     }
     let skipped = there.number("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'frondb_rpl_lookups_skipped'").unwrap();

@@ -106,10 +106,8 @@ fn of_foreign_keys(ours: &Measurement, theirs: &Measurement) -> Vec<Figure> {
     let quotient = |ours: Option<f64>, theirs: Option<f64>| Some(ours? / theirs?);
     let rate = of("children inserted/s", ratio(ours, theirs, |m| m.rows_per_s));
     let cpu = of("server CPU a child", ratio(ours, theirs, |m| m.server_cpu_us_per_row));
-    let cascade = quotient(
-        figure(theirs, foreign_keys::CASCADE),
-        figure(ours, foreign_keys::CASCADE),
-    );
+    let cascade =
+        quotient(figure(theirs, foreign_keys::CASCADE), figure(ours, foreign_keys::CASCADE));
     let cascade = of("speed of the cascade", cascade);
     let add = of(
         "speed of the added key",

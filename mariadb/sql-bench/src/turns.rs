@@ -11,7 +11,8 @@ use crate::args::{Args, Workload};
 use crate::contender::Contender;
 use crate::ratios::ratios;
 use crate::{
-    counts, delete_left, foreign_keys, host, iibench, memory, optimize, slices, sysbench, sysbench_slices, timed,
+    counts, delete_left, foreign_keys, host, iibench, memory, optimize, slices, sysbench,
+    sysbench_slices, timed,
 };
 
 /// Measures all engines and reports.

@@ -6,8 +6,7 @@ use frondb::{Result, Transaction, TransactionCursorOptions, Tree};
 
 use super::locking::{
     FRONDB_LOCK_EXCLUSIVE, FRONDB_LOCK_EXCLUSIVE_ENTRIES, FRONDB_LOCK_NONE, FRONDB_LOCK_SHARED,
-    FRONDB_LOCK_SHARED_ENTRIES, bad_lock, frondb_lock,
-    frondb_wait, wait,
+    FRONDB_LOCK_SHARED_ENTRIES, bad_lock, frondb_lock, frondb_wait, wait,
 };
 use super::{frondb_txn, with_tree};
 use crate::buffer::{fill, fill_many, frondb_buffer, to_fill};

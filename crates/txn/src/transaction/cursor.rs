@@ -417,9 +417,8 @@ impl TransactionCursor {
         found: Option<&[u8]>,
     ) -> Result<bool> {
         let wait = state.wait(lock.wait);
-        let gaps = lock.gaps
-            && self.core.options.isolation.locks_gaps()
-            && lock.wait != Wait::SkipLocked;
+        let gaps =
+            lock.gaps && self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
         let table = &self.tree.core().locks;
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),

@@ -107,9 +107,7 @@ fn cascade(client: &mut Client) -> Result<f64> {
 fn add_key(host: &Host, client: &mut Client, orders: Orders, m: &mut Measurement) -> Result<()> {
     let rows = client.number("SELECT COUNT(*) FROM orders").map_err(Error::engine)?;
     let alone = add(client)?;
-    client
-        .query("ALTER TABLE orders DROP FOREIGN KEY of_seller")
-        .map_err(Error::engine)?;
+    client.query("ALTER TABLE orders DROP FOREIGN KEY of_seller").map_err(Error::engine)?;
     host.settle()?;
     m.figures.push(Figure::plain("add a foreign key", alone, "s"));
     m.figures.push(Figure::plain(ADD, rows as f64 / alone.max(1e-9), "/s"));
