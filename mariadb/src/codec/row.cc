@@ -98,10 +98,10 @@ AtRecord::~AtRecord() {
 }
 
 void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image) {
-  copy_key(table, &table->key_info[index], record, length, image);
+  copy_columns(table, &table->key_info[index], record, length, image);
 }
 
-void copy_key(TABLE *table, KEY *key, const uchar *record, uint length, uchar *image) {
+void copy_columns(TABLE *table, KEY *key, const uchar *record, uint length, uchar *image) {
   key_copy(image, record, key, length, true);
   my_ptrdiff_t offset = record - table->record[0];
   if (offset == 0) return;

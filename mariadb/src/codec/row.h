@@ -74,7 +74,7 @@ bool is_same_row(const TABLE *table, const uchar *before, const uchar *after);
 /** Makes the key image of the row in `record`, of `length` bytes. Corrects BIT fields, which key_copy() always takes
     from the first record. */
 void copy_key(TABLE *table, uint index, const uchar *record, uint length, uchar *image);
-void copy_key(TABLE *table, KEY *key, const uchar *record, uint length, uchar *image);
+void copy_columns(TABLE *table, KEY *key, const uchar *record, uint length, uchar *image);
 
 /** While the object lives, the field points into another record of the table. */
 class AtRecord {

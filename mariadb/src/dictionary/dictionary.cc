@@ -343,7 +343,7 @@ Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const Tabl
   return {};
 }
 
-Error Dictionary::rename(const std::string &from, const std::string &to, bool *found) {
+Error Dictionary::rename(const std::string &from, const std::string &to, bool *found, const ForeignKeyChange &more) {
   TableRecord record;
   if (Error error = find(from, &record, found)) return error;
   if (!*found) return {};
@@ -352,6 +352,7 @@ Error Dictionary::rename(const std::string &from, const std::string &to, bool *f
   if (Error error = batch.remove(tables_.get(), from)) return error;
   if (Error error = put_record(batch, to, record)) return error;
   ForeignKeyChange foreign = foreign_keys_->renamed(from, to);
+  foreign.records.insert(more.records.begin(), more.records.end());
   if (Error error = foreign_keys_->stage(batch, foreign)) return error;
   may_crash_at("rename: not recorded");
   if (Error error = write_batch(batch, FRONDB_SYNC)) return error;

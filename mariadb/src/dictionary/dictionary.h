@@ -82,7 +82,7 @@ class Dictionary {
       next call after its end drops that tree, or the next start. */
   void retire(const std::vector<std::string> &names);
   /** The table's foreign keys, and those that refer to it, follow. */
-  Error rename(const std::string &from, const std::string &to, bool *found);
+  Error rename(const std::string &from, const std::string &to, bool *found, const ForeignKeyChange &more = {});
   /** Removes the record and the table's foreign keys, then retires the trees. */
   Error drop(const std::string &key, bool *found);
   /** All table keys that begin with `prefix`, for example "db/" for the tables of a database. */

@@ -200,6 +200,14 @@ Change ForeignKeys::renamed(const std::string &from, const std::string &to) cons
   bool replaces = is_put_aside(from);
   for (const auto &[place, key] : records_) {
     bool is_own = place.table == from;
+    // The parent is being altered by copy: its records name the child.
+    if (!is_own && place.kind == Change::SIDES && key->child == from && !replaces) {
+      auto made = copy_of(key);
+      made->child = to;
+      if (uint64_t number = automatic_number(from, key->name)) made->name = automatic_name(to, number);
+      change.remove(place.table, place.kind, place.name);
+      change.put_sides(place.table, made);
+    }
     if (is_own) change.remove(from, place.kind, place.name);
     if (is_own && place.kind == Change::DROPPED) change.remove(to, Change::KEY, place.name);
     if (is_own && place.kind == Change::SIDES) replace_sides(*key, to, &change);

@@ -75,7 +75,12 @@ KeySide side_of(const TABLE *table, const KEY &key, size_t columns) {
 bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
                KeySide *side, BindingFault *fault) {
   *fault = {};
-  for (uint k = 0; k < table->s->keys; k++) {
+  std::vector<uint> order;
+  uint preferred = side->is_bound ? index_of(table, *side) : MAX_KEY;
+  if (preferred != MAX_KEY) order.push_back(preferred);
+  for (uint k = 0; k < table->s->keys; k++)
+    if (k != preferred) order.push_back(k);
+  for (uint k : order) {
     const KEY &key = table->key_info[k];
     if (!qualifies(table, key, columns, types, fault)) continue;
     *side = side_of(table, key, columns.size());

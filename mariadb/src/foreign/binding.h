@@ -25,7 +25,8 @@ struct BindingFault {
   std::string own_column;
 };
 
-/** Binds one side to the first index whose first parts are the columns, completely and in their order. `types`, if not
+/** Binds one side to an index whose first parts are the columns, completely and in their order: the one that it is bound to
+    already, or the first one. `types`, if not
     null, are the parts of the other side, which must be of the same types. False with a reason if there is none. */
 bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
                KeySide *side, BindingFault *fault);

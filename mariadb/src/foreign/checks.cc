@@ -16,6 +16,7 @@
 #include "foreign/text.h"
 #include "foreign/watch.h"
 #include "txn/connection.h"
+#include "txn/prepared_writes.h"
 
 namespace fron {
 int open_index(const std::string &table, const std::string &index, Tree *tree) {
@@ -40,6 +41,19 @@ bool is_current(const KeySide &side, frondb_slice key, frondb_slice value) {
   if (!is_primary && !split_entry(key, value, &primary, &covered)) return false;
   std::string_view bytes = view(primary);
   return bytes.size() >= side.current.size() && bytes.substr(bytes.size() - side.current.size()) == side.current;
+}
+
+int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found) {
+  *found = false;
+  if (!may_have_prepared(children)) return 0;
+  std::string end = prefix;
+  bool has_end = prefix_end(&end);
+  frondb_slice hi = slice(end);
+  if (Error error = frondb_txn_lock_range(txn, children, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED, FRONDB_WAIT))
+    return ha_error(error);
+  Cursor cursor;
+  if (Error error = frondb_tree_cursor(children, slice(prefix), has_end ? &hi : nullptr, nullptr, cursor.out())) return ha_error(error);
+  return ha_error(frondb_cursor_next(cursor.get(), found));
 }
 
 int open_rows(const std::string &table, Tree *tree) {
@@ -111,8 +125,8 @@ int ForeignChecks::load(THD *) {
       if (int error = add_side(key, false, &referencing_)) return error;
     // As InnoDB: those that refer to the primary key first, then index by index.
     const TABLE *table_of = encoder_->table();
-    std::stable_sort(referencing_.begin(), referencing_.end(), [&](const Side &a, const Side &b) {
-      return a.index != MAX_KEY && (b.index == MAX_KEY || tree_of(table_of, a.index) < tree_of(table_of, b.index));
+    std::stable_sort(referencing_.begin(), referencing_.end(), [&](const ForeignSidePtr &a, const ForeignSidePtr &b) {
+      return a->index != MAX_KEY && (b->index == MAX_KEY || tree_of(table_of, a->index) < tree_of(table_of, b->index));
     });
     generation_ = generation;
     return 0;
@@ -121,27 +135,25 @@ int ForeignChecks::load(THD *) {
 
 int ForeignChecks::recheck(THD *thd, const uchar *before, const uchar *after, uint64_t generation) {
   if (!before || generation == dictionary().foreign_keys().generation() || !checks_foreign_keys(thd)) return 0;
-  if (int error = load(thd)) return error;
+  const std::string &table = encoder_->share().name;
+  std::vector<ForeignSidePtr> watched;
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(table)->referencing) {
+    if (!key->watch) continue;
+    if (int error = hold_fence(use_->connection, table)) return error;
+    if (int error = add_side(key, false, &watched)) return error;
+  }
   RowChecks ignored;
-  // The row is written: only what is noted matters.
-  std::vector<Side> all;
-  all.swap(referencing_);
-  for (Side &side : all)
-    if (side.key->watch) referencing_.push_back(std::move(side));
-  int error = plan_children(before, after, &ignored);
-  // Loaded again for the next row.
-  generation_ = 0;
-  return error;
+  return plan_children(watched, before, after, &ignored);
 }
 
-int ForeignChecks::add_side(const ForeignKeyPtr &key, bool is_child, std::vector<Side> *sides) {
+int ForeignChecks::add_side(const ForeignKeyPtr &key, bool is_child, std::vector<ForeignSidePtr> *sides) {
   const KeySide &mine = is_child ? key->child_side : key->parent_side, &theirs = is_child ? key->parent_side : key->child_side;
-  Side side;
-  side.key = key;
-  side.columns = ColumnKey::make(encoder_->table(), is_child ? key->columns : key->referenced);
-  if (mine.is_bound) side.index = index_of(encoder_->table(), mine);
+  auto side = std::make_shared<ForeignSide>();
+  side->key = key;
+  side->columns = ColumnKey::make(encoder_->table(), is_child ? key->columns : key->referenced);
+  if (mine.is_bound) side->index = index_of(encoder_->table(), mine);
   if (theirs.is_bound)
-    if (int error = open_index(is_child ? key->parent : key->child, theirs.index, &side.other)) return error;
+    if (int error = open_index(is_child ? key->parent : key->child, theirs.index, &side->other)) return error;
   sides->push_back(std::move(side));
   return 0;
 }
@@ -162,7 +174,7 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
   if (before && is_history(table, before)) before = nullptr;
   if (after && is_history(table, after)) after = nullptr;
   for (size_t i = 0; after && i < own_.size(); i++) {
-    const Side &side = own_[i];
+    const ForeignSide &side = *own_[i];
     // The action has written the parent's key.
     if (side.key.get() == by) continue;
     if (before && side.columns) {
@@ -170,15 +182,16 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
       side.columns->image_of(after, &image_);
       if (image_ == other_image_) continue;
     }
-    checks->parents.push_back(i);
+    checks->parents.push_back(own_[i]);
   }
-  return before ? plan_children(before, after, checks) : 0;
+  return before ? plan_children(referencing_, before, after, checks) : 0;
 }
 
-int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChecks *checks) {
+int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const uchar *before, const uchar *after,
+                                 RowChecks *checks) {
   bool acts = false;
-  std::vector<const Side *> restricting;
-  for (const Side &side : referencing_) {
+  for (const ForeignSidePtr &of : sides) {
+    const ForeignSide &side = *of;
     // Without an index nothing is known of the children, so nothing may change.
     bool is_added = side.key->watch != nullptr;
     if (side.index == MAX_KEY || !side.columns || (!side.other && !is_added)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
@@ -193,7 +206,7 @@ int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChe
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
       return ha_error(error);
-    Children children{side.key, after ? side.key->on_update : side.key->on_delete, side.columns, {}, {}};
+    Children children{of, after ? side.key->on_update : side.key->on_delete, {}, {}};
     // No child can have a value that its index cannot contain.
     if (!side.columns->encode_as(image_, side.key->child_side.parts, &children.prefix)) continue;
     if (is_added) {
@@ -202,37 +215,34 @@ int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChe
     }
     if (after) children.image = other_image_;
     acts |= changes_children(children.action);
-    restricting.push_back(&side);
     checks->children.push_back(std::move(children));
   }
   if (acts) return 0;
-  for (size_t i = 0; i < restricting.size(); i++)
-    if (int error = find_child(*restricting[i], checks->children[i].prefix)) return error;
+  for (const Children &children : checks->children)
+    if (int error = refuse_children(children)) return error;
   checks->children.clear();
   return 0;
 }
 
-int ForeignChecks::find_child(const Side &side, const std::string &prefix) {
+int ForeignChecks::refuse_children(const Children &children) {
+  const ForeignSide &side = *children.side;
   bool found;
-  if (Error error = find_prefix(use_->connection->txn(), side.other.get(), prefix, side.key->child_side, &found)) return ha_error(error);
+  frondb_txn *txn = use_->connection->txn();
+  if (Error error = find_prefix(txn, side.other.get(), children.prefix, side.key->child_side, &found)) return ha_error(error);
+  if (!found)
+    if (int error = wait_for_prepared(txn, side.other.get(), children.prefix, &found)) return error;
   return found ? fail(side.key, HA_ERR_ROW_IS_REFERENCED) : 0;
 }
 
 // --- After the write ---
 
-int ForeignChecks::refuse_children(const Children &children) {
-  for (const Side &side : referencing_)
-    if (side.key == children.key) return find_child(side, children.prefix);
-  return 0;
-}
-
 int ForeignChecks::check_parents(const RowChecks &checks, const uchar *after) {
-  for (size_t i : checks.parents)
-    if (int error = find_parent(own_[i], after)) return error;
+  for (const ForeignSidePtr &side : checks.parents)
+    if (int error = find_parent(*side, after)) return error;
   return 0;
 }
 
-int ForeignChecks::find_parent(const Side &side, const uchar *after) {
+int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {
   const KeySide &parent = side.key->parent_side;
   if (!side.columns) return fail(side.key, HA_ERR_NO_REFERENCED_ROW);
   side.columns->image_of(after, &image_);

@@ -29,6 +29,11 @@ namespace fron {
 int open_index(const std::string &table, const std::string &index, Tree *tree);
 int open_rows(const std::string &table, Tree *tree);
 
+/** Called when no child was found. A transaction that was prepared before the server's last start has the locks of its
+    writes, and not those of the parents that it has checked: waits for it where it has written children of the parent, and
+    tells whether one is there then. */
+int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found);
+
 /** Whether an entry of a side's index belongs to a current row. */
 bool is_current(const KeySide &side, frondb_slice key, frondb_slice value);
 
@@ -47,12 +52,22 @@ struct Cause {
   }
 };
 
+/** One side of a foreign key in a handler's table, and the tree of the other table's index. */
+struct ForeignSide {
+  ForeignKeyPtr key;
+  std::shared_ptr<ColumnKey> columns;
+  /** The number of the index, which a child needs only while its parent is written. */
+  uint index = MAX_KEY;
+  Tree other;
+};
+
+/** What a check has to do stays the same even if the handler's lists are read anew meanwhile. */
+using ForeignSidePtr = std::shared_ptr<const ForeignSide>;
+
 /** The children of one row by one foreign key. */
 struct Children {
-  ForeignKeyPtr key;
+  ForeignSidePtr side;
   Action action;
-  /** The columns in the parent's TABLE. */
-  std::shared_ptr<const ColumnKey> columns;
   /** What the children's index has before the primary key. */
   std::string prefix;
   /** The key image of the parent's new row; empty if the row is deleted. */
@@ -62,8 +77,8 @@ struct Children {
 /** What remains to be checked of a row when it is written. */
 struct RowChecks {
   std::vector<Children> children;
-  /** The foreign keys of which the row is a child, by their numbers, and which may have another parent now. */
-  std::vector<size_t> parents;
+  /** The foreign keys of which the row is a child, and which may have another parent now. */
+  std::vector<ForeignSidePtr> parents;
 
   bool empty() const { return children.empty() && parents.empty(); }
 };
@@ -97,24 +112,16 @@ class ForeignChecks {
   int check_parents(const RowChecks &checks, const uchar *after);
 
  private:
-  /** One side of a foreign key in the handler's table, and the tree of the other table's index. */
-  struct Side {
-    ForeignKeyPtr key;
-    std::shared_ptr<ColumnKey> columns;
-    /** The number of the index, which a child needs only while its parent is written. */
-    uint index = MAX_KEY;
-    Tree other;
-  };
   int load(THD *thd);
-  int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<Side> *sides);
-  int plan_children(const uchar *before, const uchar *after, RowChecks *checks);
-  int find_parent(const Side &side, const uchar *after);
-  int find_child(const Side &side, const std::string &prefix);
+  int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<ForeignSidePtr> *sides);
+  int plan_children(const std::vector<ForeignSidePtr> &sides, const uchar *before, const uchar *after, RowChecks *checks);
+  int find_parent(const ForeignSide &side, const uchar *after);
+
   int fail(const ForeignKeyPtr &key, int error) const;
 
   RowEncoder *encoder_ = nullptr;
   const StatementUse *use_ = nullptr;
-  std::vector<Side> own_, referencing_;
+  std::vector<ForeignSidePtr> own_, referencing_;
   /** ForeignKeys::generation() of the lists above. */
   uint64_t generation_ = 0;
   bool is_fenced_ = false;

@@ -51,7 +51,7 @@ ColumnKey::ColumnKey(TABLE *table, std::vector<KEY_PART_INFO> parts) : table_(ta
 
 void ColumnKey::image_of(const uchar *record, std::vector<uchar> *image) {
   image->assign(key_.key_length, 0);
-  copy_key(table_, &key_, record, key_.key_length, image->data());
+  copy_columns(table_, &key_, record, key_.key_length, image->data());
 }
 
 }  // namespace fron

@@ -243,23 +243,12 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
     const Field *field = field_of(form, column);
     return field && field->real_maybe_null();
   };
+  *side = is_parent ? key.parent_side : key.child_side;
   bool can_act = is_parent || !sets_null || std::all_of(key.columns.begin(), key.columns.end(), is_nullable);
   if (can_act && bind_side(form, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
   *side = {};
   side->index = KeySide::NO_INDEX;
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
-}
-
-/** Foreign keys of other tables that have waited for a table of this name. */
-int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *change) {
-  for (const ForeignKeyPtr &waiting : dictionary().foreign_keys().recorded_of(own).referencing) {
-    if (waiting->child == own) continue;
-    auto key = std::make_shared<ForeignKey>(*waiting);
-    if (int error = bind_again(thd, form, *waiting, true, &key->parent_side)) return error;
-    if (!key->parent_side.is_bound) key->parent_side = {};
-    change->put(key->child, Change::KEY, key);
-  }
-  return 0;
 }
 
 /** What an ALTER by copy keeps and drops of the foreign keys of `own`, as records below `below`. */
@@ -286,9 +275,36 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
   return 0;
 }
 
+/** The key of the table that a new one replaces. The statement may have several tables, as OPTIMIZE; the definition has the
+    name, except that of an ALTER that renames has the new one. */
+std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) {
+  if (info->flags & ALTER_RENAME) return altered_table(thd);
+  return table_key(text_of(form->s->db), text_of(form->s->table_name));
+}
+
 }  // namespace
 
 bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
+
+int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *change) {
+  for (const ForeignKeyPtr &waiting : dictionary().foreign_keys().recorded_of(own).referencing) {
+    if (waiting->child == own || waiting->parent_side.is_bound) continue;
+    auto key = std::make_shared<ForeignKey>(*waiting);
+    if (int error = bind_again(thd, form, *waiting, true, &key->parent_side)) return error;
+    if (!key->parent_side.is_bound) key->parent_side = {};
+    change->put(key->child, Change::KEY, key);
+  }
+  return 0;
+}
+
+bool moves_parents(const std::string &key, const Change &change) {
+  for (const ForeignKeyPtr &before : dictionary().foreign_keys().recorded_of(key).referencing) {
+    auto after = change.records.find({before->child, Change::KEY, before->name});
+    bool stays = after == change.records.end() || !after->second || after->second->parent_side.index == before->parent_side.index;
+    if (!stays && before->parent_side.is_bound) return true;
+  }
+  return false;
+}
 
 bool refers_to_itself(const Alter_info *info, const std::string &key) {
   for (const Foreign_key *clause : new_clauses(info))
@@ -299,11 +315,11 @@ bool refers_to_itself(const Alter_info *info, const std::string &key) {
 int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key) {
   if (!info) return 0;
   for (const Foreign_key *clause : new_clauses(info)) {
-    std::string own = is_put_aside(key) ? altered_table(thd) : key, parent = parent_of(*clause, own);
+    std::string own = is_put_aside(key) ? replaced_table(thd, form, info) : key, parent = parent_of(*clause, own);
     if (parent == own) continue;
     std::string database = shown_database(parent), name = shown_table(parent);
     MDL_request request;
-    MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), name.c_str(), MDL_SHARED, MDL_STATEMENT);
+    MDL_REQUEST_INIT(&request, MDL_key::TABLE, database.c_str(), name.c_str(), MDL_SHARED_UPGRADABLE, MDL_STATEMENT);
     if (thd->mdl_context.acquire_lock(&request, double(thd->variables.lock_wait_timeout))) return HA_ERR_LOCK_WAIT_TIMEOUT;
   }
   return 0;
@@ -323,7 +339,7 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
     if (int error = add_clauses(thd, form, alter, key, key, false, change)) return error;
     return adopt_waiting(thd, form, key, change);
   }
-  std::string own = altered_table(thd);
+  std::string own = replaced_table(thd, form, alter);
   if (int error = keep_by_copy(thd, form, alter, own, key, change)) return error;
   return add_clauses(thd, form, alter, own, key, true, change);
 }
@@ -346,12 +362,26 @@ class Renames {
           break;
         }
   }
+  void revert(std::vector<std::string> *columns) const {
+    for (std::string &column : *columns)
+      for (const auto &[before, after] : names_)
+        if (is_same_name(after, column)) {
+          column = before;
+          break;
+        }
+  }
 
  private:
   std::vector<std::pair<std::string, std::string>> names_;
 };
 
 int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_parent) {
+  for (const std::string &column : is_parent ? key->referenced : key->columns) {
+    if (field_of(altered, column)) continue;
+    // Even if nothing is checked: such a definition could not be loaded again.
+    my_error(ER_FK_COLUMN_CANNOT_DROP, MYF(0), column.c_str(), key->name.c_str());
+    return HA_ERR_DROP_INDEX_FK;
+  }
   KeySide &side = is_parent ? key->parent_side : key->child_side;
   std::string index = side.index;
   if (!bind_again(thd, altered, *key, is_parent, &side)) {
@@ -397,7 +427,12 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     return error;
   }
   for (const auto &[place, made] : more.records)
-    if (made && !change->records.count(place) && added) added->push_back(made);
+    if (made && !change->records.count(place) && added) {
+      // Writers use the table as it was before.
+      auto old = std::make_shared<ForeignKey>(*made);
+      renames.revert(&old->columns);
+      added->push_back(old);
+    }
   *change = std::move(more);
   return 0;
 }

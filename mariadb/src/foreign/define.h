@@ -26,7 +26,7 @@ class Alter_inplace_info;
 
 namespace fron {
 
-/** Keeps the definitions of the parents that a statement's clauses name until it ends. Waits, so it comes before any other
+/** Keeps ALTERs of the parents that a statement's clauses name out until it ends. Waits, so it comes before any other
     lock. */
 int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key);
 
@@ -38,6 +38,13 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
     are reported: as error 1553 if an index is needed, otherwise as those of a copy. */
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
+
+/** Binds foreign keys of other tables that have waited for a table with this key, whose definition is `form`. */
+int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, ForeignKeyChange *change);
+
+/** Whether a change makes foreign keys find their parents in other trees of the table `key`: who has locked a key in the
+    old tree must have ended first. */
+bool moves_parents(const std::string &key, const ForeignKeyChange &change);
 
 /** Whether a statement's new clauses refer to the table itself. */
 bool refers_to_itself(const Alter_info *info, const std::string &key);

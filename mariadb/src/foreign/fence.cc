@@ -35,9 +35,14 @@ int FenceHolder::take(MYSQL_THD thd, const std::vector<std::string> &tables) {
   if (Error error = frondb_txn_options_set_lock_timeout_millis(options.get(), session_lock_timeout_millis(thd)))
     return ha_error(error);
   if (Error error = frondb_db_begin(db(), options.get(), txn_.out())) return ha_error(error);
-  for (const std::string &table : tables)
-    if (Error error = lock(txn_.get(), table, FRONDB_LOCK_EXCLUSIVE)) return ha_error(error);
-  return 0;
+  Connection *connection = Connection::of(thd);
+  if (!connection) return HA_ERR_OUT_OF_MEM;
+  connection->also_cancels(txn_.get());
+  int error = thd_killed(thd) ? HA_ERR_ABORTED_BY_USER : 0;
+  for (size_t i = 0; i < tables.size() && !error; i++)
+    error = ha_error(lock(txn_.get(), tables[i], FRONDB_LOCK_EXCLUSIVE));
+  connection->also_cancels(nullptr);
+  return error;
 }
 
 }  // namespace fron

@@ -7,12 +7,15 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/binding.h"
 #include "foreign/define.h"
 #include "foreign/fence.h"
 #include "foreign/text.h"
@@ -29,22 +32,38 @@ bool has_taken_name(const std::string &from, const std::string &to) {
   return false;
 }
 
+/** Whether a foreign key of another table waits for a table of this name. */
+bool waits_for(const std::string &table) {
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().recorded_of(table).referencing)
+    if (!key->parent_side.is_bound) return true;
+  return false;
+}
+
 }  // namespace
 
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to) {
-  const std::string &table = is_put_aside(from) ? to : from;
   Connection *connection = Connection::of(thd);
   if (!connection) return HA_ERR_OUT_OF_MEM;
-  if (!connection->fence && !dictionary().foreign_keys().of(table)->referencing.empty()) {
+  // An ALTER that renames may rename only the copy: who has checked the old table must have ended all the same.
+  std::vector<std::string> tables = {is_put_aside(from) ? to : from};
+  if (is_put_aside(from) && !altered_table(thd).empty() && altered_table(thd) != to) tables.push_back(altered_table(thd));
+  auto is_free = [](const std::string &table) { return dictionary().foreign_keys().of(table)->referencing.empty(); };
+  tables.erase(std::remove_if(tables.begin(), tables.end(), is_free), tables.end());
+  if (!connection->fence && !tables.empty()) {
     auto fence = std::make_shared<FenceHolder>();
-    if (int error = fence->take(thd, {table})) return error;
+    if (int error = fence->take(thd, tables)) return error;
     connection->fence = std::move(fence);
   }
+  // Foreign keys that wait for a table of this name.
+  Definition definition;
+  ForeignKeyChange adopted;
+  if (!is_put_aside(to) && waits_for(to) && definition.open(thd, from))
+    if (int error = adopt_waiting(thd, definition.table(), to, &adopted)) return error;
   bool found = false;
   int error;
   {
     std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
-    error = has_taken_name(from, to) ? HA_ERR_FOUND_DUPP_KEY : ha_error(dictionary().rename(from, to, &found));
+    error = has_taken_name(from, to) ? HA_ERR_FOUND_DUPP_KEY : ha_error(dictionary().rename(from, to, &found, adopted));
   }
   if (error || !is_put_aside(to)) connection->fence.reset();
   return error ? error : found ? 0 : ENOENT;

@@ -196,7 +196,7 @@ const char *ha_frondb::why_copied(TABLE *altered, const Alter_inplace_info *info
   if (wanted & ALTER_ADD_FOREIGN_KEY) {
     if (wanted & OF_COLUMNS) return "the statement changes columns and adds foreign keys";
     // The parent's index must exist while rows are checked.
-    if (wanted & OF_ADDED_INDEX && refers_to_itself(info->alter_info, share_->name))
+    if (wanted & (OF_ADDED_INDEX | ALTER_RENAME_INDEX | ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN) && refers_to_itself(info->alter_info, share_->name))
       return "a foreign key refers to the table itself, which gets a new index";
   }
   if (!(wanted & OF_ADDED_INDEX)) return nullptr;
@@ -359,8 +359,13 @@ bool ha_frondb::commit_inplace_alter_table(TABLE *altered, Alter_inplace_info *i
     if (info->create_info->used_fields & HA_CREATE_USED_AUTO)
       for (Alteration *alteration : all)
         if (int failed = alteration->share->raise_auto_increment(info->create_info->auto_increment_value)) return failed;
-    std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
     ForeignKeyChange foreign;
+    FenceHolder fence;
+    if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
+    if (moves_parents(share_->name, foreign))
+      if (int failed = fence.take(ha_thd(), {share_->name})) return failed;
+    std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
+    foreign = {};
     if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
     if (Error failed = dictionary().alter(changes, foreign)) return ha_error(failed);
     // The change is done for all partitions; later errors cannot undo it.

@@ -76,15 +76,15 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
 
 int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &cause) {
   for (const Children &children : all) {
-    handler *child = open_child(ha_thd(), *children.key);
+    handler *child = open_child(ha_thd(), *children.side->key);
     if (!changes_children(children.action)) {
       if (int error = foreign_.refuse_children(children)) return error;
       continue;
     }
     if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
-    Cause next{&cause, &children.key->child, children.action != Action::Cascade || !children.image.empty(), children.key.get()};
+    Cause next{&cause, &children.side->key->child, children.action != Action::Cascade || !children.image.empty(), children.side->key.get()};
     if (int error = static_cast<ha_frondb *>(child)->act(children, next)) {
-      if (!use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.key;
+      if (!use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.side->key;
       return error;
     }
   }
@@ -94,11 +94,12 @@ int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &ca
 /** Deletes or changes all children of a row. */
 int ha_frondb::act(const Children &children, const Cause &cause) {
   if (!use_.connection) return ha_internal("the table of the children of a foreign key is not locked in this statement");
-  uint index = index_of(table, children.key->child_side);
+  uint index = index_of(table, children.side->key->child_side);
   if (index == MAX_KEY) return HA_ERR_ROW_IS_REFERENCED;
   std::string lo = children.prefix, end = children.prefix;
   bool has_end = prefix_end(&end);
   frondb_slice hi = slice(end);
+  bool has_waited = false;
   for (;;) {
     // Read before any of them is changed: their own actions may use this handler.
     std::vector<std::string> found;
@@ -117,10 +118,18 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
           return encoder_.damaged(tree_of(index));
         lo = view(rows.entries[i].key);
         is_last = false;
-        if (is_current(children.key->child_side, rows.entries[i].key, rows.entries[i].value)) found.emplace_back(view(primary));
+        if (is_current(children.side->key->child_side, rows.entries[i].key, rows.entries[i].value)) found.emplace_back(view(primary));
       }
     }
-    if (is_last) return 0;
+    if (is_last) {
+      bool is_there;
+      if (int error = wait_for_prepared(use_.connection->txn(), encoder_.tree(index), children.prefix, &is_there)) return error;
+      // One of a transaction that was prepared: from the beginning, with the locks that keep others out.
+      if (!is_there || has_waited) return 0;
+      has_waited = true;
+      lo = children.prefix;
+      continue;
+    }
     // Behind the last entry.
     lo.push_back(0);
     for (const std::string &primary : found) {
@@ -130,7 +139,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
       if (error == HA_ERR_FOUND_DUPP_KEY) {
         uint duplicate = use_.connection->duplicate_key;
         use_.connection->duplicate_foreign_index = duplicate < table->s->keys ? table->key_info[duplicate].name.str : "";
-        use_.connection->failed_foreign_key = children.key;
+        use_.connection->failed_foreign_key = children.side->key;
         return HA_ERR_FOREIGN_DUPLICATE_KEY;
       }
       if (error) return error;
@@ -145,7 +154,7 @@ int ha_frondb::act_on_row(const Children &children, const std::string &primary, 
   if (!found) return 0;
   if (cause.is_update && cause.before->updates(share_->name)) {
     note_foreign_error(ha_thd(), "Trying an update, possibly causing a cyclic cascaded update in the child table: " +
-                                     failure_of(ha_thd(), *children.key));
+                                     failure_of(ha_thd(), *children.side->key));
     return HA_ERR_ROW_IS_REFERENCED;
   }
   if (cause.depth() >= DEPTH_MAX) return refuse_depth(ha_thd());
@@ -203,27 +212,27 @@ void ha_frondb::compute_virtual_fields() {
 
 /** Gives the columns of the foreign key in the first record their new values. */
 int ha_frondb::set_columns(const Children &children, bool *is_changed) {
-  const KEY &key = table->key_info[index_of(table, children.key->child_side)];
+  const KEY &key = table->key_info[index_of(table, children.side->key->child_side)];
   const uchar *image = children.image.data();
   MY_BITMAP *columns = tmp_use_all_columns(table, &table->write_set);
   bool fits = true;
-  for (size_t i = 0; i < children.key->columns.size() && fits; i++) {
+  for (size_t i = 0; i < children.side->key->columns.size() && fits; i++) {
     Field *field = table->field[key.key_part[i].fieldnr - 1];
-    const KEY_PART_INFO *part = &children.columns->part(i);
+    const KEY_PART_INFO *part = &children.side->columns->part(i);
     bool is_null = children.action == Action::SetNull || (part->null_bit && *image);
     if (is_null) {
       fits = field->real_maybe_null();
       field->set_null();
     } else {
       field->set_notnull();
-      fits = store(*part, image + (part->null_bit ? 1 : 0), children.key->parent_side.parts[i].kind, field);
+      fits = store(*part, image + (part->null_bit ? 1 : 0), children.side->key->parent_side.parts[i].kind, field);
     }
     if (image) image += part->store_length;
   }
   tmp_restore_column_map(&table->write_set, columns);
   if (!fits) {
     note_foreign_error(ha_thd(), "The new value does not fit in the column of the child table, or is NULL there: " +
-                                     failure_of(ha_thd(), *children.key));
+                                     failure_of(ha_thd(), *children.side->key));
     return HA_ERR_ROW_IS_REFERENCED;
   }
   for (Field **field = table->vfield; field && *field; field++)

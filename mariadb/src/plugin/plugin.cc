@@ -25,6 +25,7 @@
 #include "txn/handlerton.h"
 #include "txn/hooks.h"
 #include "txn/waits.h"
+#include "txn/prepared_writes.h"
 #include "txn/xa.h"
 
 /** A function of the server that no header declares: names a folder of the data directory that is no database. */
@@ -57,6 +58,7 @@ int init(void *place) {
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
     return refuse("cannot open the dictionary of tables", Sentence(error).text());
+  note_prepared();
   if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
   ht->flags = HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_FOREIGN_KEYS | HTON_REQUIRES_CLOSE_AFTER_TRUNCATE | HTON_TRUNCATE_REQUIRES_EXCLUSIVE_USE;

@@ -198,6 +198,7 @@ void Connection::cancel() {
   std::lock_guard<std::mutex> guard(handle_);
   // No error matters: a transaction that has ended or does not wait has nothing to cancel.
   if (txn_) Error ignored = frondb_txn_cancel(txn_.get());
+  if (other_) Error ignored = frondb_txn_cancel(other_);
 }
 
 // --- Ending ---

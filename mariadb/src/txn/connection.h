@@ -62,6 +62,11 @@ class Connection {
   /** The index of the last duplicate key; all ones if there is none. Kept by the connection and not by a handler: if a
       row moves to another partition and is refused there, the server asks the partition that the row came from. */
   unsigned duplicate_key = ~0u;
+  /** From now on cancel() ends waits of this transaction too; null for none. */
+  void also_cancels(frondb_txn *other) {
+    std::lock_guard<std::mutex> guard(handle_);
+    other_ = other;
+  }
   /** The foreign key that refused the last write, for the error's text; null if none did. */
   std::shared_ptr<const ForeignKey> failed_foreign_key;
   /** The fence of a table that an ALTER of this connection has put aside. */
@@ -139,7 +144,9 @@ class Connection {
   Txn txn_;
   /** An ended transaction with the options of `options_`, for the next one. */
   Txn ended_;
-  /** Guards the handle against a cancel() while it is made or freed. */
+  /** A transaction of the connection's thread that holds fences (foreign/fence.h); null for none. */
+  frondb_txn *other_ = nullptr;
+  /** Guards the handles against a cancel() while they are made or freed. */
   std::mutex handle_;
   TransactionCounts counts_;
   /** The connection's entry for other threads. */

@@ -7,6 +7,7 @@
 #include <my_global.h>
 #include <sql_class.h>
 
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -18,6 +19,22 @@ namespace fron {
 
 int refuse_for_prepared() {
   return ha_internal("a prepared transaction (XA) has written to the table: commit it or roll it back first");
+}
+
+/** Whether a transaction may be left that was prepared before the engine was opened. */
+static std::atomic<bool> was_prepared{false};
+
+void note_prepared() { was_prepared = true; }
+
+bool may_have_prepared(frondb_tree *tree) {
+  if (!was_prepared) return false;
+  List list;
+  if (Error error = frondb_db_prepared(db(), list.out())) return true;
+  was_prepared = list.size() > 0;
+  if (!was_prepared) return false;
+  Snapshot snapshot;
+  // Does not wait. An open transaction fails it too.
+  return bool(snapshot_behind_writers({tree}, 0, &snapshot));
 }
 
 int check_prepared(frondb_tree *rows) {

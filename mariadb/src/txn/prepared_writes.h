@@ -20,6 +20,11 @@ namespace fron {
 /** The error of a statement that would drop or copy rows which a prepared transaction has written. */
 int refuse_for_prepared();
 
+/** Whether this tree may have writes of a transaction that was prepared before the engine was opened. */
+bool may_have_prepared(frondb_tree *tree);
+/** Called when the engine is opened. */
+void note_prepared();
+
 /** Returns 0, or the above error if a prepared transaction has written to this tree of rows. */
 int check_prepared(frondb_tree *rows);
 

@@ -337,22 +337,25 @@ impl TransactionCursor {
         }
     }
 
-    /// Moves the cursor to the newest snapshot; under snapshot isolation, to the transaction's.
+    /// Whether the cursor shows what the transaction's snapshot has: under snapshot isolation, unless
+    /// it locks entries without gaps. Who locks those needs to meet an entry that was committed since,
+    /// and fails with a conflict then.
+    fn is_at_snapshot(&self) -> bool {
+        self.core.options.snapshot_isolation && self.lock.is_none_or(|lock| lock.gaps)
+    }
+
+    /// Moves the cursor to the newest snapshot, or to the transaction's.
     fn refresh(&mut self, state: &mut TransactionState) -> Result<()> {
-        let fixed = if self.core.options.snapshot_isolation {
-            self.core.read_snapshot(state)?
-        } else {
-            None
-        };
+        let fixed = if self.is_at_snapshot() { self.core.read_snapshot(state)? } else { None };
         let newest = || self.core.txns.reads.snapshot();
         self.cursor.set_snapshot(fixed.unwrap_or_else(newest));
         Ok(())
     }
 
-    /// Whether there was a commit to the tree after the cursor's snapshot. Always false under
-    /// snapshot isolation, where such commits do not matter.
+    /// Whether there was a commit to the tree after the cursor's snapshot. Always false at the
+    /// transaction's snapshot, where such commits do not matter.
     fn is_behind(&self) -> bool {
-        if self.core.options.snapshot_isolation {
+        if self.is_at_snapshot() {
             return false;
         }
         let newest = self.tree.core().newest_commit().get();
