@@ -139,8 +139,12 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
 int ha_frondb::act_on_row(const Children &children, const std::string &primary, const Cause &cause) {
   bool found;
   if (int error = load_child(primary, &found)) return error;
-  // An earlier action has deleted it: rows may refer to each other in a circle.
+  // An earlier action has deleted it, or has given it another parent: rows may refer to each other in a circle.
   if (!found) return 0;
+  child_key_.clear();
+  encoder_.append_key(index_of(table, children.key->child_side), table->record[0], &child_key_);
+  if (child_key_.compare(0, children.prefix.size(), children.prefix) != 0) return 0;
+  use_.connection->note_action(share_);
   if (cause.is_update && cause.before->updates(share_->name)) {
     note_foreign_error(ha_thd(), "Trying an update, possibly causing a cyclic cascaded update in the child table: " +
                                      failure_of(ha_thd(), *children.key));

@@ -307,7 +307,7 @@ class ha_frondb final : public handler {
   fron::BuiltEntries built_;
   fron::ForeignChecks foreign_;
   /** The encoded row of a child that an action changes: its blobs point here. */
-  std::string child_row_;
+  std::string child_row_, child_key_;
   fron::BulkCopy copy_;
   fron::Reservation reservation_;
 };
