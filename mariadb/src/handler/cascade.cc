@@ -64,12 +64,17 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
     return true;
   }
   std::string_view text = text_in(part, data);
+  // Compared first: in a strict mode the server would report a longer text as an error of its own.
+  if (field->charset()->numchars(text.data(), text.data() + text.size()) > field->char_length()) return false;
   field->store(text.data(), text.size(), part.field->charset());
   StringBuffer<MAX_FIELD_WIDTH> stored(field->charset());
   String *value = field->val_str(&stored);
-  return std::string_view(value->ptr(), value->length()) == text ||
-         (field->type() == MYSQL_TYPE_STRING && value->length() >= text.size() &&
-          std::string_view(value->ptr(), text.size()) == text);
+  std::string_view now(value->ptr(), value->length());
+  if (field->type() != MYSQL_TYPE_STRING) return now == text;
+  // CHAR and BINARY are filled up, and spaces at the end of a CHAR are not part of its value.
+  CHARSET_INFO *cs = field->charset();
+  if (cs != &my_charset_bin) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+  return now.substr(0, text.size()) == text;
 }
 
 }  // namespace
