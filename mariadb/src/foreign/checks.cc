@@ -90,11 +90,10 @@ int ForeignChecks::load(THD *) {
       if (int error = add_side(key, true, &own_)) return error;
     for (const ForeignKeyPtr &key : keys->referencing)
       if (int error = add_side(key, false, &referencing_)) return error;
-    // As InnoDB: those that refer to the primary key first, then index by index.
-    const TABLE *table_of = encoder_->table();
-    std::stable_sort(referencing_.begin(), referencing_.end(), [&](const Side &a, const Side &b) {
-      return a.index != MAX_KEY && (b.index == MAX_KEY || tree_of(table_of, a.index) < tree_of(table_of, b.index));
-    });
+    // As InnoDB: those of the primary key first, then index by index.
+    for (auto *sides : {&own_, &referencing_})
+      std::stable_sort(sides->begin(), sides->end(),
+                       [&](const Side &a, const Side &b) { return rank_of(a.index) < rank_of(b.index); });
     generation_ = generation;
     return 0;
   }
@@ -132,6 +131,8 @@ int ForeignChecks::fail(const ForeignKeyPtr &key, int error) const {
   return error;
 }
 
+uint ForeignChecks::rank_of(uint index) const { return index == MAX_KEY ? MAX_KEY : tree_of(encoder_->table(), index); }
+
 // --- Before the write ---
 
 int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks) {
@@ -144,7 +145,7 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
       side.columns->image_of(after, &image_);
       if (image_ == other_image_) continue;
     }
-    checks->parents.push_back(i);
+    checks->parents.push_back({i, rank_of(side.index)});
   }
   return before ? plan_children(before, after, checks) : 0;
 }
@@ -167,7 +168,7 @@ int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChe
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
       return ha_error(error);
-    Children children{side.key, after ? side.key->on_update : side.key->on_delete, side.columns, {}, {}};
+    Children children{side.key, after ? side.key->on_update : side.key->on_delete, side.columns, {}, {}, false, rank_of(side.index)};
     // No child can have a value that its index cannot contain.
     if (!side.columns->encode_as(image_, side.key->child_side.parts, &children.prefix)) continue;
     if (is_added) {
@@ -175,15 +176,30 @@ int ForeignChecks::plan_children(const uchar *before, const uchar *after, RowChe
       continue;
     }
     if (after) children.image = other_image_;
-    acts |= changes_children(children.action);
+    bool changes = changes_children(children.action);
+    acts |= changes;
+    // The row is not found any more after the write.
+    children.has_itself = !changes && is_own_child(side.key, before, children.prefix);
     restricting.push_back(&side);
     checks->children.push_back(std::move(children));
   }
-  if (acts) return 0;
+  if (acts || !checks->parents.empty()) return 0;
   for (size_t i = 0; i < restricting.size(); i++)
     if (int error = find_child(*restricting[i], checks->children[i].prefix)) return error;
   checks->children.clear();
   return 0;
+}
+
+/** Whether a row of the table has the entry of a child by a foreign key that refers to the table itself. */
+bool ForeignChecks::is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix) {
+  if (!key->refers_to_itself()) return false;
+  for (const Side &own : own_) {
+    if (own.key != key || !own.columns) continue;
+    own.columns->image_of(record, &other_image_);
+    other_key_.clear();
+    return own.columns->encode_as(other_image_, key->child_side.parts, &other_key_) && other_key_ == prefix;
+  }
+  return false;
 }
 
 int ForeignChecks::find_child(const Side &side, const std::string &prefix) {
@@ -195,15 +211,43 @@ int ForeignChecks::find_child(const Side &side, const std::string &prefix) {
 // --- After the write ---
 
 int ForeignChecks::refuse_children(const Children &children) {
+  if (children.has_itself) return fail(children.key, HA_ERR_ROW_IS_REFERENCED);
   for (const Side &side : referencing_)
     if (side.key == children.key) return find_child(side, children.prefix);
   return 0;
 }
 
-int ForeignChecks::check_parents(const RowChecks &checks, const uchar *after) {
-  for (size_t i : checks.parents)
-    if (int error = find_parent(own_[i], after)) return error;
-  return 0;
+int ForeignChecks::check_before_duplicate(uint index, const RowChecks &checks, const uchar *after) {
+  if (index >= encoder_->table()->s->keys) return 0;
+  uint last = rank_of(index);
+  // Whether an action would fail is not tried.
+  constexpr int STOP = -1;
+  int error = checks.each(
+      [&](const Children &children) {
+        return children.rank > last || changes_children(children.action) ? STOP : refuse_children(children);
+      },
+      [&](const RowChecks::Parent &parent) {
+        const Side &side = own_[parent.number];
+        if (parent.rank > last) return STOP;
+        return is_own_parent(side, after) ? 0 : find_parent(side, after);
+      });
+  return error == STOP ? 0 : error;
+}
+
+/** Whether a row of the table, which may not be written yet, is its own parent. */
+bool ForeignChecks::is_own_parent(const Side &side, const uchar *record) {
+  if (!side.key->refers_to_itself() || !side.columns) return false;
+  for (const Side &parent : referencing_) {
+    if (parent.key != side.key || !parent.columns) continue;
+    side.columns->image_of(record, &image_);
+    parent.columns->image_of(record, &other_image_);
+    key_.clear();
+    other_key_.clear();
+    const std::vector<PartShape> &parts = side.key->parent_side.parts;
+    return side.columns->encode_as(image_, parts, &key_) && parent.columns->encode_as(other_image_, parts, &other_key_) &&
+           key_ == other_key_;
+  }
+  return false;
 }
 
 int ForeignChecks::find_parent(const Side &side, const uchar *after) {

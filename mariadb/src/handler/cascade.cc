@@ -79,21 +79,14 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
 
 }  // namespace
 
-int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &cause) {
-  for (const Children &children : all) {
-    handler *child = open_child(ha_thd(), *children.key);
-    if (!changes_children(children.action)) {
-      if (int error = foreign_.refuse_children(children)) return error;
-      continue;
-    }
-    if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
-    Cause next{&cause, &children.key->child, children.action != Action::Cascade || !children.image.empty(), children.key.get()};
-    if (int error = static_cast<ha_frondb *>(child)->act(children, next)) {
-      if (!use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.key;
-      return error;
-    }
-  }
-  return 0;
+int ha_frondb::act_on_children(const Children &children, const Cause &cause) {
+  if (!changes_children(children.action)) return foreign_.refuse_children(children);
+  handler *child = open_child(ha_thd(), *children.key);
+  if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
+  Cause next{&cause, &children.key->child, children.action != Action::Cascade || !children.image.empty(), children.key.get()};
+  int error = static_cast<ha_frondb *>(child)->act(children, next);
+  if (error && !use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.key;
+  return error;
 }
 
 /** Deletes or changes all children of a row. */

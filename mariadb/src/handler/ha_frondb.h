@@ -212,7 +212,7 @@ class ha_frondb final : public handler {
   // Actions of foreign keys: cascade.cc. Called for the table of the children.
   int act(const fron::Children &children, const fron::Cause &cause);
   int act_on_row(const fron::Children &children, const std::string &primary, const fron::Cause &cause);
-  int act_on_children(const std::vector<fron::Children> &all, const fron::Cause &cause);
+  int act_on_children(const fron::Children &children, const fron::Cause &cause);
   int load_child(const std::string &primary, bool *found);
   int set_columns(const fron::Children &children, bool *is_changed);
   void compute_virtual_fields();
