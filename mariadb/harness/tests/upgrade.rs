@@ -56,7 +56,8 @@ fn check_answers(client: &mut Client, version: &str) {
     for entry in text.split_terminator("\n\n") {
         let (question, expected) = entry.split_once("\n----").unwrap();
         let rows = client.query(question).unwrap().rows;
-        let lines = rows.iter().map(|row| row.iter().map(value).collect::<Vec<String>>().join("\t"));
+        let lines =
+            rows.iter().map(|row| row.iter().map(value).collect::<Vec<String>>().join("\t"));
         let found: Vec<_> = lines.collect();
         assert_eq!(found.join("\n"), expected.trim_start_matches('\n'), "{version}: {question}");
         asked += 1;
