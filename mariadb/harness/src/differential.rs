@@ -20,6 +20,7 @@
 //! | [`pair`], [`compare`] | both engines, and what must be equal |
 //! | [`shrink`] | reduces the statements of a failure to a few |
 //! | [`duet`] | the same with two connections, on tables of its own |
+//! | [`foreign`] | foreign keys, with one connection and with two |
 
 mod audit;
 mod catalog;
@@ -27,6 +28,7 @@ mod change;
 mod compare;
 mod define;
 pub mod duet;
+pub mod foreign;
 mod kind;
 mod pair;
 mod pieces;

@@ -123,11 +123,11 @@ int ForeignChecks::load(THD *) {
       if (int error = add_side(key, true, &own_)) return error;
     for (const ForeignKeyPtr &key : keys->referencing)
       if (int error = add_side(key, false, &referencing_)) return error;
-    // As InnoDB: those that refer to the primary key first, then index by index.
-    const TABLE *table_of = encoder_->table();
-    std::stable_sort(referencing_.begin(), referencing_.end(), [&](const ForeignSidePtr &a, const ForeignSidePtr &b) {
-      return a->index != MAX_KEY && (b->index == MAX_KEY || tree_of(table_of, a->index) < tree_of(table_of, b->index));
-    });
+    // As InnoDB: those of the primary key first, then index by index.
+    for (auto *sides : {&own_, &referencing_})
+      std::stable_sort(sides->begin(), sides->end(), [&](const ForeignSidePtr &a, const ForeignSidePtr &b) {
+        return rank_of(a->index) < rank_of(b->index);
+      });
     generation_ = generation;
     return 0;
   }
@@ -166,6 +166,8 @@ int ForeignChecks::fail(const ForeignKeyPtr &key, int error) const {
   return error;
 }
 
+uint ForeignChecks::rank_of(uint index) const { return index == MAX_KEY ? MAX_KEY : tree_of(encoder_->table(), index); }
+
 // --- Before the write ---
 
 int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKey *by, RowChecks *checks) {
@@ -182,7 +184,7 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
       side.columns->image_of(after, &image_);
       if (image_ == other_image_) continue;
     }
-    checks->parents.push_back(own_[i]);
+    checks->parents.push_back({own_[i], rank_of(side.index)});
   }
   return before ? plan_children(referencing_, before, after, checks) : 0;
 }
@@ -206,7 +208,7 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
       return ha_error(error);
-    Children children{of, after ? side.key->on_update : side.key->on_delete, {}, {}};
+    Children children{of, after ? side.key->on_update : side.key->on_delete, {}, {}, false, rank_of(side.index)};
     // No child can have a value that its index cannot contain.
     if (!side.columns->encode_as(image_, side.key->child_side.parts, &children.prefix)) continue;
     if (is_added) {
@@ -214,18 +216,34 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
       continue;
     }
     if (after) children.image = other_image_;
-    acts |= changes_children(children.action);
+    bool changes = changes_children(children.action);
+    acts |= changes;
+    // The row is not found any more after the write.
+    children.has_itself = !changes && is_own_child(side.key, before, children.prefix);
     checks->children.push_back(std::move(children));
   }
-  if (acts) return 0;
+  if (acts || !checks->parents.empty()) return 0;
   for (const Children &children : checks->children)
     if (int error = refuse_children(children)) return error;
   checks->children.clear();
   return 0;
 }
 
+/** Whether a row of the table has the entry of a child by a foreign key that refers to the table itself. */
+bool ForeignChecks::is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix) {
+  if (!key->refers_to_itself()) return false;
+  for (const ForeignSidePtr &own : own_) {
+    if (own->key != key || !own->columns) continue;
+    own->columns->image_of(record, &other_image_);
+    other_key_.clear();
+    return own->columns->encode_as(other_image_, key->child_side.parts, &other_key_) && other_key_ == prefix;
+  }
+  return false;
+}
+
 int ForeignChecks::refuse_children(const Children &children) {
   const ForeignSide &side = *children.side;
+  if (children.has_itself) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
   bool found;
   frondb_txn *txn = use_->connection->txn();
   if (Error error = find_prefix(txn, side.other.get(), children.prefix, side.key->child_side, &found)) return ha_error(error);
@@ -236,10 +254,36 @@ int ForeignChecks::refuse_children(const Children &children) {
 
 // --- After the write ---
 
-int ForeignChecks::check_parents(const RowChecks &checks, const uchar *after) {
-  for (const ForeignSidePtr &side : checks.parents)
-    if (int error = find_parent(*side, after)) return error;
-  return 0;
+int ForeignChecks::check_before_duplicate(uint index, const RowChecks &checks, const uchar *after) {
+  if (index >= encoder_->table()->s->keys) return 0;
+  uint last = rank_of(index);
+  // Whether an action would fail is not tried.
+  constexpr int STOP = -1;
+  int error = checks.each(
+      [&](const Children &children) {
+        return children.rank > last || changes_children(children.action) ? STOP : refuse_children(children);
+      },
+      [&](const RowChecks::Parent &parent) {
+        if (parent.rank > last) return STOP;
+        return is_own_parent(*parent.side, after) ? 0 : find_parent(*parent.side, after);
+      });
+  return error == STOP ? 0 : error;
+}
+
+/** Whether a row of the table, which may not be written yet, is its own parent. */
+bool ForeignChecks::is_own_parent(const ForeignSide &side, const uchar *record) {
+  if (!side.key->refers_to_itself() || !side.columns) return false;
+  for (const ForeignSidePtr &parent : referencing_) {
+    if (parent->key != side.key || !parent->columns) continue;
+    side.columns->image_of(record, &image_);
+    parent->columns->image_of(record, &other_image_);
+    key_.clear();
+    other_key_.clear();
+    const std::vector<PartShape> &parts = side.key->parent_side.parts;
+    return side.columns->encode_as(image_, parts, &key_) && parent->columns->encode_as(other_image_, parts, &other_key_) &&
+           key_ == other_key_;
+  }
+  return false;
 }
 
 int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {

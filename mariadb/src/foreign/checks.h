@@ -72,15 +72,37 @@ struct Children {
   std::string prefix;
   /** The key image of the parent's new row; empty if the row is deleted. */
   std::vector<uchar> image;
+  /** Whether the row is one of its own children. */
+  bool has_itself = false;
+  /** The place of the parent's index among the indexes. */
+  uint rank = 0;
 };
 
 /** What remains to be checked of a row when it is written. */
 struct RowChecks {
   std::vector<Children> children;
   /** The foreign keys of which the row is a child, and which may have another parent now. */
-  std::vector<ForeignSidePtr> parents;
+  struct Parent {
+    ForeignSidePtr side;
+    /** The place of the child's index among the indexes. */
+    uint rank;
+  };
+  std::vector<Parent> parents;
 
   bool empty() const { return children.empty() && parents.empty(); }
+  /** Calls one of the functions for each of them until one fails: index by index, as InnoDB does, the children by an index
+      before the parents. */
+  template <typename OfChildren, typename OfParent>
+  int each(OfChildren of_children, OfParent of_parent) const {
+    size_t parent = 0;
+    for (size_t i = 0; i <= children.size(); i++) {
+      for (; parent < parents.size() && (i == children.size() || parents[parent].rank < children[i].rank); parent++)
+        if (int error = of_parent(parents[parent])) return error;
+      if (i == children.size()) break;
+      if (int error = of_children(children[i])) return error;
+    }
+    return 0;
+  }
 };
 
 class ForeignChecks {
@@ -108,15 +130,20 @@ class ForeignChecks {
   /** After the write: if foreign keys have changed since `generation`, an ALTER may be adding one and have taken its
       snapshot before the write. */
   int recheck(THD *thd, const uchar *before, const uchar *after, uint64_t generation);
-  /** After the write: the parents of the row must exist. */
-  int check_parents(const RowChecks &checks, const uchar *after);
+  /** After the write: the parent of the row must exist. */
+  int check_parent(const RowChecks::Parent &parent, const uchar *after) { return find_parent(*parent.side, after); }
+  /** If the row has a duplicate in this index: whether a foreign key of that index, or of one before it, forbids the write.
+      InnoDB deals with one index after the other, and reports that error. */
+  int check_before_duplicate(uint index, const RowChecks &checks, const uchar *after);
 
  private:
   int load(THD *thd);
   int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<ForeignSidePtr> *sides);
   int plan_children(const std::vector<ForeignSidePtr> &sides, const uchar *before, const uchar *after, RowChecks *checks);
+  uint rank_of(uint index) const;
   int find_parent(const ForeignSide &side, const uchar *after);
-
+  bool is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix);
+  bool is_own_parent(const ForeignSide &side, const uchar *record);
   int fail(const ForeignKeyPtr &key, int error) const;
 
   RowEncoder *encoder_ = nullptr;
@@ -128,6 +155,7 @@ class ForeignChecks {
   /** Scratch. */
   std::string key_;
   std::vector<uchar> image_, other_image_;
+  std::string other_key_;
 };
 
 }  // namespace fron

@@ -123,8 +123,14 @@ bool is_base_of_stored(const TABLE *table, const Field *base) {
 int Definer::check_actions(const ForeignKey &key, const std::string &label) {
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
   bool changes = sets_null || key.on_update == Action::Cascade;
-  for (const std::string &name : key.columns) {
+  for (size_t i = 0; i < key.columns.size(); i++) {
+    const std::string &name = key.columns[i];
     const Field *field = field_of(form_, name);
+    bool can_parent_be_null = key.parent_side.is_bound && key.parent_side.parts[i].can_be_null;
+    // With another ON DELETE InnoDB does not look; then no NULL of the parent gets into the child.
+    if (key.on_delete == Action::Restrict && key.on_update == Action::Cascade && can_parent_be_null && !field->real_maybe_null())
+      return refuse(label, "You have defined an ON UPDATE CASCADE condition but column '" + name +
+                               "' is defined as NOT NULL, and the referenced column is not.");
     if (sets_null && !field->real_maybe_null())
       return refuse(label, "You have defined a SET NULL condition but column '" + name + "' is defined as NOT NULL.");
     if (changes && is_base_of_stored(form_, field))
@@ -375,13 +381,21 @@ class Renames {
   std::vector<std::pair<std::string, std::string>> names_;
 };
 
-int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_parent) {
-  for (const std::string &column : is_parent ? key->referenced : key->columns) {
+/** Refuses to drop a column of a foreign key, also without checks. */
+int check_columns(THD *thd, const TABLE *altered, const ForeignKey &key, bool is_parent) {
+  for (const std::string &column : is_parent ? key.referenced : key.columns) {
     if (field_of(altered, column)) continue;
-    // Even if nothing is checked: such a definition could not be loaded again.
-    my_error(ER_FK_COLUMN_CANNOT_DROP, MYF(0), column.c_str(), key->name.c_str());
-    return HA_ERR_DROP_INDEX_FK;
+    if (is_parent)
+      my_error(ER_FK_COLUMN_CANNOT_DROP_CHILD, MYF(0), column.c_str(), key.name.c_str(), quoted_table(thd, key.child).c_str());
+    else
+      my_error(ER_FK_COLUMN_CANNOT_DROP, MYF(0), column.c_str(), key.name.c_str());
+    return HA_ERR_CANNOT_ADD_FOREIGN;
   }
+  return 0;
+}
+
+int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_parent) {
+  if (int error = check_columns(thd, altered, *key, is_parent)) return error;
   KeySide &side = is_parent ? key->parent_side : key->child_side;
   std::string index = side.index;
   if (!bind_again(thd, altered, *key, is_parent, &side)) {
@@ -424,6 +438,9 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     // The errors of a copy, which users know from InnoDB.
     bool is_reported = error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd);
     if (!is_reported) my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
+    if (error == HA_ERR_CANNOT_ADD_FOREIGN)
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_CANNOT_ADD_FOREIGN, "Cannot add foreign key constraint for `%s`",
+                          altered->s->table_name.str);
     return error;
   }
   for (const auto &[place, made] : more.records)

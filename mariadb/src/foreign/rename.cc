@@ -71,6 +71,12 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
 
 int check_drop(MYSQL_THD thd, const std::string &table) {
   if (!checks_foreign_keys(thd)) return 0;
+  // Foreign keys may wait for a table of this name.
+  TableRecord record;
+  bool found;
+  if (Error error = dictionary().find(table, &record, &found)) return ha_error(error);
+  if (!found) return 0;
+  if (Connection *connection = Connection::find(thd)) connection->failed_foreign_key = nullptr;
   bool drops_all = thd_sql_command(thd) == SQLCOM_DROP_DB;
   for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(table)->referencing) {
     if (key->child == table || (drops_all && database_of(key->child) == database_of(table))) continue;

@@ -64,31 +64,30 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
     return true;
   }
   std::string_view text = text_in(part, data);
+  // Compared first: in a strict mode the server would report a longer text as an error of its own.
+  if (field->charset()->numchars(text.data(), text.data() + text.size()) > field->char_length()) return false;
   field->store(text.data(), text.size(), part.field->charset());
   StringBuffer<MAX_FIELD_WIDTH> stored(field->charset());
   String *value = field->val_str(&stored);
-  return std::string_view(value->ptr(), value->length()) == text ||
-         (field->type() == MYSQL_TYPE_STRING && value->length() >= text.size() &&
-          std::string_view(value->ptr(), text.size()) == text);
+  std::string_view now(value->ptr(), value->length());
+  if (field->type() != MYSQL_TYPE_STRING) return now == text;
+  // CHAR and BINARY are filled up, and spaces at the end of a CHAR are not part of its value.
+  CHARSET_INFO *cs = field->charset();
+  if (cs != &my_charset_bin) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+  return now.substr(0, text.size()) == text;
 }
 
 }  // namespace
 
-int ha_frondb::act_on_children(const std::vector<Children> &all, const Cause &cause) {
-  for (const Children &children : all) {
-    handler *child = open_child(ha_thd(), *children.side->key);
-    if (!changes_children(children.action)) {
-      if (int error = foreign_.refuse_children(children)) return error;
-      continue;
-    }
-    if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
-    Cause next{&cause, &children.side->key->child, children.action != Action::Cascade || !children.image.empty(), children.side->key.get()};
-    if (int error = static_cast<ha_frondb *>(child)->act(children, next)) {
-      if (!use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = children.side->key;
-      return error;
-    }
-  }
-  return 0;
+int ha_frondb::act_on_children(const Children &children, const Cause &cause) {
+  if (!changes_children(children.action)) return foreign_.refuse_children(children);
+  const ForeignKeyPtr &key = children.side->key;
+  handler *child = open_child(ha_thd(), *key);
+  if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
+  Cause next{&cause, &key->child, children.action != Action::Cascade || !children.image.empty(), key.get()};
+  int error = static_cast<ha_frondb *>(child)->act(children, next);
+  if (error && !use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = key;
+  return error;
 }
 
 /** Deletes or changes all children of a row. */
@@ -150,8 +149,12 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
 int ha_frondb::act_on_row(const Children &children, const std::string &primary, const Cause &cause) {
   bool found;
   if (int error = load_child(primary, &found)) return error;
-  // An earlier action has deleted it: rows may refer to each other in a circle.
+  // An earlier action has deleted it, or has given it another parent: rows may refer to each other in a circle.
   if (!found) return 0;
+  child_key_.clear();
+  encoder_.append_key(index_of(table, children.side->key->child_side), table->record[0], &child_key_);
+  if (child_key_.compare(0, children.prefix.size(), children.prefix) != 0) return 0;
+  use_.connection->note_action(share_);
   if (cause.is_update && cause.before->updates(share_->name)) {
     note_foreign_error(ha_thd(), "Trying an update, possibly causing a cyclic cascaded update in the child table: " +
                                      failure_of(ha_thd(), *children.side->key));

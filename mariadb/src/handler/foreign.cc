@@ -4,7 +4,9 @@
 
 #include "handler/ha_frondb.h"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
@@ -67,6 +69,33 @@ int list_of(THD *thd, const std::vector<ForeignKeyPtr> &keys, ::List<FOREIGN_KEY
   return 0;
 }
 
+bool alters(THD *thd) {
+  int command = thd_sql_command(thd);
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX;
+}
+
+bool shares_columns(const ForeignKey &own, const ForeignKey &referencing) {
+  for (const std::string &column : own.columns)
+    for (const std::string &other : referencing.referenced)
+      if (is_same_name(column, other)) return true;
+  return false;
+}
+
+/** The server opens children by the action of the statement's own event. A DELETE that sets the table's columns to NULL
+    updates it, so it needs the children that an update changes too. */
+void open_for_updates_of_deletes(TableForeignKeys *keys) {
+  for (ForeignKeyPtr &key : keys->referencing) {
+    if (changes_children(key->on_delete) || !changes_children(key->on_update)) continue;
+    bool is_due = std::any_of(keys->own.begin(), keys->own.end(), [&](const ForeignKeyPtr &own) {
+      return own->on_delete == Action::SetNull && shares_columns(*own, *key);
+    });
+    if (!is_due) continue;
+    auto opened = std::make_shared<ForeignKey>(*key);
+    opened->on_delete = Action::Cascade;
+    key = opened;
+  }
+}
+
 }  // namespace
 
 char *ha_frondb::get_foreign_key_create_info() {
@@ -86,7 +115,9 @@ int ha_frondb::get_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
 
 int ha_frondb::get_parent_foreign_key_list(THD *thd, ::List<FOREIGN_KEY_INFO> *list) {
   return guarded([&] {
-    if (int error = list_of(thd, keys_of(share_->name).referencing, list)) return error;
+    TableForeignKeys keys = keys_of(share_->name);
+    if (!alters(thd)) open_for_updates_of_deletes(&keys);
+    if (int error = list_of(thd, keys.referencing, list)) return error;
     if (!table->versioned()) return 0;
     // A delete of a versioned row is an update, also to a replica, which then opens the children's tables for it.
     List_iterator_fast<FOREIGN_KEY_INFO> all(*list);

@@ -216,7 +216,7 @@ class ha_frondb final : public handler {
   // Actions of foreign keys: cascade.cc. Called for the table of the children.
   int act(const fron::Children &children, const fron::Cause &cause);
   int act_on_row(const fron::Children &children, const std::string &primary, const fron::Cause &cause);
-  int act_on_children(const std::vector<fron::Children> &all, const fron::Cause &cause);
+  int act_on_children(const fron::Children &children, const fron::Cause &cause);
   int insert_history();
   int load_child(const std::string &primary, bool *found);
   int set_columns(const fron::Children &children, bool *is_changed);
@@ -314,6 +314,8 @@ class ha_frondb final : public handler {
   fron::ForeignChecks foreign_;
   /** The encoded row of a child that an action changes: its blobs point here. */
   std::vector<char> child_row_;
+  /** Scratch: the key of that child. */
+  std::string child_key_;
   fron::BulkCopy copy_;
   fron::Reservation reservation_;
 };

@@ -28,6 +28,7 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, si
   has_end_ = hi != nullptr;
   is_ahead_ = false;
   tree_ = tree;
+  actions_ = use_->connection->actions;
   drop_batch();
   batch_ = hi ? std::clamp(expected, BATCH_BOUND, BATCH_MAX) : BATCH_OPEN;
   // Not for an index: the entry may lead to another version of the row.
@@ -38,7 +39,7 @@ int ReadPosition::open(uint tree, std::string_view lo, const std::string *hi, si
 }
 
 int ReadPosition::seek(uint tree, std::string_view lo, const std::string *hi, size_t expected) {
-  bool is_kept = cursor_ && tree_ == tree && !has_end_ && !hi && lo >= from_;
+  bool is_kept = cursor_ && tree_ == tree && !has_end_ && !hi && lo >= from_ && actions_ == use_->connection->actions;
   if (!is_kept || use_->reads_singly()) return open(tree, lo, hi, expected);
   bool is_ahead = forward_ && !has_last_key_ && is_shown() && shown_key() < lo;
   while (is_ahead && at_ < rows_.count) {
@@ -155,7 +156,26 @@ int ReadPosition::return_from_end(bool forward) {
   return open(tree_, "", nullptr);
 }
 
+/** If actions of foreign keys have written to the table since the cursor was opened: continues behind the entry that was
+    shown last, with the table as it is now. A cursor shows the transaction's writes only from its last seek on. */
+int ReadPosition::refresh() {
+  if (!cursor_ || actions_ == use_->connection->actions) return 0;
+  bool is_due = use_->connection->has_acted_since(share_, actions_);
+  actions_ = use_->connection->actions;
+  if (!is_due || !is_shown()) return 0;
+  std::string shown(shown_key());
+  if (!forward_) {
+    std::string from = from_;
+    return open(tree_, from, &shown);
+  }
+  drop_batch();
+  shown.push_back(0);
+  bool found;
+  return ha_error(frondb_cursor_seek(cursor_.get(), slice(shown), &found));
+}
+
 int ReadPosition::begin_step(bool forward) {
+  if (int error = refresh()) return error;
   if (past_end_)
     if (int error = return_from_end(forward)) return error;
   if (has_last_key_ || (cursor_ && forward != forward_))

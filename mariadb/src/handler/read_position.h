@@ -86,6 +86,7 @@ class ReadPosition {
   std::string take_prefix_end() { return std::exchange(prefix_end_, {}); }
 
  private:
+  int refresh();
   int turn(bool forward);
   int turn_at_end();
   int return_from_end(bool forward);
@@ -122,6 +123,9 @@ class ReadPosition {
   size_t batch_ = 0;
   /** The batch was read forward and is returned backward. */
   bool is_reversed_ = false;
+
+  /** Connection::actions when the cursor was opened or moved. */
+  uint64_t actions_ = 0;
 
   std::string prefix_end_;
   /** Without a cursor: the key from which the next step goes on, if there is one. */

@@ -51,8 +51,11 @@ int ha_frondb::write_checked(const uchar *before, const uchar *after, const Caus
   uint64_t savepoint;
   if (int error = use_.connection->set_savepoint(&savepoint)) return error;
   int error = write_then_recheck();
-  if (!error) error = foreign_.check_parents(checks, after);
-  if (!error) error = act_on_children(checks.children, cause);
+  if (error == HA_ERR_FOUND_DUPP_KEY)
+    if (int earlier = foreign_.check_before_duplicate(use_.connection->duplicate_key, checks, after)) error = earlier;
+  if (!error)
+    error = checks.each([&](const Children &children) { return act_on_children(children, cause); },
+                        [&](const RowChecks::Parent &parent) { return foreign_.check_parent(parent, after); });
   // A deadlock has rolled back the transaction, and its savepoints with it.
   if (error == HA_ERR_LOCK_DEADLOCK) return error;
   int undone = error ? use_.connection->roll_back_to(savepoint) : 0;

@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "statistics/row_counts.h"
@@ -32,6 +33,7 @@ namespace fron {
 
 class FenceHolder;
 class Load;
+class Share;
 struct ForeignKey;
 
 /** The state of a connection. Used by the connection's thread, or by a thread that calls commit_ordered() for the
@@ -69,6 +71,15 @@ class Connection {
   }
   /** The foreign key that refused the last write, for the error's text; null if none did. */
   std::shared_ptr<const ForeignKey> failed_foreign_key;
+  /** The number of rows that actions of foreign keys have written, and by table the number of the last one: a scan of the
+      table must not go on with what it read before. */
+  uint64_t actions = 0;
+  std::unordered_map<const Share *, uint64_t> last_actions;
+  void note_action(const Share *share) { last_actions[share] = ++actions; }
+  bool has_acted_since(const Share *share, uint64_t action) const {
+    auto last = last_actions.find(share);
+    return last != last_actions.end() && last->second > action;
+  }
   /** The fence of a table that an ALTER of this connection has put aside. */
   std::shared_ptr<FenceHolder> fence;
   /** The index of the children's table with the duplicate that an action would make. */

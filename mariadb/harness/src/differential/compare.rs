@@ -103,7 +103,7 @@ const DIFFERENT: [&str; 5] =
     ["ENGINE=", "AUTO_INCREMENT=", "`BLOCK_SIZE`=", "`FANOUT`=", "`COMPRESSION`="];
 
 /// A definition without these options.
-fn definition(text: &mut Vec<u8>) {
+pub(super) fn definition(text: &mut Vec<u8>) {
     let shown = String::from_utf8_lossy(text).replace(" `CLUSTERING`='YES'", "");
     let words = shown.split_whitespace().filter(|word| {
         !DIFFERENT.iter().any(|option| word.starts_with(option)) && !["ENGINE", "="].contains(word)

@@ -10,8 +10,10 @@
 //! |---|---|
 //! | [`shape`] | the table: a primary key or none, and keys drawn for it |
 //! | [`step`] | statements for it |
+//! | [`side`] | one engine with both connections |
 
 mod shape;
+pub(super) mod side;
 mod step;
 
 use std::path::Path;
@@ -20,21 +22,17 @@ use std::time::{Duration, Instant};
 use frondb_core::prng::Prng;
 
 use self::shape::Shape;
-use self::step::{Act, Step};
+use self::side::{Act, ENGINES, Side};
+use self::step::Step;
 use super::compare::{is_lost, outcome, shown};
-use crate::client::Client;
 use crate::error::{Error, Result, harness};
 use crate::reply::{Reply, Value};
 use crate::server::Server;
 
-const ENGINES: [&str; 2] = ["FronDB", "InnoDB"];
 /// Steps on one table; few, so that the history of a failure is short.
 const ROUND: u64 = 120;
 /// Longest search for fewer steps.
 const SHRINKING: Duration = Duration::from_secs(60);
-/// "Lock wait timeout exceeded" and "Deadlock found".
-const TIMEOUT: u16 = 1205;
-const DEADLOCK: u16 = 1213;
 
 /// What a run has done.
 #[derive(Debug, Default)]
@@ -74,7 +72,7 @@ fn play(
     steps: &[Step],
     report: &mut Report,
 ) -> Result<Option<(usize, String)>> {
-    let mut sides = [Side::new(server, shape, 0)?, Side::new(server, shape, 1)?];
+    let mut sides = [side_of(server, shape, 0)?, side_of(server, shape, 1)?];
     for (i, step) in steps.iter().enumerate() {
         if let Some(what) = both(&mut sides, step, report)? {
             return Ok(Some((i, what)));
@@ -83,24 +81,28 @@ fn play(
     Ok(None)
 }
 
+fn side_of(server: &Server, shape: &Shape, engine: usize) -> Result<Side> {
+    let name = ENGINES[engine];
+    let mut side = Side::connect(server, &format!("duet_{name}"))?;
+    side.actors[0].client.run([shape.create(name, engine == 0), shape.fill()])?;
+    Ok(side)
+}
+
 /// Runs a step on both engines; returns how they differ.
 fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
     let [ours, theirs] = sides;
-    let (a, b) = (ours.run(step)?, theirs.run(step)?);
+    let run = |side: &mut Side| side.run(step.actor, step.act, &step.sql, step.level);
+    let (a, b) = (run(ours)?, run(theirs)?);
     for (reply, engine) in [&a, &b].into_iter().zip(ENGINES) {
         if is_lost(reply) {
             return Ok(Some(format!("{engine}: {}", outcome(reply))));
         }
     }
     let codes = [&a, &b].map(|reply| reply.as_ref().err().and_then(Error::code));
-    let refuses = |code: Option<u16>| matches!(code, Some(TIMEOUT | DEADLOCK));
-    if codes.into_iter().any(refuses) {
+    if side::refused_for_a_lock(sides, step.actor, step.act, codes)? {
         report.refused += 1;
-        let gone = codes.contains(&Some(DEADLOCK));
-        sides.iter_mut().try_for_each(|side| side.undo(step, gone))?;
         return Ok(None);
     }
-    sides.iter_mut().try_for_each(|side| side.finish(step))?;
     let (a, b) = match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(_), Err(_)) if codes[0] == codes[1] => return Ok(None),
@@ -166,71 +168,6 @@ fn replies(ours: &Reply, theirs: &Reply) -> Option<String> {
         theirs.affected,
         only(&b, &a)
     ))
-}
-
-/// One engine, with a connection for each of the two.
-struct Side {
-    actors: [Actor; 2],
-}
-
-struct Actor {
-    client: Client,
-    is_open: bool,
-}
-
-impl Side {
-    fn new(server: &Server, shape: &Shape, engine: usize) -> Result<Self> {
-        let name = ENGINES[engine];
-        let connect = || -> Result<Actor> {
-            let mut client = server.connect_to(&format!("duet_{name}"))?;
-            client.run(["SET innodb_lock_wait_timeout = 0, frondb_lock_wait_timeout = 0"])?;
-            Ok(Actor { client, is_open: false })
-        };
-        let mut actors = [connect()?, connect()?];
-        actors[0].client.run([shape.create(name, engine == 0), shape.fill()])?;
-        Ok(Self { actors })
-    }
-
-    fn run(&mut self, step: &Step) -> Result<Result<Reply>> {
-        let actor = &mut self.actors[step.actor];
-        match step.act {
-            Act::Begin => {
-                actor.is_open = true;
-                // BEGIN commits an open transaction.
-                let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", step.level);
-                actor.client.run(["COMMIT", &level])?;
-            }
-            // A statement that may be undone needs a savepoint, and outside a transaction a
-            // transaction of its own.
-            Act::Write if actor.is_open => actor.client.run(["SAVEPOINT before_it"])?,
-            Act::Write => actor.client.run(["BEGIN"])?,
-            Act::End => actor.is_open = false,
-            Act::Read | Act::Savepoint => {}
-        }
-        Ok(actor.client.query(&step.sql))
-    }
-
-    /// Called after a statement that neither engine has refused for a lock.
-    fn finish(&mut self, step: &Step) -> Result {
-        let actor = &mut self.actors[step.actor];
-        if step.act == Act::Write && !actor.is_open {
-            actor.client.run(["COMMIT"])?;
-        }
-        Ok(())
-    }
-
-    /// Undoes a statement that an engine has refused for a lock; if `gone`, its whole transaction.
-    fn undo(&mut self, step: &Step, gone: bool) -> Result {
-        let actor = &mut self.actors[step.actor];
-        if gone || !actor.is_open {
-            actor.is_open = false;
-            return actor.client.run(["ROLLBACK"]);
-        }
-        if step.act == Act::Write {
-            actor.client.run(["ROLLBACK TO before_it"])?;
-        }
-        Ok(())
-    }
 }
 
 /// Removes steps as long as the last step still differs.

@@ -4,16 +4,7 @@
 use frondb_core::prng::Prng;
 
 use super::shape::{Shape, TEXTS};
-
-/// The kind of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
-    Begin,
-    End,
-    Write,
-    Read,
-    Savepoint,
-}
+use super::side::Act;
 
 /// A step of one of the two connections.
 #[derive(Debug, Clone)]

@@ -1,0 +1,429 @@
+//! Foreign keys: random families of tables and random statements on FronDB and on InnoDB, whose
+//! answers and tables must be equal.
+//!
+//! One connection: after each statement the engines must have given the same answer, error text or
+//! warnings, and must have the same rows in all tables. Statements that define tables are part of
+//! it.
+//!
+//! Two connections: no statement waits. A statement that either engine refuses for a lock is undone
+//! on the other one, as in [`super::duet`]. When both have committed, no row may lack its parent.
+//!
+//! | module | |
+//! |---|---|
+//! | [`family`], [`domain`] | the tables, and the types of their columns |
+//! | [`round`] | the steps; [`change`] and [`define`] write statements |
+//! | [`neutral`] | texts without the names of the engines |
+//! | [`shrink`] | fewer and shorter statements that still fail |
+
+mod change;
+mod define;
+mod domain;
+mod family;
+mod neutral;
+mod round;
+mod shrink;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use frondb_core::prng::Prng;
+
+use self::family::NAMES;
+use self::round::{Aim, Step};
+use super::compare::{definition, is_lost, outcome};
+use super::duet::side::{self, Act, ENGINES, Side};
+use crate::error::{Error, Result, harness};
+use crate::reply::{Reply, Value};
+use crate::server::Server;
+
+/// "Cannot add or update a child row".
+const NO_PARENT: u16 = 1452;
+/// "Foreign key constraint .. would lead to a duplicate entry".
+const CHILD_DUPLICATE: u16 = 1761;
+/// These, and "Cannot delete or update a parent row".
+const FOREIGN: [u16; 3] = [1451, NO_PARENT, CHILD_DUPLICATE];
+/// "Cannot drop index"; "Cannot drop column" and "Cannot change column", of a child and of a parent.
+const NEEDED: [u16; 5] = [1553, 1828, 1829, 1832, 1833];
+/// "Duplicate entry".
+const DUPLICATE: u16 = 1062;
+
+/// "Can't create table"; "Missing index for constraint" and "Incorrect options in FOREIGN KEY".
+const CANNOT_CREATE: u16 = 1005;
+const CANNOT_ADD: [u16; 2] = [1822, 1825];
+/// "Table doesn't exist".
+const NO_TABLE: u16 = 1146;
+
+/// Steps on one family; few, so that the history of a failure is short.
+const ROUND: u64 = 160;
+
+/// What a run has done.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Statements that succeeded on both engines, by kind.
+    pub done: BTreeMap<&'static str, u64>,
+    /// Errors that both engines returned, by number.
+    pub errors: BTreeMap<u16, u64>,
+    /// Statements that an engine refused for a lock.
+    pub refused: u64,
+    /// Updates that only InnoDB refused, for a reason that FronDB does not have.
+    pub undone: u64,
+    /// Rows of all tables that were compared.
+    pub rows: u64,
+    /// Foreign keys at the ends of rounds, by their actions on delete and on update.
+    pub actions: BTreeMap<String, u64>,
+}
+
+/// Runs this many statements from a seed, two thirds of them of one connection. The error for a
+/// difference says where its statements are.
+pub fn run(server: &mut Server, seed: u64, statements: u64, replays: &Path) -> Result<Report> {
+    let mut random = Prng::new(seed);
+    let mut report = Report::default();
+    let mut left = statements;
+    let mut number = 0;
+    while left > 0 {
+        let steps = round::draw(&mut random, number % 3 != 2, ROUND.min(left.max(60)));
+        left = left.saturating_sub(steps.len() as u64);
+        number += 1;
+        let Some((at, what)) = play(server, &steps, &mut report)? else { continue };
+        let kept = shrink::shrink(server, steps[..=at].to_vec());
+        let file = replays.join(format!("foreign-{seed}.sql"));
+        std::fs::write(&file, shrink::text(&kept)).map_err(|e| harness(file.display(), e))?;
+        let (last, file) = (&steps[at].sql, file.display());
+        return Err(Error::Harness(format!("seed {seed}: {what}\nin: {last}\nsteps: {file}")));
+    }
+    Ok(report)
+}
+
+/// Runs steps on both engines, on new databases; returns the first difference and its step.
+fn play(server: &Server, steps: &[Step], report: &mut Report) -> Result<Option<(usize, String)>> {
+    let mut sides = [fresh(server, ENGINES[0])?, fresh(server, ENGINES[1])?];
+    for (i, step) in steps.iter().enumerate() {
+        if let Some(what) = both(&mut sides, step, report)? {
+            return Ok(Some((i, what)));
+        }
+    }
+    let rules = "SELECT concat(delete_rule, ' ', update_rule) \
+                 FROM information_schema.referential_constraints \
+                 WHERE constraint_schema = database()";
+    for row in sides[0].actors[0].client.query(rules)?.rows {
+        let [Some(rule)] = row.as_slice() else { continue };
+        *report.actions.entry(String::from_utf8_lossy(rule).into_owned()).or_default() += 1;
+    }
+    Ok(None)
+}
+
+fn fresh(server: &Server, engine: &str) -> Result<Side> {
+    let database = neutral::database(engine);
+    server.connect()?.run([
+        // A connection that was just closed may still hold locks.
+        "SET lock_wait_timeout = 10".to_owned(),
+        format!("DROP DATABASE IF EXISTS {database}"),
+        format!("CREATE DATABASE {database} CHARACTER SET utf8mb4"),
+    ])?;
+    let mut side = Side::connect(server, &database)?;
+    for actor in &mut side.actors {
+        actor.client.run([
+            format!("SET default_storage_engine = {engine}, lock_wait_timeout = 10"),
+            "SET timestamp = 1700000000, time_zone = '+00:00'".to_owned(),
+        ])?;
+    }
+    Ok(side)
+}
+
+/// Runs a step on both engines; returns how they differ.
+fn both(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
+    match step.aim {
+        Aim::Look => return look(sides, step, report),
+        Aim::Orphans => return orphans(sides),
+        Aim::Check => return check(sides),
+        Aim::Run | Aim::Define => {}
+    }
+    let [ours, theirs] = sides;
+    let run = |side: &mut Side| side.run(step.actor, step.act, &step.sql, step.level);
+    let replies = [run(ours)?, run(theirs)?];
+    if step.aim == Aim::Define && !step.sql.starts_with("SET") {
+        sides.iter_mut().for_each(|side| side.has_committed(step.actor));
+    }
+    for (reply, engine) in replies.iter().zip(ENGINES) {
+        if is_lost(reply) {
+            return Ok(Some(format!("{engine}: {}", outcome(reply))));
+        }
+    }
+    let mut codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
+    // Before a savepoint, BEGIN or COMMIT removes them.
+    let warnings = [warnings(sides, step, &replies[0], 0)?, warnings(sides, step, &replies[1], 1)?];
+    // IGNORE makes warnings of errors.
+    for (code, warnings) in codes.iter_mut().zip(&warnings) {
+        if code.is_none() && mentions(warnings, side::TIMEOUT) {
+            *code = Some(side::TIMEOUT);
+        }
+    }
+    if step.act != Act::Alone {
+        if differs_rightly(step, &replies, &warnings) {
+            side::end(sides, step.actor, step.act, true, false)?;
+            report.undone += 1;
+            return Ok(None);
+        }
+        let is_lock = side::refused_for_a_lock(sides, step.actor, step.act, codes)?;
+        if is_lock && step.is_alone {
+            return Ok(Some(format!("a lock: {codes:?}")));
+        }
+        if is_lock {
+            report.refused += 1;
+            return Ok(None);
+        }
+    }
+    if let Some(what) = difference(step, &replies, &warnings) {
+        return Ok(Some(what));
+    }
+    match codes[0] {
+        Some(code) => *report.errors.entry(code).or_default() += 1,
+        None => *report.done.entry(step.kind).or_default() += 1,
+    }
+    match step.aim {
+        Aim::Define => match definitions(sides)? {
+            None => look(sides, step, report),
+            what => Ok(what),
+        },
+        _ if step.is_alone => look(sides, step, report),
+        _ => Ok(None),
+    }
+}
+
+fn mentions(warnings: &[String], code: u16) -> bool {
+    warnings.iter().any(|warning| warning.split(" | ").nth(1) == Some(&code.to_string()))
+}
+
+/// Whether only InnoDB refuses an update, which is undone then, since
+/// - InnoDB checks a foreign key again whenever it writes an entry of the child's index, also if
+///   only another column has changed, so it refuses rows that have lacked their parents before;
+/// - of a row that has a duplicate itself and would make one in a child, InnoDB reports the latter,
+///   which IGNORE does not ignore.
+fn differs_rightly(step: &Step, replies: &[Result<Reply>; 2], warnings: &[Vec<String>; 2]) -> bool {
+    let only_theirs = |code: u16| !mentions(&warnings[0], code) && mentions(&warnings[1], code);
+    // UPDATE IGNORE does not warn of rows without a parent.
+    let [ours, theirs] =
+        replies.each_ref().map(|reply| reply.as_ref().map_or(0, |reply| reply.affected));
+    let is_less = step.sql.starts_with("UPDATE IGNORE") && theirs < ours;
+    (step.has_orphans && step.sql.contains("UPDATE") && (only_theirs(NO_PARENT) || is_less))
+        || (step.sql.starts_with("UPDATE IGNORE") && only_theirs(CHILD_DUPLICATE))
+}
+
+/// The warnings of the statement, and its error.
+fn warnings(
+    sides: &mut [Side; 2],
+    step: &Step,
+    reply: &Result<Reply>,
+    engine: usize,
+) -> Result<Vec<String>> {
+    if reply.as_ref().is_ok_and(|reply| reply.warnings == 0) {
+        return Ok(Vec::new());
+    }
+    let shown = sides[engine].actors[step.actor].client.query("SHOW WARNINGS")?;
+    Ok(neutral::rows(&shown.rows, ENGINES[engine]))
+}
+
+fn difference(
+    step: &Step,
+    replies: &[Result<Reply>; 2],
+    warnings: &[Vec<String>; 2],
+) -> Option<String> {
+    // Without the checks InnoDB has other errors for foreign keys that an ALTER cannot add.
+    let codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
+    if step.has_orphans && CANNOT_ADD.iter().any(|code| codes == [Some(CANNOT_CREATE), Some(*code)])
+    {
+        return None;
+    }
+    let shown = |reply: &Result<Reply>, engine: &str| match reply {
+        // How many rows ALTER TABLE counts depends on how it works.
+        Ok(_) if step.aim == Aim::Define => "ok".to_owned(),
+        Ok(reply) => format!("{} affected, {}", reply.affected, reply.info),
+        Err(error) => neutral::text(&error.to_string(), engine),
+    };
+    // InnoDB does not say why it refuses some foreign keys, and says of a column that becomes NOT
+    // NULL twice that it has NULLs.
+    let is_reason = |warning: &str| {
+        warning.starts_with("Warning | 150 |") || warning.starts_with("Error | 1138 |")
+    };
+    let has_reasons = warnings.iter().all(|all| all.iter().any(|warning| is_reason(warning)));
+    let lines = [0, 1].map(|at| {
+        let mut lines = vec![shown(&replies[at], ENGINES[at])];
+        let warnings = warnings[at].iter().filter(|warning| has_reasons || !is_reason(warning));
+        lines.extend(warnings.cloned());
+        lines.iter().map(|line| neutral::altered(line, &step.sql)).collect::<Vec<_>>()
+    });
+    let [ours, theirs] = &lines;
+    let is_same = ours.len() == theirs.len()
+        && ours.iter().zip(theirs).all(|(a, b)| a == b || is_other_reason(step, a, b));
+    let [ours, theirs] = lines.each_ref().map(|lines| lines.join("\n    "));
+    (!is_same).then(|| format!("FronDB: {ours}\nInnoDB: {theirs}"))
+}
+
+/// Whether both engines refuse the same thing for different reasons.
+///
+/// - A row has a duplicate, or would make one in a child, and breaks a foreign key: InnoDB deals with
+///   one index after the other, with the actions that it causes; FronDB acts when all of the row is
+///   written.
+/// - An action changes the primary key of a child that refers to the changed row by another foreign key
+///   too: InnoDB writes all entries of the child again and misses the parent.
+/// - A column that is dropped or changed is needed, and so is an index of it, or another foreign key
+///   needs it.
+/// - A column has another type than the referenced one, and no index has all referenced columns.
+/// - InnoDB names a child's table by the name that it had before RENAME.
+fn is_other_reason(step: &Step, ours: &str, theirs: &str) -> bool {
+    let is = |text: &str, code: &u16| {
+        let marks =
+            [format!("ERROR {code} "), format!("Error | {code} |"), format!("Warning | {code} |")];
+        marks.iter().any(|mark| text.starts_with(mark))
+    };
+    let is_one = |text: &str, codes: &[u16]| codes.iter().any(|code| is(text, code));
+    if is(ours, &CHILD_DUPLICATE) && is(theirs, &CHILD_DUPLICATE) {
+        return unnamed(ours) == unnamed(theirs);
+    }
+    let is_duplicate = |text: &str| is_one(text, &[DUPLICATE, CHILD_DUPLICATE]);
+    let breaks = |text: &str| is_duplicate(text) || is_one(text, &FOREIGN);
+    let alters = ["DROP COLUMN", "MODIFY"].iter().any(|what| step.sql.contains(what));
+    let is_needed = alters && [ours, theirs].iter().all(|text| is_one(text, &NEEDED));
+    let reasons = ["There is no index", "does not match"];
+    let is_formed_wrong = reasons.iter().any(|reason| ours.contains(reason))
+        && reasons.iter().any(|reason| theirs.contains(reason));
+    let key = |text: &str| text.split_once("fails (").map(|(_, key)| key.to_owned());
+    let is_same_key = |a: &str, b: &str| key(a).is_some() && key(a) == key(b);
+    let is_same = is_one(ours, &FOREIGN) && is_one(theirs, &FOREIGN) && is_same_key(ours, theirs);
+    is_needed
+        || is_formed_wrong
+        || is_same
+        || (breaks(ours) && breaks(theirs) && (is_duplicate(ours) || is_duplicate(theirs)))
+}
+
+/// A text without the name of the child's table.
+fn unnamed(text: &str) -> String {
+    match text.split_once("in table ") {
+        Some((before, after)) => {
+            format!("{before}{}", after.split_once(',').map_or("", |(_, after)| after))
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// Asks both engines; returns how the answers differ.
+fn ask(
+    sides: &mut [Side; 2],
+    actor: usize,
+    sql: &str,
+    trims: bool,
+) -> Result<(Option<String>, [Result<Reply>; 2])> {
+    for side in &mut *sides {
+        side.actors[actor].client.send(sql)?;
+    }
+    let replies = sides.each_mut().map(|side| side.actors[actor].client.receive());
+    let shown = |reply: &Result<Reply>, engine: &str| match reply {
+        Ok(reply) => {
+            let mut rows = reply.rows.clone();
+            if sql.starts_with("SHOW CREATE") {
+                rows.iter_mut().flatten().flatten().for_each(definition);
+            }
+            if trims {
+                rows.iter_mut().flatten().flatten().for_each(|value| {
+                    let length = value.trim_ascii_end().len();
+                    value.truncate(length);
+                });
+            }
+            let mut rows = neutral::rows(&rows, engine);
+            rows.sort();
+            rows
+        }
+        Err(error) => vec![neutral::text(&error.to_string(), engine)],
+    };
+    let (a, b) = (shown(&replies[0], ENGINES[0]), shown(&replies[1], ENGINES[1]));
+    if a == b {
+        return Ok((None, replies));
+    }
+    let only = |all: &[String], of: &[String]| {
+        let rows = all.iter().filter(|row| !of.contains(row)).cloned();
+        rows.collect::<Vec<_>>().join("\n    ")
+    };
+    let what = format!("{sql}\nFronDB alone: {}\nInnoDB alone: {}", only(&a, &b), only(&b, &a));
+    Ok((Some(what), replies))
+}
+
+/// Compares all rows.
+fn look(sides: &mut [Side; 2], step: &Step, report: &mut Report) -> Result<Option<String>> {
+    for table in NAMES {
+        let (what, replies) =
+            ask(sides, step.actor, &format!("SELECT * FROM {table}"), step.trims)?;
+        // With SERIALIZABLE reads lock.
+        let codes = replies.each_ref().map(|reply| reply.as_ref().err().and_then(Error::code));
+        if step.act == Act::Read && side::refused_for_a_lock(sides, step.actor, step.act, codes)? {
+            report.refused += 1;
+            return Ok(None);
+        }
+        if what.is_some() {
+            return Ok(what);
+        }
+        report.rows += replies[0].as_ref().map_or(0, |reply| reply.rows.len() as u64);
+    }
+    Ok(None)
+}
+
+/// Compares the definitions of all tables.
+fn definitions(sides: &mut [Side; 2]) -> Result<Option<String>> {
+    for table in NAMES.into_iter().chain(["other", "l"]) {
+        if let (Some(what), _) = ask(sides, 0, &format!("SHOW CREATE TABLE {table}"), false)? {
+            return Ok(Some(what));
+        }
+    }
+    let rules = "SELECT constraint_name, unique_constraint_name, update_rule, delete_rule, table_name, \
+                 referenced_table_name FROM information_schema.referential_constraints \
+                 WHERE constraint_schema = database()";
+    Ok(ask(sides, 0, rules, false)?.0)
+}
+
+/// Counts the rows without a parent, by each foreign key.
+fn orphans(sides: &mut [Side; 2]) -> Result<Option<String>> {
+    let columns = "SELECT constraint_name, table_name, referenced_table_name, \
+                   group_concat(concat('c.', column_name, ' = p.', referenced_column_name) \
+                                SEPARATOR ' AND '), \
+                   group_concat(concat('c.', column_name, ' IS NOT NULL') SEPARATOR ' AND ') \
+                   FROM information_schema.key_column_usage WHERE constraint_schema = database() \
+                   AND referenced_table_name IS NOT NULL GROUP BY table_name, constraint_name";
+    let keys = sides[0].actors[0].client.query(columns)?.rows;
+    for key in keys {
+        let text = |value: &Value| {
+            String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned()
+        };
+        let key: Vec<String> = key.iter().map(text).collect();
+        let [name, child, parent, equal, given] = key.as_slice() else { continue };
+        let sql = format!(
+            "SELECT count(*) FROM {child} c WHERE {given} \
+             AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE {equal})"
+        );
+        for (side, engine) in sides.iter_mut().zip(ENGINES) {
+            let reply = side.actors[0].client.query(&sql);
+            // The parent could not be created.
+            if reply.as_ref().err().and_then(Error::code) == Some(NO_TABLE) {
+                continue;
+            }
+            let count = reply?.number().unwrap_or(0);
+            if count > 0 {
+                return Ok(Some(format!("{engine}: {count} rows without a parent by {name}")));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Checks FronDB's tables.
+fn check(sides: &mut [Side; 2]) -> Result<Option<String>> {
+    let client = &mut sides[0].actors[0].client;
+    let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = database()";
+    for row in client.query(sql)?.rows {
+        let [Some(name)] = row.as_slice() else { continue };
+        let name = String::from_utf8_lossy(name);
+        let check = client.query(format!("CHECK TABLE {name} EXTENDED"))?;
+        if check.rows.len() != 1 || check.rows[0].last() != Some(&Some(b"OK".to_vec())) {
+            return Ok(Some(neutral::rows(&check.rows, ENGINES[0]).join("\n")));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,300 @@
+//! A family of tables that refer to one another. All have the same columns, so that any column can
+//! refer to any table and one statement suits all tables:
+//!
+//! ```text
+//!   id INT   a DOMAIN   b DOMAIN   up INT   v INT   [w: generated from up]
+//! ```
+//!
+//! Tables differ in nullability, in types of the same domain, and in keys.
+
+use frondb_core::prng::Prng;
+
+use super::domain::Domain;
+
+pub(super) const NAMES: [&str; 4] = ["p", "c", "g", "d"];
+/// The columns of all tables.
+pub(super) const COLUMNS: [&str; 5] = ["id", "a", "b", "up", "v"];
+const ACTIONS: [&str; 4] = ["RESTRICT", "NO ACTION", "CASCADE", "SET NULL"];
+
+/// Columns of a child and of its parent.
+type Pair = (&'static [&'static str], &'static [&'static str]);
+
+const PAIRS: [Pair; 9] = [
+    (&["a"], &["a"]),
+    (&["a"], &["a"]),
+    (&["b"], &["b"]),
+    (&["a", "b"], &["a", "b"]),
+    (&["b", "a"], &["b", "a"]),
+    (&["up"], &["id"]),
+    (&["up"], &["id"]),
+    (&["up"], &["up"]),
+    (&["id"], &["id"]),
+];
+
+/// Those of a table that refers to itself. InnoDB looks for the parent before it writes to the
+/// child's index, so it refuses every row whose columns refer to themselves; FronDB accepts such a
+/// row, as the standard does.
+const ITSELF: Pair = (&["up"], &["id"]);
+
+/// Keys other than the primary key, by name.
+const KEYS: [(&str, &str, &[&str]); 10] = [
+    ("ua", "UNIQUE KEY ua (a)", &["a"]),
+    ("ub", "UNIQUE KEY ub (b)", &["b"]),
+    ("uab", "UNIQUE KEY uab (a, b)", &["a", "b"]),
+    ("ka", "KEY ka (a)", &["a"]),
+    ("kb", "KEY kb (b)", &["b"]),
+    ("kab", "KEY kab (a, b)", &["a", "b"]),
+    ("kba", "KEY kba (b, a)", &["b", "a"]),
+    ("kdab", "KEY kdab (a DESC, b)", &["a", "b"]),
+    ("kup", "KEY kup (up)", &["up"]),
+    ("kupv", "KEY kupv (up DESC, v)", &["up", "v"]),
+];
+
+/// A table.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// Its primary key; empty if it has none.
+    pub(super) primary: &'static [&'static str],
+    /// Definitions of columns and keys, and foreign keys.
+    clauses: Vec<String>,
+    /// Its keys' columns.
+    keys: Vec<Vec<&'static str>>,
+    pub(super) not_null: Vec<&'static str>,
+}
+
+/// What a foreign key connects.
+#[derive(Debug, Clone)]
+struct Connection {
+    child: usize,
+    parent: usize,
+    columns: &'static [&'static str],
+    /// Whether an update of the parent changes the child.
+    is_updated: bool,
+}
+
+/// The tables, parents first.
+#[derive(Debug, Clone)]
+pub(super) struct Family {
+    pub(super) tables: Vec<Table>,
+    /// Those of the columns a and b.
+    pub(super) domains: [Domain; 2],
+    /// The number of foreign keys that were given names.
+    foreign: usize,
+    /// Whether the checks are off at times.
+    has_orphans: bool,
+    /// The foreign keys so far.
+    connected: Vec<Connection>,
+}
+
+impl Family {
+    pub(super) fn draw(random: &mut Prng, has_orphans: bool) -> Self {
+        let domains = [Domain::draw(random), Domain::draw(random)];
+        let count = if random.chance(1, 4) { 4 } else { 3 };
+        let mut family =
+            Self { tables: Vec::new(), domains, foreign: 0, has_orphans, connected: Vec::new() };
+        for name in &NAMES[..count] {
+            let table = Table::draw(random, name, &domains);
+            family.tables.push(table);
+        }
+        for child in 0..count {
+            let mut parents: Vec<usize> = Vec::new();
+            if child > 0 {
+                // Mostly the one above; sometimes two foreign keys to it, sometimes one further up.
+                parents.push(child - 1);
+                if random.chance(1, 3) {
+                    parents.push(child - 1);
+                }
+                if random.chance(1, 4) {
+                    parents.push(random.index(child));
+                }
+            }
+            if random.chance(1, 4) {
+                parents.push(child);
+            }
+            for parent in parents {
+                let clause = family.foreign_key(random, child, parent);
+                family.tables[child].clauses.extend(clause);
+            }
+        }
+        family
+    }
+
+    /// The clause of a foreign key; none if none was found.
+    pub(super) fn foreign_key(
+        &mut self,
+        random: &mut Prng,
+        child: usize,
+        parent: usize,
+    ) -> Option<String> {
+        let (columns, referenced) = (0..40).find_map(|_| self.pair(random, child, parent))?;
+        let shares = self.sharing(child, columns).next().is_some();
+        let moves_second =
+            self.moves_row(child, columns) && self.between(child, parent).next().is_some();
+        let at = (child, parent);
+        let parent = &self.tables[parent];
+        let child = &self.tables[child];
+        let not_null = columns.iter().any(|column| child.not_null.contains(column));
+        let mut action = || {
+            let action = ACTIONS[random.index(ACTIONS.len())];
+            // Refused for columns that are NOT NULL; a few of these remain.
+            if action == "SET NULL" && not_null && random.chance(19, 20) {
+                "CASCADE"
+            } else {
+                action
+            }
+        };
+        let (delete, mut update) = (action(), action());
+        // InnoDB accepts most foreign keys that copy a NULL into a column that is NOT NULL, and a
+        // server with such a column in a primary key has crashed.
+        let gets_null = columns
+            .iter()
+            .zip(referenced)
+            .any(|(own, other)| child.not_null.contains(own) && !parent.not_null.contains(other));
+        if update == "CASCADE" && gets_null && delete != "RESTRICT" {
+            update = "NO ACTION";
+        }
+        if shares || moves_second {
+            update = "NO ACTION";
+        }
+        let is_updated = matches!(update, "CASCADE" | "SET NULL");
+        let mut clause = |event: &str, action: &str| {
+            // RESTRICT is what a foreign key without an action does.
+            let is_shown = action != "RESTRICT" || random.chance(1, 2);
+            if is_shown { format!(" {event} {action}") } else { String::new() }
+        };
+        let (delete, update) = (clause("ON DELETE", delete), clause("ON UPDATE", update));
+        let parent = parent.name;
+        self.connected.push(Connection { child: at.0, parent: at.1, columns, is_updated });
+        let name = if random.chance(1, 2) {
+            self.foreign += 1;
+            format!("CONSTRAINT x{} ", self.foreign)
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "{name}FOREIGN KEY ({}) REFERENCES {} ({}){delete}{update}",
+            columns.join(", "),
+            parent,
+            referenced.join(", ")
+        ))
+    }
+
+    fn between(&self, child: usize, parent: usize) -> impl Iterator<Item = &Connection> {
+        let of = move |other: &&Connection| other.child == child && other.parent == parent;
+        self.connected.iter().filter(of)
+    }
+
+    /// Whether these columns are part of what InnoDB clusters the table by.
+    fn moves_row(&self, table: usize, columns: &[&str]) -> bool {
+        match self.tables[table].primary {
+            [] => columns.contains(&"id"),
+            primary => primary.iter().any(|column| columns.contains(column)),
+        }
+    }
+
+    /// The foreign keys of a table that have one of the columns.
+    fn sharing(
+        &self,
+        child: usize,
+        columns: &'static [&'static str],
+    ) -> impl Iterator<Item = &Connection> {
+        let of = move |other: &&Connection| {
+            other.child == child && other.columns.iter().any(|column| columns.contains(column))
+        };
+        self.connected.iter().filter(of)
+    }
+
+    /// Draws the columns of a foreign key; none if these tables cannot have it.
+    fn pair(&self, random: &mut Prng, child: usize, parent: usize) -> Option<Pair> {
+        let pair = if child == parent { ITSELF } else { PAIRS[random.index(PAIRS.len())] };
+        let has_key = self.tables[parent].keys.iter().any(|key| key.starts_with(pair.1));
+        // InnoDB lets an index serve with the columns of the primary key that each of its entries
+        // ends with. FronDB wants all columns in the index itself.
+        let extends = |table: usize| {
+            let primary = &self.tables[table].primary;
+            primary.contains(&"a") || primary.contains(&"b")
+        };
+        let may_extend = pair.0.len() > 1 && (extends(child) || extends(parent));
+        // Where a row refers to one parent in two ways, the action of one foreign key makes a row whose
+        // parent InnoDB does not find by the other, since it has not written the parent yet. FronDB
+        // has. The second way may lead over another table.
+        let is_second =
+            self.sharing(child, pair.0).any(|other| other.parent == parent || other.is_updated);
+        // InnoDB also checks all other foreign keys of a child whose primary key an action changes.
+        let moves_row =
+            |other: &Connection| other.is_updated && self.moves_row(child, other.columns);
+        let is_second = is_second || self.between(child, parent).any(moves_row);
+        // A few without a key are refused. Without the checks both engines accept them, and then InnoDB
+        // does not look for the children of a row, while FronDB refuses to change any row.
+        let has_key = has_key || (!self.has_orphans && random.chance(1, 100));
+        (has_key && !may_extend && !is_second).then_some(pair)
+    }
+
+    /// A name that a foreign key of this table may have.
+    pub(super) fn foreign_name(&self, random: &mut Prng, table: &str) -> String {
+        if self.foreign > 0 && random.chance(1, 2) {
+            format!("x{}", 1 + random.index(self.foreign))
+        } else {
+            format!("{table}_ibfk_{}", 1 + random.below(2))
+        }
+    }
+}
+
+impl Table {
+    fn draw(random: &mut Prng, name: &'static str, domains: &[Domain; 2]) -> Self {
+        let mut not_null = vec!["id"];
+        let primary: &'static [&'static str] = match random.below(10) {
+            0 => &["a"],
+            1 => &["a", "b"],
+            2 => &["b", "id"],
+            3 => &[],
+            _ => &["id"],
+        };
+        let mut null = |random: &mut Prng, column: &'static str| {
+            if primary.contains(&column) || random.chance(1, 6) {
+                not_null.push(column);
+                " NOT NULL"
+            } else {
+                ""
+            }
+        };
+        let automatic = if random.chance(1, 4) { " AUTO_INCREMENT" } else { "" };
+        let mut clauses = vec![
+            format!("id INT NOT NULL{automatic}"),
+            format!("a {}{}", domains[0].ty(random), null(random, "a")),
+            format!("b {}{}", domains[1].ty(random), null(random, "b")),
+            format!("up INT{}", null(random, "up")),
+            "v INT".to_owned(),
+        ];
+        let mut keys: Vec<Vec<&'static str>> = Vec::new();
+        if !primary.is_empty() {
+            clauses.push(format!("PRIMARY KEY ({})", primary.join(", ")));
+            keys.push(primary.to_vec());
+        }
+        if primary != ["id"] {
+            clauses.push("UNIQUE KEY uid (id)".to_owned());
+            keys.push(vec!["id"]);
+        }
+        for (_, definition, columns) in KEYS {
+            if random.chance(1, 4) {
+                clauses.push(definition.to_owned());
+                keys.push(columns.to_vec());
+            }
+        }
+        if random.chance(1, 6) {
+            clauses.push("w INT AS (up + 1) VIRTUAL, KEY kw (w)".to_owned());
+        }
+        Self { name, primary, clauses, keys, not_null }
+    }
+
+    pub(super) fn create(&self) -> String {
+        format!("CREATE TABLE {} ({})", self.name, self.clauses.join(", "))
+    }
+}
+
+/// A key that a table may have, its definition, and the name by which it can be dropped.
+pub(super) fn key(random: &mut Prng) -> (&'static str, &'static str) {
+    let (name, definition, _) = KEYS[random.index(KEYS.len())];
+    (name, definition)
+}
