@@ -42,6 +42,7 @@ mod sysbench_slices;
 mod timed;
 mod tpcc;
 mod turns;
+mod writer;
 
 use std::process::ExitCode;
 

@@ -21,8 +21,9 @@ use frondb_mariadb_harness::Client;
 use crate::args::Args;
 use crate::contender::Contender;
 use crate::host::Host;
+use crate::writer::{BATCH, Writer};
 
-use orders::{BATCH, Orders, Writer};
+use orders::Orders;
 
 /// Children of customer 0, which is deleted, and how many of the first statements' orders they are: so
 /// they are spread over 800,000 orders.
@@ -71,10 +72,11 @@ fn insert(
     let process = host.process()?;
     let (cpu, io, begin) = (process.cpu_time()?, process.io()?, Instant::now());
     let limit = args.limit_seconds.map(Duration::from_secs_f64);
-    let (mut rows, mut children) = (0, 0);
+    let (mut rows, mut children, mut statement) = (0, 0, Vec::new());
     while rows < args.rows() && limit.is_none_or(|limit| begin.elapsed() < limit) {
         let of_first = if children < CHILDREN { CHILDREN_A_BATCH } else { 0 };
-        client.query(orders.next(of_first)).map_err(Error::engine)?;
+        orders.next(&mut statement, of_first);
+        client.query(&statement).map_err(Error::engine)?;
         children += of_first;
         rows += BATCH;
     }
@@ -84,7 +86,8 @@ fn insert(
     m.server_cpu_us_per_row = Some((process.cpu_time()? - cpu).as_secs_f64() * 1e6 / count);
     m.set_writes(&io, &process.io()?);
     while children < CHILDREN {
-        client.query(orders.next(CHILDREN_A_BATCH)).map_err(Error::engine)?;
+        orders.next(&mut statement, CHILDREN_A_BATCH);
+        client.query(&statement).map_err(Error::engine)?;
         children += CHILDREN_A_BATCH;
     }
     Ok(())
@@ -104,14 +107,21 @@ fn cascade(client: &mut Client) -> Result<f64> {
 }
 
 /// Adds a third foreign key, whose index exists: alone, then beside a writer of orders.
-fn add_key(host: &Host, client: &mut Client, orders: Orders, m: &mut Measurement) -> Result<()> {
+fn add_key(
+    host: &Host,
+    client: &mut Client,
+    mut orders: Orders,
+    m: &mut Measurement,
+) -> Result<()> {
     let rows = client.number("SELECT COUNT(*) FROM orders").map_err(Error::engine)?;
     let alone = add(client)?;
     client.query("ALTER TABLE orders DROP FOREIGN KEY of_seller").map_err(Error::engine)?;
     host.settle()?;
     m.figures.push(Figure::plain("add a foreign key", alone, "s"));
     m.figures.push(Figure::plain(ADD, rows as f64 / alone.max(1e-9), "/s"));
-    let writer = Writer::start(host.connect()?, orders);
+    let writer = Writer::start(host.connect()?, Duration::ZERO, move |statement| {
+        orders.next(statement, 0);
+    });
     std::thread::sleep(Duration::from_secs(ALONE_SECONDS));
     let before = writer.lap();
     let seconds = add(client)?;

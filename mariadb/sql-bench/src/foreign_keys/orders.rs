@@ -1,16 +1,13 @@
-//! The tables, the orders, and a thread that writes orders as fast as it can.
+//! The tables and the orders.
 
 use std::io::Write;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use frondb_bench::{Error, Result};
 use frondb_core::prng::Prng;
-use frondb_core::sync::{Arc, Mutex};
 use frondb_mariadb_harness::Client;
 
-/// Rows of a statement, which is also a commit.
-pub(super) const BATCH: u64 = 1_000;
+use crate::writer::BATCH;
+
 const SELLERS: u64 = 10_000;
 
 /// Creates the tables with `parents` customers and products each.
@@ -48,18 +45,17 @@ pub(super) struct Orders {
     prng: Prng,
     parents: u64,
     next: u64,
-    statement: Vec<u8>,
 }
 
 impl Orders {
     pub(super) fn new(seed: u64, parents: u64) -> Self {
-        Self { prng: Prng::new(seed), parents, next: 0, statement: Vec::new() }
+        Self { prng: Prng::new(seed), parents, next: 0 }
     }
 
-    /// The next statement. Of its orders, `of_first` belong to customer 0.
-    pub(super) fn next(&mut self, of_first: u64) -> &[u8] {
-        self.statement.clear();
-        self.statement.extend_from_slice(b"INSERT INTO orders VALUES ");
+    /// Makes the next statement. Of its orders, `of_first` belong to customer 0.
+    pub(super) fn next(&mut self, statement: &mut Vec<u8>, of_first: u64) {
+        statement.clear();
+        statement.extend_from_slice(b"INSERT INTO orders VALUES ");
         for row in 0..BATCH {
             let id = self.next;
             self.next += 1;
@@ -69,73 +65,10 @@ impl Orders {
             let (price, note) = (self.prng.below(100_000), self.prng.next_u64());
             // Writing to a vector cannot fail.
             let _ = write!(
-                self.statement,
+                statement,
                 "({id},{customer},{product},{seller},{price},'a note to an order {note:016x}'),"
             );
         }
-        self.statement.pop();
-        &self.statement
-    }
-}
-
-/// What was written since the last look.
-struct Since {
-    begin: Instant,
-    rows: u64,
-    worst: Duration,
-    is_over: bool,
-}
-
-impl Since {
-    fn now() -> Self {
-        Self { begin: Instant::now(), rows: 0, worst: Duration::ZERO, is_over: false }
-    }
-}
-
-/// A part of the writer's time.
-pub(super) struct Lap {
-    pub(super) rows_per_s: f64,
-    pub(super) worst_ms: f64,
-}
-
-/// A thread that inserts orders.
-pub(super) struct Writer {
-    since: Arc<Mutex<Since>>,
-    thread: JoinHandle<Result<()>>,
-}
-
-impl Writer {
-    pub(super) fn start(mut client: Client, mut orders: Orders) -> Self {
-        let since = Arc::new(Mutex::new(Since::now()));
-        let shared = Arc::clone(&since);
-        let thread = thread::spawn(move || {
-            while !shared.lock().is_over {
-                let statement = orders.next(0);
-                let begin = Instant::now();
-                client.query(statement).map_err(Error::engine)?;
-                let took = begin.elapsed();
-                let mut since = shared.lock();
-                since.rows += BATCH;
-                since.worst = since.worst.max(took);
-            }
-            Ok(())
-        });
-        Self { since, thread }
-    }
-
-    /// What was written since the start or the last call.
-    pub(super) fn lap(&self) -> Lap {
-        let since = std::mem::replace(&mut *self.since.lock(), Since::now());
-        let seconds = since.begin.elapsed().as_secs_f64();
-        Lap {
-            rows_per_s: since.rows as f64 / seconds.max(1e-9),
-            worst_ms: since.worst.as_secs_f64() * 1e3,
-        }
-    }
-
-    pub(super) fn end(self) -> Result<()> {
-        self.since.lock().is_over = true;
-        let panicked = |_| Error::Engine("the writer panicked".to_owned());
-        self.thread.join().map_err(panicked)?
+        statement.pop();
     }
 }

@@ -1,4 +1,5 @@
-//! A writer at a fixed rate: 1,000 rows every 50 ms.
+//! A thread that writes rows beside what is measured: 1,000 rows a statement, at a fixed rate or as
+//! fast as it can.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -7,12 +8,8 @@ use frondb_bench::{Error, Result};
 use frondb_core::sync::{Arc, Mutex};
 use frondb_mariadb_harness::Client;
 
-use crate::row;
-
 /// Rows of a statement, which is also a commit.
-const BATCH: u64 = 1_000;
-/// Time from one statement to the next.
-const EVERY: Duration = Duration::from_millis(50);
+pub(crate) const BATCH: u64 = 1_000;
 
 /// What was written since the last look.
 struct Since {
@@ -29,44 +26,49 @@ impl Since {
 }
 
 /// A part of the writer's time.
-pub(super) struct Lap {
-    pub(super) rows_per_s: f64,
-    pub(super) worst_ms: f64,
+pub(crate) struct Lap {
+    pub(crate) rows_per_s: f64,
+    pub(crate) worst_ms: f64,
 }
 
-/// A thread that inserts rows.
-pub(super) struct Writer {
+/// The thread.
+pub(crate) struct Writer {
     since: Arc<Mutex<Since>>,
     thread: JoinHandle<Result<u64>>,
 }
 
 impl Writer {
-    /// Begins to insert the rows of this seed from `first` on.
-    pub(super) fn start(mut client: Client, seed: u64, first: u64) -> Self {
+    /// Begins to execute the statements that `next` makes, each of [`BATCH`] rows: one each `every`, or
+    /// one after the other as long as they are behind that.
+    pub(crate) fn start(
+        mut client: Client,
+        every: Duration,
+        mut next: impl FnMut(&mut Vec<u8>) + Send + 'static,
+    ) -> Self {
         let since = Arc::new(Mutex::new(Since::now()));
         let shared = Arc::clone(&since);
         let thread = thread::spawn(move || {
-            let (mut next, mut statement, mut due) = (first, Vec::new(), Instant::now());
+            let (mut rows, mut statement, mut due) = (0, Vec::new(), Instant::now());
             client.query("SET NAMES latin1").map_err(Error::engine)?;
             while !shared.lock().is_over {
-                row::insert(&mut statement, seed, next..next + BATCH);
+                next(&mut statement);
                 thread::sleep(due.saturating_duration_since(Instant::now()));
                 let begin = Instant::now();
                 client.query(&statement).map_err(Error::engine)?;
                 let took = begin.elapsed();
-                next += BATCH;
-                due += EVERY;
+                due += every;
+                rows += BATCH;
                 let mut since = shared.lock();
                 since.rows += BATCH;
                 since.worst = since.worst.max(took);
             }
-            Ok(next)
+            Ok(rows)
         });
         Self { since, thread }
     }
 
     /// What was written since the start or the last call.
-    pub(super) fn lap(&self) -> Lap {
+    pub(crate) fn lap(&self) -> Lap {
         let since = std::mem::replace(&mut *self.since.lock(), Since::now());
         let seconds = since.begin.elapsed().as_secs_f64();
         Lap {
@@ -75,8 +77,8 @@ impl Writer {
         }
     }
 
-    /// Ends; returns the number behind the last row.
-    pub(super) fn end(self) -> Result<u64> {
+    /// Ends; returns the number of rows written.
+    pub(crate) fn end(self) -> Result<u64> {
         self.since.lock().is_over = true;
         let panicked = |_| Error::Engine("the writer panicked".to_owned());
         self.thread.join().map_err(panicked)?
