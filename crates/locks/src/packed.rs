@@ -94,13 +94,28 @@ impl Packed {
         if self.is_empty() || self.last.as_slice() < key {
             return false;
         }
-        let mut keys = self.from(key);
-        loop {
-            match keys.next_key() {
-                Some(found) if found < key => {}
-                found => return found == Some(key),
+        let mut at = self.restart_before(key);
+        // Bytes that `key` has in common with the last key that was passed, which is below it. A
+        // key that shares more with that one is below `key` too; one that shares less is above.
+        let mut common = 0;
+        while at < self.bytes.len() {
+            let shared = take_length(&self.bytes, &mut at);
+            let len = take_length(&self.bytes, &mut at);
+            let rest = &self.bytes[at..at + len];
+            at += len;
+            if shared > common {
+                continue;
             }
+            let wanted = &key[common..];
+            if shared < common || rest > wanted {
+                return false;
+            }
+            if rest == wanted {
+                return true;
+            }
+            common += rest.iter().zip(wanted).take_while(|(a, b)| a == b).count();
         }
+        false
     }
 
     /// All keys, in order.
@@ -108,11 +123,15 @@ impl Packed {
         Keys { packed: self, at: 0, key: Vec::new() }
     }
 
-    /// The keys starting at the last restart that is not above `key`, or at the first key.
+    /// The keys from [`restart_before`](Self::restart_before) on.
     fn from(&self, key: &[u8]) -> Keys<'_> {
+        Keys { packed: self, at: self.restart_before(key), key: Vec::new() }
+    }
+
+    /// The offset of the last key stored in full that is not above `key`, or of the first key.
+    fn restart_before(&self, key: &[u8]) -> usize {
         let not_above = self.restarts.partition_point(|&at| self.full_key(at as usize) <= key);
-        let at = self.restarts.get(not_above.saturating_sub(1)).map_or(0, |&at| at as usize);
-        Keys { packed: self, at, key: Vec::new() }
+        self.restarts.get(not_above.saturating_sub(1)).map_or(0, |&at| at as usize)
     }
 
     /// The key that is stored in full at offset `at`.

@@ -149,6 +149,12 @@ impl Pack {
     }
 }
 
+/// The mode in which a locker holds a row by one of its packs.
+fn packed_mode(packs: &[Pack], locker: u64, key: &Key) -> Option<LockMode> {
+    let own = packs.iter().filter(|pack| pack.locker == locker);
+    own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
+}
+
 /// The outcome of a quick attempt to lock a row.
 pub(crate) enum RowAttempt {
     /// The locker held the row already.
@@ -170,13 +176,19 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
-    /// Locks a row if that row alone decides the request.
+    /// Locks a row if that row and the locker's own packs decide the request.
     pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> RowAttempt {
         use std::collections::btree_map::Entry;
-        let quiet = self.ranges.is_empty() && self.waiters.is_empty() && self.packs.is_empty();
+        let others_pack = self.packs.iter().any(|pack| pack.locker != locker);
+        let quiet = self.ranges.is_empty() && self.waiters.is_empty() && !others_pack;
         match self.rows.entry(key.clone()) {
             Entry::Vacant(row) if quiet => {
-                row.insert(Row::new(locker, mode));
+                // All packs are the locker's own: a large statement packs its rows early.
+                match packed_mode(&self.packs, locker, key) {
+                    Some(held) if held >= mode => return RowAttempt::Held,
+                    Some(_) => return RowAttempt::Unclear,
+                    None => row.insert(Row::new(locker, mode)),
+                };
                 RowAttempt::New
             }
             Entry::Vacant(_) => RowAttempt::Unclear,
@@ -189,8 +201,14 @@ impl TableState {
                         RowAttempt::Upgraded
                     }
                     (false, LockMode::Shared) if quiet && row.mode == LockMode::Shared => {
-                        row.grant(locker, mode);
-                        RowAttempt::New
+                        // The locker may have packed the row: then it does not count anew.
+                        match packed_mode(&self.packs, locker, key) {
+                            Some(_) => RowAttempt::Held,
+                            None => {
+                                row.grant(locker, mode);
+                                RowAttempt::New
+                            }
+                        }
                     }
                     _ => RowAttempt::Unclear,
                 }
@@ -199,12 +217,7 @@ impl TableState {
     }
 
     pub(crate) fn holds_row(&self, locker: u64, key: &Key) -> Option<LockMode> {
-        self.lists_row(locker, key).max(self.holds_packed(locker, key))
-    }
-
-    fn holds_packed(&self, locker: u64, key: &Key) -> Option<LockMode> {
-        let own = self.packs.iter().filter(|pack| pack.locker == locker);
-        own.filter(|pack| pack.keys.contains(key.as_slice())).map(|pack| pack.mode).max()
+        self.lists_row(locker, key).max(packed_mode(&self.packs, locker, key))
     }
 
     /// The mode in which the locker holds a row by an entry in `rows`. The locker has the keys of
@@ -218,7 +231,7 @@ impl TableState {
         match self.rows.get_mut(key) {
             Some(row) => row.grant(locker, mode),
             None => {
-                let upgraded = self.holds_packed(locker, key).is_some();
+                let upgraded = packed_mode(&self.packs, locker, key).is_some();
                 let row = Row { upgraded, ..Row::new(locker, mode) };
                 self.rows.insert(key.clone(), row);
             }
