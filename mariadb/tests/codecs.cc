@@ -146,7 +146,7 @@ class Round {
     uint fields = table->s->fields;
     fron::Wanted wanted;
     for (uint i = 0; i < fields; i++) {
-      fron::Slot bytes{i, 0, 0};
+      fron::Slot bytes{i};
       fron::describe_bytes(table->field[i], &bytes);
       wanted.others.push_back(bytes);
       wanted.fields.push_back(uint8_t(random_.below(2)));
@@ -180,7 +180,7 @@ class Round {
     TABLE *table = columns_.table();
     uint fields = table->s->fields, gone = uint(random_.below(fields));
     fron::RowForm form;
-    for (uint i = 0; i < fields; i++) form.layout.push_back({i, 0, 0});
+    for (uint i = 0; i < fields; i++) form.layout.push_back({i});
     if (!fron::is_layout_of(form.layout, fields)) return failed("a layout that is refused");
     form.layout[gone].field = fron::Slot::GONE;
     fron::describe_bytes(table->field[gone], &form.layout[gone]);
@@ -197,7 +197,7 @@ class Round {
         if (fron::unpack_row(table, form, row.substr(0, length), columns_.record(1)))
           return failed("a row that was cut off is decoded without a field");
     }
-    for (uint i = 0; i < fields; i++) form.layout[i] = {fields - 1 - i, 0, 0};
+    for (uint i = 0; i < fields; i++) form.layout[i] = {fields - 1 - i};
     fron::pack_row(table, form.layout, columns_.record(0), &moved);
     memset(columns_.record(1), 0xA5, columns_.bytes());
     if (!fron::unpack_row(table, form, moved, columns_.record(1))) return failed("a moved row is not decoded");

@@ -53,7 +53,7 @@ impl Test {
     }
 }
 
-/// Indexes that `mariadb/harness/tests/online_index.rs` adds while writers run, in `make test`.
+/// Indexes that `mariadb/harness/tests/online_alter/main.rs` adds while writers run, in `make test`.
 const ADD_INDEX_ATTEMPTS: u64 = 25;
 
 const TIMES_DEFAULT: u64 = 10;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &[String]) -> Result {
         });
         summary.tests("indexes added beside writers", || {
             let attempts = (ADD_INDEX_ATTEMPTS * times).to_string();
-            on_servers("online_index", &[("ATTEMPTS", &attempts)])
+            on_servers("online_alter", &[("ATTEMPTS", &attempts)])
         });
     }
     summary.finish()

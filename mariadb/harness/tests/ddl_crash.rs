@@ -37,6 +37,16 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        statement: "ALTER TABLE t FORCE, ADD KEY kb (b), ALGORITHM=INPLACE",
+        places: &[
+            "build: begun",
+            "build: loaded",
+            "alter: not recorded",
+            "alter: recorded",
+            "alter: trees dropped",
+        ],
+    },
+    Case {
         statement: "ALTER TABLE p ADD KEY kb (b), ALGORITHM=NOCOPY",
         places: &["build: begun", "build: loaded", "alter: not recorded", "alter: recorded"],
     },

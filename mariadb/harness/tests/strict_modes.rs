@@ -128,7 +128,7 @@ fn replace_and_its_like_count_rows_as_innodb_does() {
 }
 
 /// Changes that InnoDB makes with and without a copy: both engines must answer alike.
-const ALIKE: [&str; 42] = [
+const ALIKE: [&str; 40] = [
     "OPTIMIZE TABLE {t}",
     "ALTER TABLE {t} FORCE",
     "ALTER TABLE {t} ENGINE = {e}",
@@ -146,7 +146,6 @@ const ALIKE: [&str; 42] = [
     "ALTER TABLE {t} MODIFY t DATETIME(3), FORCE",
     "ALTER TABLE {t} MODIFY d DATETIME",
     "ALTER TABLE {t} MODIFY n DATE",
-    "ALTER TABLE {t} MODIFY y YEAR NOT NULL",
     "ALTER TABLE {t} MODIFY b BIGINT NOT NULL",
     "ALTER TABLE {t} MODIFY n VARCHAR(300) CHARSET utf8mb4",
     "ALTER TABLE {t} MODIFY n ENUM('0000-00-00', '2023-02-30')",
@@ -170,7 +169,6 @@ const ALIKE: [&str; 42] = [
     "ALTER TABLE {t} MODIFY g DATE, FORCE",
     "ALTER TABLE {t} MODIFY d DATE AS (n) STORED",
     "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL",
-    "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, FORCE",
     "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, ADD KEY (z)",
 ];
 
@@ -184,15 +182,23 @@ const ALIKE_WITH_KEY: [&str; 5] = [
 ];
 
 /// Changes of a table with virtual columns, for the same comparison.
-const ALIKE_WITH_VIRTUAL: [&str; 7] = [
+const ALIKE_WITH_VIRTUAL: [&str; 6] = [
     "ALTER TABLE {t} ADD KEY (v)",
     "ALTER TABLE {t} ADD UNIQUE KEY (v, w), ADD KEY (t)",
     "ALTER TABLE {t} ADD COLUMN z INT AS (a + 1) VIRTUAL, ADD KEY (z)",
     "ALTER TABLE {t} ADD KEY (v), MODIFY n DATE",
     "ALTER TABLE {t} ADD KEY (v, x)",
     "ALTER TABLE {t} DROP COLUMN v, ADD KEY (w)",
+];
+
+/// Changes for which InnoDB copies a table with virtual columns, and then refuses its dates. `FronDB`
+/// rewrites the rows in place or reads them alone, and keeps the dates.
+const IN_PLACE: [&str; 3] = [
+    "ALTER TABLE {t} MODIFY y YEAR NOT NULL",
+    "ALTER TABLE {t} ADD COLUMN z DATE AS (n) VIRTUAL, FORCE",
     "ALTER TABLE {t} ADD COLUMN z INT AS (a + 1) VIRTUAL, FORCE",
 ];
+
 const VIRTUAL: &str =
     "v INT AS (a * 2) VIRTUAL, w INT AS (year(t)) VIRTUAL, x DATE AS (t) VIRTUAL, KEY (a)";
 
@@ -253,5 +259,14 @@ fn dates_that_are_stored_stay_where_innodb_keeps_them_and_no_new_ones_are_writte
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    for alter in IN_PLACE {
+        make_with_dates(&mut client, VIRTUAL);
+        let stored = "SELECT a, b, d, t, s, y, i, n, v FROM ours ORDER BY a";
+        let before = outcome(&mut client, stored);
+        let [ours, theirs] = alter_both(&mut client, alter);
+        assert!(ours.starts_with("0 affected"), "{alter}: {ours}");
+        assert!(theirs.starts_with("1292"), "InnoDB does not copy for {alter} any more: {theirs}");
+        assert_eq!(outcome(&mut client, stored), before, "{alter}");
+    }
     server.stop().unwrap();
 }

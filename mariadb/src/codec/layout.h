@@ -23,8 +23,11 @@ struct Slot {
   uint32_t field;
   /** For a slot whose column was dropped: the number of length bytes before its value; if 0, the value has `bytes`
       bytes. */
-  uint32_t prefix;
-  uint32_t bytes;
+  uint32_t prefix = 0;
+  uint32_t bytes = 0;
+  /** For a VARCHAR that was widened beyond 255 bytes: rows with at most this many slots were written before, and have one
+      length byte in place of two. */
+  uint32_t short_until = 0;
 };
 
 /** The slots of a table's rows. Empty if the slots are the columns in their order. */

@@ -15,6 +15,9 @@
 namespace fron {
 namespace {
 
+/** The longest VARCHAR whose length takes one byte. */
+constexpr uint SHORT_VARCHAR = 255;
+
 /** More bytes than any packed field needs in addition to its data, for lengths and bits. */
 constexpr size_t FIELD_SLACK = 16;
 
@@ -39,13 +42,13 @@ bool read_varint(const uchar **at, const uchar *end, uint *value) {
   return false;
 }
 
-/** The end of the bytes of a slot whose column was dropped; null if the bytes are damaged. */
-const uchar *pass(const Slot &slot, const uchar *at, const uchar *end) {
-  if (size_t(end - at) < slot.prefix) return nullptr;
-  size_t bytes = slot.bytes;
-  if (slot.prefix) bytes = 0;
-  for (uint i = 0; i < slot.prefix; i++) bytes |= size_t(at[i]) << 8 * i;
-  at += slot.prefix;
+/** The end of the bytes of a slot in a row with this many slots; null if the bytes are damaged. */
+const uchar *pass(const Slot &slot, size_t slots, const uchar *at, const uchar *end) {
+  size_t prefix = slots <= slot.short_until ? 1 : slot.prefix;
+  if (size_t(end - at) < prefix) return nullptr;
+  size_t bytes = prefix ? 0 : slot.bytes;
+  for (size_t i = 0; i < prefix; i++) bytes |= size_t(at[i]) << 8 * i;
+  at += prefix;
   return size_t(end - at) < bytes ? nullptr : at + bytes;
 }
 
@@ -84,7 +87,7 @@ void describe_bytes(const Field *field, Slot *slot) {
     slot->prefix = static_cast<const Field_blob *>(field)->pack_length_no_ptr();
   // INET6, INET4 and UUID are packed as CHAR is.
   else if (field->real_type() == MYSQL_TYPE_VARCHAR || field->real_type() == MYSQL_TYPE_STRING)
-    slot->prefix = field->field_length > 255 ? 2 : 1;
+    slot->prefix = field->field_length > SHORT_VARCHAR ? 2 : 1;
   else
     slot->bytes = field->pack_length();
 }
@@ -118,14 +121,14 @@ void copy_columns(TABLE *table, KEY *key, const uchar *record, uint length, ucha
 
 /** Packs fields and their NULL bits. Rows lack virtual fields; index entries have them, for index-only reads. */
 template <typename NumberOf>
-void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const uchar *record,
+void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const Wanted &wanted, const uchar *record,
           std::string *to) {
   my_ptrdiff_t offset = record - table->record[0];
   size_t bits = to->size();
   to->append((count + 7) / 8, 0);
   for (size_t i = 0; i < count; i++) {
     uint number = number_of(i);
-    if (number == Slot::GONE) {
+    if (number == Slot::GONE || !wanted.has(number)) {
       (*to)[bits + i / 8] |= char(1 << i % 8);
       continue;
     }
@@ -144,10 +147,10 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
 }
 
 /** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged; if the last slots
-    are not wanted, they are not read. `layout` describes dropped fields. */
+    are not wanted, they are not read. `layout` describes slots; null for a list of fields. */
 template <typename NumberOf>
 const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
-                    const uchar *at, const uchar *end, uchar *record) {
+                    bool passes_odd_null, const uchar *at, const uchar *end, uchar *record) {
   my_ptrdiff_t offset = record - table->record[0];
   if (size_t(end - at) < (count + 7) / 8) return nullptr;
   const uchar *bits = at;
@@ -157,24 +160,29 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
     uint number = number_of(i);
     bool is_null = bits[i / 8] >> i % 8 & 1;
     if (number == Slot::GONE) {
-      if (!is_null) at = pass((*layout)[i], at, end);
+      if (!is_null) at = pass((*layout)[i], count, at, end);
       continue;
     }
     if (!wanted.has(number)) {
-      if (!is_null) at = pass(wanted.others[number], at, end);
+      if (!is_null) at = pass(wanted.others[number], count, at, end);
       continue;
     }
     Field *field = table->field[number];
     if (layout && !field->stored_in_db()) continue;
     AtRecord moved(field, offset);
     if (is_null) {
-      if (!field->real_maybe_null()) return nullptr;
+      if (!field->real_maybe_null()) {
+        if (!passes_odd_null) return nullptr;
+        continue;
+      }
       field->set_null();
       field->reset();
       continue;
     }
     field->set_notnull();
-    at = field->unpack(field->ptr, at, end, 0);
+    // A VARCHAR of at most SHORT_VARCHAR bytes has one length byte; 0 stands for the field's own length.
+    bool is_short = layout && !layout->empty() && count <= (*layout)[i].short_until;
+    at = field->unpack(field->ptr, at, end, is_short ? SHORT_VARCHAR : 0);
   }
   return at && read < count ? end : at;
 }
@@ -187,19 +195,28 @@ size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &want
   return slots;
 }
 
-void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to) {
+void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to, const Wanted &wanted) {
   size_t slots = slots_of(table, layout);
   append_varint(uint(slots), to);
-  pack(table, slots, FieldOf(layout), true, record, to);
+  pack(table, slots, FieldOf(layout), true, wanted, record, to);
+}
+
+bool is_null_in(const RowForm &form, std::string_view row, size_t slot) {
+  auto at = reinterpret_cast<const uchar *>(row.data());
+  const uchar *end = at + row.size();
+  uint slots;
+  if (!read_varint(&at, end, &slots)) return false;
+  if (slot >= slots) return !form.defaults.empty() && row.data() != form.defaults.data() && is_null_in(form, form.defaults, slot);
+  return size_t(end - at) > slot / 8 && at[slot / 8] >> slot % 8 & 1;
 }
 
 /** Unpacks the fields that a row has, and sets `slots` to their number. */
 static bool unpack_some(const TABLE *table, const Layout &layout, std::string_view row, uchar *record,
-                        const Wanted &wanted, uint *slots) {
+                        const Wanted &wanted, bool passes_odd_null, uint *slots) {
   auto at = reinterpret_cast<const uchar *>(row.data());
   const uchar *end = at + row.size();
   if (!read_varint(&at, end, slots) || *slots > slots_of(table, layout)) return false;
-  return unpack(table, *slots, FieldOf(layout), &layout, wanted, at, end, record) == end;
+  return unpack(table, *slots, FieldOf(layout), &layout, wanted, passes_odd_null, at, end, record) == end;
 }
 
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record, const Wanted &wanted) {
@@ -207,15 +224,16 @@ bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, u
   uint slots;
   size_t all = slots_of(table, form.layout);
   if (!read_varint(&at, at + row.size(), &slots)) return false;
+  // A column that is NOT NULL since may be NULL in the defaults. No row without that column remains.
   if (slots < all)
-    if (!unpack_some(table, form.layout, form.defaults, record, wanted, &slots) || slots < all) return false;
-  return unpack_some(table, form.layout, row, record, wanted, &slots);
+    if (!unpack_some(table, form.layout, form.defaults, record, wanted, true, &slots) || slots < all) return false;
+  return unpack_some(table, form.layout, row, record, wanted, wanted.passes_odd_null, &slots);
 }
 
 bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *form) {
   uint slots;
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
-  if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, &slots))
+  if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, true, &slots))
     return false;
   // The present value of the default expression. keeps_rows() has checked that it fits the field.
   for (Field *field : added)
@@ -241,14 +259,14 @@ bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
 }
 
 void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {
-  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, record, to);
+  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, {}, record, to);
 }
 
 bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes,
                    uchar *record) {
   auto at = reinterpret_cast<const uchar *>(bytes.data());
   const uchar *end = at + bytes.size();
-  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, {}, at, end, record) == end;
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, {}, false, at, end, record) == end;
 }
 
 }  // namespace fron

@@ -40,6 +40,8 @@ struct Wanted {
   std::vector<Slot> others;
   /** Slots of a row up to the last wanted field: the rest of the row is not read. */
   size_t slots = SIZE_MAX;
+  /** A NULL in a field that cannot be NULL leaves the field as it is; otherwise the row counts as damaged. */
+  bool passes_odd_null = false;
 
   bool has(uint field) const { return fields.empty() || fields[field]; }
 };
@@ -47,11 +49,16 @@ struct Wanted {
 /** The number of a table's slots up to the last field that is wanted. */
 size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &wanted);
 
-/** Appends the row in `record`. */
-void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to);
+/** Appends the row in `record`. Fields that are not wanted are left out, and must not be wanted when the row is read. */
+void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to,
+              const Wanted &wanted = {});
+
+/** Whether a row with this form has a NULL in the slot. False if the row is damaged. */
+bool is_null_in(const RowForm &form, std::string_view row, size_t slot);
 
 /** Fills the wanted fields of `record` from a row. Blobs point into `row`; those of fields that were added after the
-    row was written point into the form's defaults. False if the row is damaged, as far as it is read. */
+    row was written point into the form's defaults. False if the row is damaged, as far as it is read; a NULL in a field
+    that cannot be NULL is damage too. */
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record,
                 const Wanted &wanted = {});
 

@@ -6,6 +6,8 @@
 
 #include <sql_alter.h>
 
+#include <algorithm>
+
 #include "codec/row.h"
 
 namespace fron {
@@ -16,32 +18,9 @@ constexpr uint SHORT_MAX = 255;
 
 bool is_short(uint length) { return length <= SHORT_MAX; }
 
-/** For each column of the new definition its number in the old one, Slot::GONE for new columns. False if this is
-    unknown. Names are not enough: a statement may give the name of one column to another. */
-bool old_numbers(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, std::vector<uint> *numbers) {
-  List_iterator_fast<Create_field> columns(info->alter_info->create_list);
-  std::vector<bool> used(table->s->fields);
-  numbers->clear();
-  while (const Create_field *column = columns++) {
-    if (!column->field) {
-      numbers->push_back(Slot::GONE);
-      continue;
-    }
-    uint number = column->field->field_index;
-    if (number >= table->s->fields || table->field[number] != column->field || used[number]) return false;
-    used[number] = true;
-    numbers->push_back(number);
-  }
-  return numbers->size() == altered->s->fields;
-}
-
-/** Whether both fields have the same bytes in rows. */
-bool same_bytes(const Field *x, const Field *y) {
-  if (x->real_type() != y->real_type() || x->charset() != y->charset() || x->stored_in_db() != y->stored_in_db() ||
-      x->real_maybe_null() != y->real_maybe_null())
-    return false;
-  if (x->real_type() != MYSQL_TYPE_VARCHAR) return x->pack_length() == y->pack_length();
-  return x->field_length <= y->field_length && is_short(x->field_length) == is_short(y->field_length);
+/** Whether the length of a VARCHAR takes two bytes where it took one. */
+bool gets_long(const Field *before, const Field *after) {
+  return after->real_type() == MYSQL_TYPE_VARCHAR && is_short(before->field_length) && !is_short(after->field_length);
 }
 
 /** An expression that depends on nothing but the statement's time has the same value in all existing rows. */
@@ -55,81 +34,115 @@ bool can_evaluate(Field *added) {
   return result == 0 || result == TIME_CUT_TO_FIT;
 }
 
-/** Whether all existing rows get the same value; not for AUTO_INCREMENT or an expression that differs in each row. */
+/** Whether the layout says no more than that the slots are the columns in their order. */
+bool is_plain(const Layout &layout) {
+  for (size_t i = 0; i < layout.size(); i++)
+    if (layout[i].field != i || layout[i].short_until) return false;
+  return true;
+}
+
+/** Whether rows that are written from now on must be told from earlier ones, although no column is added. */
+bool needs_mark(const TABLE *table, const TABLE *altered, const OldNumbers &old) {
+  for (uint i = 0; i < old.size(); i++) {
+    if (old[i] == Slot::GONE) return false;
+    if (gets_long(table->field[old[i]], altered->field[i])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, OldNumbers *old) {
+  old->clear();
+  if (has_hash_column(table) || has_hash_column(altered)) {
+    // The statement's list does not have the hidden column.
+    for (uint i = 0; i < altered->s->fields; i++) old->push_back(i);
+    return !(info->handler_flags & OF_COLUMNS) && altered->s->fields == table->s->fields;
+  }
+  // Names are not enough: a statement may give the name of one column to another.
+  List_iterator_fast<Create_field> columns(info->alter_info->create_list);
+  std::vector<bool> used(table->s->fields);
+  while (const Create_field *column = columns++) {
+    if (!column->field) {
+      old->push_back(Slot::GONE);
+      continue;
+    }
+    uint number = column->field->field_index;
+    if (number >= table->s->fields || table->field[number] != column->field || used[number]) return false;
+    used[number] = true;
+    old->push_back(number);
+  }
+  return old->size() == altered->s->fields;
+}
+
+bool keeps_bytes(const Field *before, const Field *after) {
+  if (before->real_type() != after->real_type() || before->charset() != after->charset() ||
+      before->stored_in_db() != after->stored_in_db())
+    return false;
+  if (before->real_type() != MYSQL_TYPE_VARCHAR) return before->pack_length() == after->pack_length();
+  return before->field_length <= after->field_length;
+}
+
 bool has_one_default(Field *added) {
   if (!added->stored_in_db()) return true;
   if (added->unireg_check == Field::NEXT_NUMBER) return false;
   return !added->default_value || (!(added->default_value->flags & ~OF_STATEMENT) && can_evaluate(added));
 }
 
-/** Whether the table has a hidden column of the server, for a long unique key. */
 bool has_hash_column(const TABLE *table) {
   for (uint i = 0; i < table->s->fields; i++)
     if (table->field[i]->flags & LONG_UNIQUE_HASH_FIELD) return true;
   return false;
 }
 
-bool is_in_order(const Layout &layout) {
-  for (size_t i = 0; i < layout.size(); i++)
-    if (layout[i].field != i) return false;
-  return true;
-}
-
-}  // namespace
-
-bool keeps_rows(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Layout &layout) {
-  std::vector<uint> numbers;
-  if (has_hash_column(table) || has_hash_column(altered) || !old_numbers(table, altered, info, &numbers)) return false;
+bool has_too_many_slots(const TABLE *table, const TABLE *altered, const OldNumbers &old, const Layout &layout) {
   size_t slots = layout.empty() ? table->s->fields : layout.size();
-  for (uint i = 0; i < altered->s->fields; i++) {
-    Field *field = altered->field[i];
-    if (numbers[i] != Slot::GONE) {
-      if (!same_bytes(table->field[numbers[i]], field)) return false;
-      continue;
-    }
-    if (!has_one_default(field)) return false;
-    slots++;
-  }
-  // Each slot takes a bit in each row, forever.
-  return slots <= MAX_FIELDS;
+  slots += size_t(std::count(old.begin(), old.end(), Slot::GONE));
+  if (needs_mark(table, altered, old)) slots++;
+  return slots > MAX_FIELDS;
 }
 
-bool change_form(const TABLE *table, TABLE *altered, const Alter_inplace_info *info, RowForm *form) {
-  std::vector<uint> numbers;
-  if (!old_numbers(table, altered, info, &numbers)) return false;
+bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowForm *form) {
   Layout &layout = form->layout;
   if (layout.empty())
-    for (uint i = 0; i < table->s->fields; i++) layout.push_back({i, 0, 0});
+    for (uint i = 0; i < table->s->fields; i++) layout.push_back({i});
+  size_t slots = layout.size();
   std::vector<uint32_t> new_numbers(table->s->fields, Slot::GONE);
-  std::vector<Field *> added;
-  for (uint i = 0; i < numbers.size(); i++) {
-    if (numbers[i] != Slot::GONE) new_numbers[numbers[i]] = i;
-    else added.push_back(altered->field[i]);
-  }
+  for (uint i = 0; i < old.size(); i++)
+    if (old[i] != Slot::GONE) new_numbers[old[i]] = i;
   for (Slot &slot : layout) {
     if (slot.field == Slot::GONE) continue;
-    const Field *old = table->field[slot.field];
+    const Field *before = table->field[slot.field];
     slot.field = new_numbers[slot.field];
-    if (slot.field == Slot::GONE) describe_bytes(old, &slot);
+    if (slot.field == Slot::GONE) describe_bytes(before, &slot);
+    else if (gets_long(before, altered->field[slot.field])) slot.short_until = uint32_t(slots);
   }
-  for (uint i = 0; i < numbers.size(); i++)
-    if (numbers[i] == Slot::GONE) layout.push_back({i, 0, 0});
-  if (is_in_order(layout)) layout.clear();
+  std::vector<Field *> added;
+  for (uint i = 0; i < old.size(); i++) {
+    if (old[i] != Slot::GONE) continue;
+    layout.push_back({i});
+    added.push_back(altered->field[i]);
+  }
+  // A slot of no column: a row with it has the new lengths.
+  if (needs_mark(table, altered, old)) layout.push_back({Slot::GONE});
+  bool has_grown = layout.size() > slots;
+  if (is_plain(layout)) layout.clear();
   // Slots keep their positions, so the old defaults can be read with the new layout.
-  return added.empty() || pack_defaults(altered, added, form);
+  return !has_grown || pack_defaults(altered, added, form);
+}
+
+bool changes_entries(const Field *before, const Field *after) {
+  if (before->real_maybe_null() != after->real_maybe_null()) return true;
+  if (before->field_length == after->field_length) return false;
+  // Old collations with several levels reserve space in keys for the longest value.
+  return gets_long(before, after) || (after->charset()->levels_for_order > 1 && !after->charset()->uca);
 }
 
 bool is_widened(const Field &field, const Column_definition &wanted) {
   if (field.real_type() != MYSQL_TYPE_VARCHAR || wanted.type_handler() != field.type_handler()) return false;
   if (field.compression_method() || wanted.compression_method()) return false;
   if (wanted.charset != field.charset()) return false;
-  if (wanted.length < field.field_length || is_short(uint(wanted.length)) != is_short(field.field_length)) return false;
-  // Not for a column of an index: the old collations with several levels reserve space in keys for the longest value.
-  const TABLE *table = field.table;
-  for (uint k = 0; k < table->s->keys; k++)
-    for (uint i = 0; i < table->key_info[k].user_defined_key_parts; i++)
-      if (table->key_info[k].key_part[i].fieldnr == field.field_index + 1u) return false;
-  return true;
+  return wanted.length >= field.field_length;
 }
 
 }  // namespace fron

@@ -10,6 +10,8 @@
 #include <sql_class.h>
 #include <handler.h>
 
+#include <vector>
+
 #include "codec/layout.h"
 
 namespace fron {
@@ -17,17 +19,37 @@ namespace fron {
 /** Changes of columns that a new layout may express. */
 constexpr alter_table_operations OF_COLUMNS =
     ALTER_ADD_STORED_BASE_COLUMN | ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_DROP_VIRTUAL_COLUMN |
-    ALTER_STORED_COLUMN_ORDER | ALTER_VIRTUAL_COLUMN_ORDER | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE;
+    ALTER_STORED_COLUMN_ORDER | ALTER_VIRTUAL_COLUMN_ORDER | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_NULLABLE |
+    ALTER_COLUMN_NOT_NULLABLE;
 
-/** Whether existing rows can stay unchanged and be read with the new definition. */
-bool keeps_rows(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Layout &layout);
+/** For each column of an altered table the number of the same column before, Slot::GONE for a new column. */
+using OldNumbers = std::vector<uint>;
+
+/** Finds the numbers. False if they are unknown. */
+bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, OldNumbers *old);
+
+/** Whether a column that stays has bytes in rows that can be read with the new definition. */
+bool keeps_bytes(const Field *before, const Field *after);
+
+/** Whether all existing rows get the same value of a new column; not for AUTO_INCREMENT or an expression that differs in
+    each row. */
+bool has_one_default(Field *added);
+
+/** Whether the layout has too many slots after the change: each takes a bit in each row, forever. */
+bool has_too_many_slots(const TABLE *table, const TABLE *altered, const OldNumbers &old, const Layout &layout);
 
 /** Changes the form so that existing rows are read with the new definition. Uses record[0] of `altered`. False if the
     form is damaged. */
-bool change_form(const TABLE *table, TABLE *altered, const Alter_inplace_info *info, RowForm *form);
+bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowForm *form);
 
-/** Whether a VARCHAR becomes longer and keeps its bytes in rows and keys. */
+/** Whether the column's entries in an index change, if the index has the whole column. */
+bool changes_entries(const Field *before, const Field *after);
+
+/** Whether a VARCHAR becomes longer and keeps its characters. */
 bool is_widened(const Field &field, const Column_definition &wanted);
+
+/** Whether the table has a hidden column of the server, for a long unique key. */
+bool has_hash_column(const TABLE *table);
 
 }  // namespace fron
 

@@ -4,25 +4,24 @@
 
 #include "ddl/index_build.h"
 
-#include <mutex>
+#include <algorithm>
 
-#include "codec/entry.h"
+#include "ddl/tree_writer.h"
 #include "engine/db.h"
+#include "engine/errors.h"
+#include "table/options.h"
+#include "txn/prepared_writes.h"
 
 namespace fron {
 namespace {
 
-/** Limits of a batch of writes to the tree of an index. */
-constexpr uint64_t BATCH_BYTES = 256 << 10;
-constexpr size_t BATCH_ENTRIES = 4096;
-constexpr size_t READ_ENTRIES = 256;
 /** Once a pass has applied fewer changes than this, the rest is left for finish(), when writers are locked out. */
-constexpr uint64_t ENTRIES_LEFT = 4096;
+constexpr uint64_t CHANGES_LEFT = 4096;
 constexpr int ROUNDS_MAX = 8;
 /** Milliseconds of a wait for writers between two checks of KILL. */
 constexpr uint64_t SLICE_MILLIS = 100;
-
-enum : uchar { HAS_VALUE = 1, REMOVED = 2, CONFLICT = 4 };
+/** Changes between two checks of KILL. */
+constexpr uint64_t CHANGES_A_STEP = 1024;
 
 /** Whether a wait for writers ended because a writer has not finished. FRONDB_BUSY counts too: with the binary log
     every writer is prepared for a moment before it commits. */
@@ -31,75 +30,68 @@ bool is_late_writer(const Error &error) {
   return kind == FRONDB_LOCK_TIMEOUT || kind == FRONDB_DEADLOCK || kind == FRONDB_BUSY;
 }
 
-/** A journal's entry for a key. */
-struct Change {
-  uchar flags = 0;
-  /** For a unique key: the row whose entry was removed first. */
-  std::string_view removed;
-  std::string_view value;
-
-  void encode(std::string *to) const {
-    to->assign(1, char(flags));
-    if (flags & REMOVED) {
-      append_head(removed.size(), true, to);
-      to->append(removed);
-    }
-    to->append(value);
-  }
-  bool decode(frondb_slice bytes) {
-    if (bytes.len == 0) return false;
-    flags = bytes.data[0];
-    frondb_slice rest = {bytes.data + 1, bytes.len - 1}, primary;
-    value = view(rest);
-    if (!(flags & REMOVED)) return true;
-    if (!split_entry({}, rest, &primary, &value)) return false;
-    removed = view(primary);
-    return true;
-  }
-};
-
-/** The primary key in the value of a unique index's entry. */
-std::string_view row_of(std::string_view value) {
-  frondb_slice primary = {};
-  std::string_view rest;
-  return split_entry({}, slice(value), &primary, &rest) ? view(primary) : std::string_view();
+bool has_virtual(const TABLE *altered, uint number) {
+  const KEY &key = altered->key_info[number];
+  for (uint i = 0; i < key.user_defined_key_parts; i++)
+    if (!altered->field[key.key_part[i].fieldnr - 1]->stored_in_db()) return true;
+  return false;
 }
-
-/** Writes to a tree in batches. */
-class Writer {
- public:
-  explicit Writer(frondb_tree *tree) : tree_(tree) {}
-  Error begin() { return batch_.make(); }
-  Error put(frondb_slice key, std::string_view value) {
-    if (Error error = batch_.put(tree_, view(key), value)) return error;
-    return wrote(key.len + value.size());
-  }
-  Error remove(frondb_slice key) {
-    if (Error error = batch_.remove(tree_, view(key))) return error;
-    return wrote(key.len);
-  }
-  Error finish() {
-    if (entries_ == 0) return {};
-    bytes_ = entries_ = 0;
-    // The record that names the tree is synced later in the same log.
-    if (Error error = write_batch(batch_, FRONDB_NO_SYNC)) return error;
-    return batch_.clear();
-  }
-
- private:
-  Error wrote(size_t bytes) {
-    bytes_ += bytes;
-    return ++entries_ >= BATCH_ENTRIES || bytes_ >= BATCH_BYTES ? finish() : Error();
-  }
-  frondb_tree *tree_;
-  Batch batch_;
-  uint64_t bytes_ = 0;
-  size_t entries_ = 0;
-};
 
 }  // namespace
 
 // --- Trees ---
+
+IndexBuild::IndexBuild(const Share &share, const TABLE *table, const TABLE *altered, const AlterPlan &plan,
+                       const RowForm &form, uint32_t *next_index)
+    : table_(share.record.number), next_index_(next_index), form_(form),
+      journal_([this](std::string *name, Tree *tree) { return make_journal_tree(name, tree); }) {
+  // Rows that are written anew have the columns in their order.
+  if (!plan.rebuilds) layout_ = form.layout;
+  if (plan.rebuilds) add(altered, has_hidden_key(altered) ? MAX_KEY : altered->s->primary_key, true);
+  for (uint number : plan.built) add(altered, number, false);
+  want(table, altered, plan);
+  wanted_.passes_odd_null = plan.converts_null;
+}
+
+void IndexBuild::add(const TABLE *altered, uint number, bool is_rows) {
+  indexes.emplace_back();
+  BuiltIndex &built = indexes.back();
+  built.number = number;
+  built.is_rows = is_rows;
+  if (number == MAX_KEY) return;
+  built.record.name = altered->key_info[number].name.str;
+  built.index.describe(altered, &altered->key_info[number], layout_);
+}
+
+/** Determines which fields of rows are wanted: those of the entries, and those that are checked. */
+void IndexBuild::want(const TABLE *table, const TABLE *altered, const AlterPlan &plan) {
+  bool wants_all = plan.rebuilds;
+  wanted_.fields.assign(altered->s->fields, 0);
+  wanted_of_writers_.fields.assign(table->s->fields, 0);
+  for (const BuiltIndex &built : indexes) {
+    if (built.number == MAX_KEY || built.index.is_clustering || has_virtual(altered, built.number)) {
+      wants_all = true;
+      break;
+    }
+    const KEY &key = altered->key_info[built.number];
+    for (uint i = 0; i < key.user_defined_key_parts; i++) wanted_.fields[key.key_part[i].fieldnr - 1] = 1;
+    for (uint field : built.index.covered) wanted_.fields[field] = 1;
+  }
+  if (wants_all) {
+    wanted_ = wanted_of_writers_ = {};
+    return;
+  }
+  for (uint field : plan.not_null) wanted_.fields[field] = 1;
+  for (uint i = 0; i < altered->s->fields; i++) {
+    if (wanted_.fields[i] && plan.old[i] != Slot::GONE) wanted_of_writers_.fields[plan.old[i]] = 1;
+    Slot bytes{i};
+    describe_bytes(altered->field[i], &bytes);
+    wanted_.others.push_back(bytes);
+  }
+  for (const Slot &slot : form_.layout)
+    if (slot.field != Slot::GONE) wanted_.others[slot.field].short_until = slot.short_until;
+  wanted_.slots = wanted_slots(altered, form_.layout, wanted_);
+}
 
 Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uint32_t *number, Tree *tree) {
   for (;;) {
@@ -111,205 +103,116 @@ Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uin
   }
 }
 
-Error IndexBuild::make_journals(Journals *made) {
-  for (size_t i = 0; i < indexes.size(); i++) {
+Error IndexBuild::make_journal_tree(std::string *name, Tree *tree) {
+  TreeOptions options;
+  uint32_t number;
+  if (Error error = frondb_tree_options_new(options.out())) return error;
+  return make_tree(options.get(), name, &number, tree);
+}
+
+Error IndexBuild::make_trees(const TABLE *altered) {
+  for (BuiltIndex &built : indexes) {
+    const KEY *key = built.number == MAX_KEY ? nullptr : &altered->key_info[built.number];
     TreeOptions options;
     std::string name;
-    uint32_t number;
-    Tree tree;
-    if (Error error = frondb_tree_options_new(options.out())) return error;
-    if (Error error = make_tree(options.get(), &name, &number, &tree)) return error;
-    made->names.push_back(std::move(name));
-    made->trees.push_back(std::move(tree));
+    if (Error error = make_tree_options(altered->s, key, built.is_rows, &options)) return error;
+    if (Error error = make_tree(options.get(), &name, &built.record.number, &built.index.tree)) return error;
   }
-  return {};
-}
-
-Error IndexBuild::make_trees(const std::vector<TreeOptions> &options) {
-  for (size_t i = 0; i < indexes.size(); i++) {
-    std::string name;
-    if (Error error = make_tree(options[i].get(), &name, &indexes[i].record.number, &indexes[i].index.tree))
-      return error;
-  }
-  generations_.emplace_back();
-  return make_journals(&generations_.back());
-}
-
-std::vector<std::string> IndexBuild::journals() const {
-  std::vector<std::string> names = spare_;
-  for (const Journals &of : generations_) names.insert(names.end(), of.names.begin(), of.names.end());
-  return names;
-}
-
-void IndexBuild::add(TABLE *altered, uint number, const Share &share) {
-  indexes.emplace_back();
-  BuiltIndex &built = indexes.back();
-  const KEY &key = altered->key_info[number];
-  built.record.name = key.name.str;
-  built.number = number;
-  built.key = key;
-  built.parts.assign(key.key_part, key.key_part + key.user_defined_key_parts);
-  built.index.describe(altered, &key, share.record.form.layout);
+  return journal_.begin();
 }
 
 // --- Writers ---
 
-Error IndexBuild::change(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary,
-                         const std::string_view *value) {
-  frondb_tree *journal = generations_.back().trees[index].get();
-  Buffer buffer;
-  bool found;
-  if (Error error = buffer.make()) return error;
-  if (Error error = frondb_txn_get(txn, journal, slice(key), FRONDB_LOCK_EXCLUSIVE, FRONDB_WAIT, buffer.get(), &found))
-    return error;
-  Change state;
-  // A damaged entry counts as a conflict, so that the build fails and not the writer.
-  if (found && !state.decode(buffer.slice())) state.flags = CONFLICT;
-  if (value) {
-    if (state.flags & HAS_VALUE && row_of(state.value) != primary) state.flags |= CONFLICT;
-    state.flags |= HAS_VALUE;
-    state.value = *value;
-  } else {
-    if (state.flags & HAS_VALUE && row_of(state.value) != primary) state.flags |= CONFLICT;
-    if (!(state.flags & REMOVED)) {
-      state.flags |= REMOVED;
-      state.removed = primary;
-    }
-    state.flags &= uchar(~HAS_VALUE);
-    state.value = {};
+int IndexBuild::note(frondb_txn *txn, const TABLE *table, const Layout &layout, const uchar *before,
+                     const std::string &primary_before, const uchar *after, const std::string &primary_after) {
+  std::string row_before, row_after;
+  if (before) pack_row(table, layout, before, &row_before, wanted_of_writers_);
+  if (after) pack_row(table, layout, after, &row_after, wanted_of_writers_);
+  bool moves = before && after && primary_before != primary_after;
+  if (before && after && !moves) {
+    if (row_before == row_after) return 0;
+    return ha_error(journal_.note(txn, {primary_before, &row_before, &row_after}));
   }
-  std::string bytes;
-  state.encode(&bytes);
-  return frondb_txn_put(txn, journal, slice(key), slice(bytes));
-}
-
-Error IndexBuild::put(frondb_txn *txn, size_t index, std::string_view key, std::string_view value,
-                      std::string_view primary, bool is_unique) {
-  std::shared_lock<std::shared_mutex> guard(journal_latch_);
-  if (is_over_) return {};
-  if (is_unique) return change(txn, index, key, primary, &value);
-  std::string bytes;
-  Change state;
-  state.flags = HAS_VALUE;
-  state.value = value;
-  state.encode(&bytes);
-  return frondb_txn_put(txn, generations_.back().trees[index].get(), slice(key), slice(bytes));
-}
-
-Error IndexBuild::remove(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary,
-                         bool is_unique) {
-  std::shared_lock<std::shared_mutex> guard(journal_latch_);
-  if (is_over_) return {};
-  if (is_unique) return change(txn, index, key, primary, nullptr);
-  std::string bytes;
-  Change state;
-  state.flags = REMOVED;
-  state.encode(&bytes);
-  return frondb_txn_put(txn, generations_.back().trees[index].get(), slice(key), slice(bytes));
+  if (before)
+    if (Error error = journal_.note(txn, {primary_before, &row_before, nullptr})) return ha_error(error);
+  return after ? ha_error(journal_.note(txn, {primary_after, nullptr, &row_after})) : 0;
 }
 
 // --- Catching up ---
 
-Error IndexBuild::apply_to(size_t index, frondb_tree *journal, frondb_snapshot *at, Pass *pass) {
-  frondb_tree *tree = indexes[index].index.tree.get();
-  Writer writer(tree);
-  Cursor cursor;
-  Buffer buffer;
-  if (Error error = writer.begin()) return error;
-  if (Error error = buffer.make()) return error;
-  if (Error error = cursor.open(journal, {}, at)) return error;
-  for (;;) {
-    frondb_rows rows;
-    if (Error error = cursor.read(READ_ENTRIES, BATCH_BYTES, &rows)) return error;
-    if (rows.count == 0 || pass->killed()) return writer.finish();
-    pass->entries += rows.count;
-    for (size_t i = 0; i < rows.count; i++) {
-      frondb_slice key = rows.entries[i].key;
-      Change state;
-      bool conflicts = !state.decode(rows.entries[i].value) || state.flags & CONFLICT;
-      std::string_view owner = row_of(state.value);
-      // Whether the tree's entry belongs to a row that the journal's entry does not mention. Only keys of a unique
-      // index can belong to several rows.
-      bool is_others = false;
-      if (!conflicts && !(owner.empty() && state.removed.empty())) {
-        bool is_there;
-        if (Error error = read_key(tree, view(key), nullptr, buffer, &is_there)) return error;
-        std::string_view has = is_there ? row_of(buffer.value()) : std::string_view();
-        is_others = is_there && has != owner && !(state.flags & REMOVED && has == state.removed);
+int IndexBuild::apply(frondb_snapshot *at, const Killed &killed, BuiltRows *rows, uint64_t *changes) {
+  std::vector<TreeWriter> writers;
+  for (const BuiltIndex &built : indexes) writers.emplace_back(built.index.tree.get());
+  for (TreeWriter &writer : writers)
+    if (Error error = writer.begin()) return ha_error(error);
+  std::vector<std::string> old_keys(indexes.size()), old_values(indexes.size());
+  std::string key, value;
+  // Both passes decode both images: the second must know which entries have stayed.
+  auto pass = [&](bool removes) {
+    return journal_.each(at, [&](const RowChange &change) {
+      if (++*changes % CHANGES_A_STEP == 0 && killed()) return HA_ERR_ABORTED_BY_USER;
+      if (change.before) {
+        if (int error = rows->decode(change.primary, *change.before)) return error;
+        for (size_t i = 0; i < indexes.size(); i++) rows->entry(i, &old_keys[i], &old_values[i]);
       }
-      if (conflicts || (is_others && state.flags & HAS_VALUE)) {
-        *pass->duplicate = {index, std::string(owner.empty() ? state.removed : owner)};
-        *pass->found = true;
-        return {};
+      if (change.after)
+        if (int error = rows->decode(change.primary, *change.after)) return error;
+      for (size_t i = 0; i < indexes.size(); i++) {
+        bool is_unique = change.after && rows->entry(i, &key, &value);
+        if (change.before && change.after && key == old_keys[i] && value == old_values[i]) continue;
+        if (removes && change.before)
+          if (Error error = writers[i].remove(old_keys[i])) return ha_error(error);
+        if (removes || !change.after) continue;
+        bool is_there = false;
+        if (is_unique)
+          if (Error error = writers[i].has(key, &is_there)) return ha_error(error);
+        if (is_there) return rows->report_duplicate(i);
+        if (Error error = writers[i].put(key, value, is_unique)) return ha_error(error);
       }
-      if (state.flags & HAS_VALUE) {
-        if (Error error = writer.put(key, state.value)) return error;
-      } else if (!is_others) {
-        if (Error error = writer.remove(key)) return error;
-      }
-    }
+      return 0;
+    });
+  };
+  for (bool removes : {true, false}) {
+    *changes = 0;
+    if (int error = pass(removes)) return error;
+    for (TreeWriter &writer : writers)
+      if (Error error = writer.finish()) return ha_error(error);
   }
+  return 0;
 }
 
-Error IndexBuild::apply(const Journals &of, frondb_snapshot *at, Pass *pass) {
-  for (size_t i = 0; i < indexes.size() && !*pass->found; i++)
-    if (Error error = apply_to(i, of.trees[i].get(), at, pass)) return error;
-  return {};
-}
-
-Error IndexBuild::close_generation() {
-  Journals next;
-  if (Error error = make_journals(&next)) {
-    spare_.insert(spare_.end(), next.names.begin(), next.names.end());
-    return error;
-  }
-  std::unique_lock<std::shared_mutex> guard(journal_latch_);
-  generations_.push_back(std::move(next));
-  return {};
-}
-
-Error IndexBuild::snapshot_of(const Journals &of, uint64_t wait_millis, Snapshot *snapshot) {
-  std::vector<frondb_tree *> trees;
-  for (const Tree &tree : of.trees) trees.push_back(tree.get());
-  return snapshot_behind_writers(trees, wait_millis, snapshot);
-}
-
-Error IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found) {
+int IndexBuild::catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows) {
   for (int round = 0; round < ROUNDS_MAX; round++) {
-    if (Error error = close_generation()) return error;
-    const Journals &closed = generations_[done_];
+    if (Error error = journal_.close()) return ha_error(error);
     Snapshot snapshot;
     for (uint64_t waited = 0; !snapshot; waited += SLICE_MILLIS) {
-      // The statement was killed, or a writer has not ended in time: leave the rest for finish(), when writers are
-      // locked out.
-      if (killed() || waited >= wait_millis) return {};
-      Error error = snapshot_of(closed, SLICE_MILLIS, &snapshot);
-      if (error && !is_late_writer(error)) return error;
+      if (killed()) return HA_ERR_ABORTED_BY_USER;
+      // A writer has not ended in time: leave the rest for finish(), when writers are locked out.
+      if (waited >= wait_millis) return 0;
+      Error error = snapshot_behind_writers({journal_.oldest()}, SLICE_MILLIS, &snapshot);
+      if (error && !is_late_writer(error)) return ha_error(error);
     }
-    Pass pass = {killed, duplicate, found};
-    if (Error error = apply(closed, snapshot.get(), &pass)) return error;
-    if (*found || killed()) return {};
-    done_++;
-    if (pass.entries < ENTRIES_LEFT) return {};
+    uint64_t changes;
+    if (int error = apply(snapshot.get(), killed, rows, &changes)) return error;
+    journal_.oldest_is_done();
+    if (changes < CHANGES_LEFT) return 0;
   }
-  return {};
+  return 0;
 }
 
-Error IndexBuild::finish(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found) {
-  for (; done_ < generations_.size() && !*found && !killed(); done_++) {
+int IndexBuild::finish(const Killed &killed, uint64_t wait_millis, BuiltRows *rows) {
+  while (!journal_.all_are_done()) {
     Snapshot snapshot;
     // Writers are locked out, so this can only wait for a commit in progress, or for an XA transaction that is prepared
     // and has lost its connection.
-    if (Error error = snapshot_of(generations_[done_], wait_millis, &snapshot)) return error;
-    Pass pass = {killed, duplicate, found};
-    if (Error error = apply(generations_[done_], snapshot.get(), &pass)) return error;
+    Error error = snapshot_behind_writers({journal_.oldest()}, wait_millis, &snapshot);
+    if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
+    if (error) return ha_error(error);
+    uint64_t changes;
+    if (int failed = apply(snapshot.get(), killed, rows, &changes)) return failed;
+    journal_.oldest_is_done();
   }
-  return {};
-}
-
-void IndexBuild::give_up() {
-  std::unique_lock<std::shared_mutex> guard(journal_latch_);
-  is_over_ = true;
+  return 0;
 }
 
 }  // namespace fron

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   Indexes that are built while other connections write the table: how their writes are merged with the loaded rows.
+   Trees that an ALTER builds while other connections write the table: new indexes, and with a rebuild the rows.
 
-     ALTER      snapshot of the rows, all of them --bulk load--> tree of the index
-     writers    journal: for each key of the index its last change, in the writer's own transaction
-     ALTER      journal --> tree; repeated while writers go on, and once more when they are locked out
+     ALTER      snapshot of the rows, all of them --bulk load--> trees
+     writers    journal of what they write (ddl/row_journal.h)
+     ALTER      journal --> trees; repeated while writers go on, and once more when they are locked out
 
    Why a journal: attached rows are newer than everything written before the load ends, so a row that was deleted
-   during the load would come back. A journal has one entry for each key:
+   during the load would come back.
 
-     | flags | length of the key's row, its primary key: if an entry was removed | the new value: if there is one |
-
-   For a unique key the flags tell a duplicate from a key that has moved from one row to another. Journals form
-   generations. When a generation is closed, writers continue in the next one, and the closed one is read when the
-   transactions that have written to it have ended. The dictionary has no tree of a build, so a crash leaves only
-   orphaned trees. */
+   After each generation of the journal the trees are those of the table as it was at that generation's snapshot. First
+   the old entries of all changed rows go, then the new ones come; so a key that is there already belongs to another row. */
 
 #ifndef FRONDB_DDL_INDEX_BUILD_H
 #define FRONDB_DDL_INDEX_BUILD_H
@@ -23,33 +19,36 @@
 #include <sql_class.h>
 
 #include <functional>
-#include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "ddl/alter_plan.h"
+#include "ddl/row_journal.h"
 #include "dictionary/dictionary.h"
 #include "engine/api.h"
 #include "table/share.h"
 
 namespace fron {
 
-/** An index being built. */
+/** A tree being built. */
 struct BuiltIndex {
   IndexRecord record;
   Index index;
-  /** The definition; its fields belong to the altered TABLE and give their numbers. */
-  KEY key;
-  std::vector<KEY_PART_INFO> parts;
-  /** Number in the altered TABLE. */
+  /** Number of the index in the altered TABLE; MAX_KEY for rows with a hidden key. */
   uint number = 0;
+  bool is_rows = false;
 };
 
-/** A key that two rows have, in a unique index. */
-struct Duplicate {
-  size_t index = 0;
-  /** Primary key of one of the rows. */
-  std::string primary;
+/** Gives the entries of rows in the trees that are built; see ddl/altered_rows.h. */
+class BuiltRows {
+ public:
+  virtual ~BuiltRows() = default;
+  /** Decodes a row of the table. Returns an HA_ERR_ number. */
+  virtual int decode(std::string_view primary, std::string_view row) = 0;
+  /** Key and value of the decoded row's entry. Returns whether no other row may have the key. */
+  virtual bool entry(size_t index, std::string *key, std::string *value) = 0;
+  /** Reports that another row has the key of the decoded row; returns the HA_ERR_ number. */
+  virtual int report_duplicate(size_t index) = 0;
 };
 
 class IndexBuild {
@@ -57,68 +56,52 @@ class IndexBuild {
   /** Whether the statement was killed; called from time to time. */
   using Killed = std::function<bool()>;
 
-  IndexBuild(uint64_t table, uint32_t *next_index) : table_(table), next_index_(next_index) {}
+  /** `form` reads the rows of the table with the altered definition. `next_index` numbers the trees. */
+  IndexBuild(const Share &share, const TABLE *table, const TABLE *altered, const AlterPlan &plan, const RowForm &form,
+             uint32_t *next_index);
 
+  /** The tree of rows comes first, if it is one of them. */
   std::vector<BuiltIndex> indexes;
 
-  /** Adds an index of the altered TABLE. */
-  void add(TABLE *altered, uint number, const Share &share);
-  /** Makes the trees of the indexes and the first journals. */
-  Error make_trees(const std::vector<TreeOptions> &options);
+  /** Makes the trees and the first journal. */
+  Error make_trees(const TABLE *altered);
+  const RowJournal &journal() const { return journal_; }
+  /** The layout of rows in the trees. */
+  const Layout &layout() const { return layout_; }
+  /** The form in which the ALTER reads rows, and what it wants of them. */
+  const RowForm &form() const { return form_; }
+  const Wanted &wanted() const { return wanted_; }
 
   // Writers.
 
-  /** Records that a row now has the key. `is_unique`: no other row may have the key. */
-  Error put(frondb_txn *txn, size_t index, std::string_view key, std::string_view value,
-            std::string_view primary, bool is_unique);
-  /** Records that a row no longer has the key. */
-  Error remove(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary, bool is_unique);
+  /** Notes a write to a row, with the two records and the primary keys of a writer's TABLE. `before` is null for an
+      insert, `after` for a delete. Returns an HA_ERR_ number. */
+  int note(frondb_txn *txn, const TABLE *table, const Layout &layout, const uchar *before,
+           const std::string &primary_before, const uchar *after, const std::string &primary_after);
 
-  // The thread that builds.
+  // The thread that builds. Each returns an HA_ERR_ number.
 
-  /** Applies the journals to the trees until few changes are left. If a key is a duplicate, fills `duplicate` and sets
-      `found`. */
-  Error catch_up(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found);
-  /** Applies the rest while writers are locked out. FRONDB_BUSY if a prepared transaction has not ended after
-      `wait_millis`. */
-  Error finish(const Killed &killed, uint64_t wait_millis, Duplicate *duplicate, bool *found);
+  /** Applies the journal until few changes are left. */
+  int catch_up(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
+  /** Applies the rest while writers are locked out. */
+  int finish(const Killed &killed, uint64_t wait_millis, BuiltRows *rows);
   /** Ends the build for writers. Its trees are dropped when no transaction needs them. */
-  void give_up();
-  /** Names of all journals. */
-  std::vector<std::string> journals() const;
+  void give_up() { journal_.end(); }
 
  private:
-  struct Journals {
-    std::vector<std::string> names;
-    std::vector<Tree> trees;
-  };
+  void add(const TABLE *altered, uint number, bool is_rows);
+  void want(const TABLE *table, const TABLE *altered, const AlterPlan &plan);
   Error make_tree(frondb_tree_options *options, std::string *name, uint32_t *number, Tree *tree);
-  Error make_journals(Journals *made);
-  Error close_generation();
-  /** Arguments and results of a pass over a generation of journals. */
-  struct Pass {
-    const Killed &killed;
-    Duplicate *duplicate;
-    bool *found;
-    uint64_t entries = 0;
-  };
-  Error snapshot_of(const Journals &of, uint64_t wait_millis, Snapshot *snapshot);
-  Error apply(const Journals &of, frondb_snapshot *at, Pass *pass);
-  Error apply_to(size_t index, frondb_tree *journal, frondb_snapshot *at, Pass *pass);
-  Error change(frondb_txn *txn, size_t index, std::string_view key, std::string_view primary,
-               const std::string_view *value);
+  Error make_journal_tree(std::string *name, Tree *tree);
+  int apply(frondb_snapshot *at, const Killed &killed, BuiltRows *rows, uint64_t *changes);
 
   uint64_t table_;
   uint32_t *next_index_;
-  /** Held shared for a write to a journal, exclusively to close a generation. */
-  mutable std::shared_mutex journal_latch_;
-  bool is_over_ = false;
-  /** The last generation is open. */
-  std::vector<Journals> generations_;
-  /** Number of generations that were applied to the trees. */
-  size_t done_ = 0;
-  /** Journals of an incomplete generation, whose creation has failed. */
-  std::vector<std::string> spare_;
+  RowForm form_;
+  Layout layout_;
+  /** What is wanted of rows, by the numbers of the altered table, and by those of the table. */
+  Wanted wanted_, wanted_of_writers_;
+  RowJournal journal_;
 };
 
 }  // namespace fron

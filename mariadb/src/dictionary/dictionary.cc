@@ -28,17 +28,27 @@ constexpr char STATISTICS = 's';
 /** The key with this letter is never written: transactions lock it. */
 constexpr char LOCK = 'l';
 constexpr char RECORD_VERSION = 2;
-/** Version of a record with slots, which an older build refuses instead of misreading rows of the table. */
+/** Versions of a record with slots, and with the marks of later ALTERs, which an older build refuses instead of
+    misreading rows of the table. */
 constexpr char RECORD_VERSION_SLOTS = 3;
+constexpr char RECORD_VERSION_MARKS = 4;
 
-bool decode_slots(Decoder *in, Layout *layout) {
+char version_of(const TableRecord &record) {
+  const Layout &layout = record.form.layout;
+  auto is_widened = [](const Slot &slot) { return slot.short_until != 0; };
+  if (record.row_epoch || std::any_of(layout.begin(), layout.end(), is_widened)) return RECORD_VERSION_MARKS;
+  return layout.empty() ? RECORD_VERSION : RECORD_VERSION_SLOTS;
+}
+
+bool decode_slots(Decoder *in, char version, Layout *layout) {
   uint64_t count;
   if (!in->u64(&count)) return false;
   for (uint64_t i = 0; i < count; i++) {
-    uint64_t field, prefix, bytes;
+    uint64_t field, prefix, bytes, short_until = 0;
     // A blob has the largest length prefix, four bytes.
     if (!in->u64(&field) || !in->u64(&prefix) || !in->u64(&bytes) || prefix > 4) return false;
-    layout->push_back({uint32_t(field), uint32_t(prefix), uint32_t(bytes)});
+    if (version == RECORD_VERSION_MARKS && !in->u64(&short_until)) return false;
+    layout->push_back({uint32_t(field), uint32_t(prefix), uint32_t(bytes), uint32_t(short_until)});
   }
   return true;
 }
@@ -107,7 +117,8 @@ std::string number_key(uint64_t number) {
 }  // namespace
 
 std::string TableRecord::encode() const {
-  std::string bytes(1, form.layout.empty() ? RECORD_VERSION : RECORD_VERSION_SLOTS);
+  char version = version_of(*this);
+  std::string bytes(1, version);
   put_u64(number, &bytes);
   put_text(definition, &bytes);
   put_u64(next_index, &bytes);
@@ -117,15 +128,18 @@ std::string TableRecord::encode() const {
     put_text(index.name, &bytes);
   }
   put_text(form.defaults, &bytes);
-  if (form.layout.empty()) return bytes;
+  if (version == RECORD_VERSION) return bytes;
+  if (version == RECORD_VERSION_MARKS) put_u64(row_epoch, &bytes);
   put_u64(form.layout.size(), &bytes);
-  for (const Slot &slot : form.layout)
+  for (const Slot &slot : form.layout) {
     for (uint32_t value : {slot.field, slot.prefix, slot.bytes}) put_u64(value, &bytes);
+    if (version == RECORD_VERSION_MARKS) put_u64(slot.short_until, &bytes);
+  }
   return bytes;
 }
 
 bool TableRecord::decode(std::string_view bytes) {
-  if (bytes.empty() || (bytes[0] != RECORD_VERSION && bytes[0] != RECORD_VERSION_SLOTS)) return false;
+  if (bytes.empty() || bytes[0] < RECORD_VERSION || bytes[0] > RECORD_VERSION_MARKS) return false;
   Decoder in(bytes.substr(1));
   uint64_t next, count;
   if (!in.u64(&number) || !in.text(&definition) || !in.u64(&next) || !in.u64(&count)) return false;
@@ -139,7 +153,9 @@ bool TableRecord::decode(std::string_view bytes) {
   }
   if (!in.text(&form.defaults)) return false;
   form.layout.clear();
-  if (bytes[0] == RECORD_VERSION_SLOTS && !decode_slots(&in, &form.layout)) return false;
+  row_epoch = 0;
+  if (bytes[0] == RECORD_VERSION_MARKS && !in.u64(&row_epoch)) return false;
+  if (bytes[0] != RECORD_VERSION && !decode_slots(&in, bytes[0], &form.layout)) return false;
   return in.at_end() && !indexes.empty();
 }
 
@@ -338,7 +354,7 @@ Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const Tabl
     return std::any_of(old.indexes.begin(), old.indexes.end(),
                        [&](const IndexRecord &other) { return other.number == index.number; });
   };
-  if (record.indexes.empty() || !is_old(record.indexes[0])) return {};
+  if (record.indexes.empty() || !is_old(record.indexes[0]) || old.row_epoch != record.row_epoch) return {};
   std::transform(record.indexes.begin(), record.indexes.end(), seen->begin(), is_old);
   return {};
 }

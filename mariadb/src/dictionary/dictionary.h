@@ -4,7 +4,8 @@
 
      key    database/table, as the server's path has it (partitions: database/table#P#p0)
      value  version, number of the table, version of its definition, indexes: number and name each,
-            defaults of columns that were added, slots of rows if they are not the columns in their order
+            defaults of columns that were added, row epoch if not 0, slots of rows if they are not the columns in their
+            order
 
    The trees of a table are named by numbers, "mariadb/<table>/<index>", so that a rename is one record.
    A record is written after its trees are made, and removed before its trees are dropped. A crash in between leaves
@@ -49,6 +50,8 @@ struct TableRecord {
   std::vector<IndexRecord> indexes;
   uint32_t next_index = 0;
   RowForm form;
+  /** Number of ALTERs of which each made columns NOT NULL: rows of an earlier snapshot may have a NULL there. */
+  uint64_t row_epoch = 0;
 
   std::string encode() const;
   bool decode(std::string_view bytes);
@@ -121,7 +124,7 @@ class Dictionary {
   /** That number at the last change of a table; 0 if the table has not changed since the start. */
   uint64_t changed_at(uint64_t table);
   /** For each tree of `record` whether the transaction's snapshot has it. All are false for a table that the snapshot
-      does not have, or has with another tree of rows. */
+      does not have, or has with another tree of rows or in an earlier row epoch. */
   Error seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record, std::vector<bool> *seen);
 
  private:

@@ -312,6 +312,11 @@ bool moves_parents(const std::string &key, const Change &change) {
   return false;
 }
 
+bool is_parent(const std::string &key) {
+  const auto referencing = dictionary().foreign_keys().recorded_of(key).referencing;
+  return std::any_of(referencing.begin(), referencing.end(), [](const ForeignKeyPtr &one) { return one->parent_side.is_bound; });
+}
+
 bool refers_to_itself(const Alter_info *info, const std::string &key) {
   for (const Foreign_key *clause : new_clauses(info))
     if (parent_of(*clause, key) == key) return true;

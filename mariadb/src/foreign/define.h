@@ -46,6 +46,9 @@ int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, ForeignKe
     old tree must have ended first. */
 bool moves_parents(const std::string &key, const ForeignKeyChange &change);
 
+/** Whether a foreign key finds its parents in a tree of the table. */
+bool is_parent(const std::string &key);
+
 /** Whether a statement's new clauses refer to the table itself. */
 bool refers_to_itself(const Alter_info *info, const std::string &key);
 

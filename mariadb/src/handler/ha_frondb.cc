@@ -210,7 +210,6 @@ int ha_frondb::open(const char *path, int, uint) {
   if (Error failed = buffer_.make()) return ha_error(failed);
   thr_lock_data_init(&share_->lock, &lock_, nullptr);
   encoder_.open(table, share_);
-  built_.open(&encoder_);
   wanted_.open(&encoder_);
   position_.attach(share_, &use_);
   if (Error failed = writer_.open(&encoder_, share_, &read_free_)) return ha_error(failed);

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "engine/api.h"
-#include "handler/built_entries.h"
 #include "handler/computed_fields.h"
 #include "handler/read_free.h"
 #include "handler/read_position.h"
@@ -102,6 +101,8 @@ class ha_frondb final : public handler {
   int truncate() override;
   bool check_if_incompatible_data(HA_CREATE_INFO *info, uint changes) override;
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE *altered, Alter_inplace_info *info) override;
+  Compare_keys compare_key_parts(const Field &before, const Column_definition &after, const KEY_PART_INFO &part_before,
+                                 const KEY_PART_INFO &part_after) const override;
   bool can_convert_nocopy(const Field &field, const Column_definition &wanted) const override;
   bool prepare_inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
   bool inplace_alter_table(TABLE *altered, Alter_inplace_info *info) override;
@@ -201,7 +202,7 @@ class ha_frondb final : public handler {
   /** Runs `write` between the checks of foreign keys; after an error the row is as it was. */
   template <typename Write>
   int write_checked(const uchar *before, const uchar *after, const fron::Cause &cause, Write write);
-  /** Reports a row before and after a write to indexes that are being built; null where there is no row. */
+  /** Notes a row before and after a write for an ALTER that reads the rows; null where there is no row. */
   int notify_build(const uchar *before, const std::string &primary_before, const uchar *after);
   /** Counts a write that has added `rows` rows: 1 for an insert, 0 for an update, -1 for a delete. */
   void count(int64_t rows);
@@ -270,19 +271,10 @@ class ha_frondb final : public handler {
   void give_up_load();
   int show_duplicate(uint64_t number, std::string_view key);
 
-  // Changing the table: alter.cc, build.cc.
-  const char *why_copied(TABLE *altered, const Alter_inplace_info *info) const;
+  // Changing the table: alter.cc.
   int prepare_alter(TABLE *altered, Alter_inplace_info *info);
   int prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, fron::Alteration *alteration);
-  int begin_build(TABLE *altered, const std::shared_ptr<fron::IndexBuild> &build, const std::vector<size_t> &places,
-                  fron::TableRecord *record, fron::Snapshot *snapshot);
-  int build_indexes(const std::shared_ptr<fron::IndexBuild> &build, frondb_snapshot *at, TABLE *altered);
-  int finish_build(fron::IndexBuild &build, TABLE *altered);
-  int load_rows(fron::IndexBuild &build, frondb_snapshot *at, bool *has_duplicates);
-  int put_rows(fron::IndexBuild &build, frondb_snapshot *at, fron::Load *load);
-  int find_duplicate(fron::IndexBuild &build, frondb_snapshot *at, TABLE *altered);
-  /** Reports the duplicate to the user, and returns HA_ERR_FOUND_DUPP_KEY. */
-  int report_duplicate(TABLE *altered, uint number, std::string_view primary, frondb_snapshot *at);
+  int commit_alter(TABLE *altered, Alter_inplace_info *info);
 
   THR_LOCK_DATA lock_;
   fron::Share *share_ = nullptr;
@@ -310,7 +302,6 @@ class ha_frondb final : public handler {
   // Writing.
   fron::ReadFree read_free_;
   fron::RowWriter writer_;
-  fron::BuiltEntries built_;
   fron::ForeignChecks foreign_;
   /** The encoded row of a child that an action changes: its blobs point here. */
   std::vector<char> child_row_;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "codec/entry.h"
 #include "engine/errors.h"
 
 namespace fron {
@@ -40,17 +39,8 @@ bool RowEncoder::entry(uint number, const uchar *record, const std::string &prim
   const Index &in = index(number);
   key->clear();
   bool is_unique = !append_key(number, record, key) && in.is_unique;
-  finish_entry(in, record, primary, is_unique, key, value);
+  in.finish_entry(table_, share_->record.form.layout, record, primary, is_unique, key, value);
   return is_unique;
-}
-
-void RowEncoder::finish_entry(const Index &index, const uchar *record, const std::string &primary, bool is_unique,
-                              std::string *key, std::string *value) const {
-  value->clear();
-  append_head(primary.size(), is_unique, value);
-  (is_unique ? value : key)->append(primary);
-  if (index.is_clustering) pack_row(table_, share_->record.form.layout, record, value);
-  else pack_fields(table_, index.covered, record, value);
 }
 
 int RowEncoder::damaged(uint tree) const {

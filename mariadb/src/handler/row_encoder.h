@@ -37,9 +37,6 @@ class RowEncoder {
   /** Key and value of a row's entry in an index other than the primary one. Returns whether no other row may have
       the key. */
   bool entry(uint index, const uchar *record, const std::string &primary, std::string *key, std::string *value);
-  /** Makes the value of an index entry whose own key parts are in `key` already, and appends the rest of the key. */
-  void finish_entry(const Index &index, const uchar *record, const std::string &primary, bool is_unique,
-                    std::string *key, std::string *value) const;
   /** The error for a row or entry that cannot be decoded; the server's log names its tree. */
   int damaged(uint tree) const;
 

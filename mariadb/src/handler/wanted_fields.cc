@@ -35,10 +35,12 @@ void WantedFields::plan() {
   if (!is_all_) {
     for (uint i = 0; i < table->s->fields; i++) {
       wanted_.fields.push_back(bitmap_is_set(table->read_set, i) || bitmap_is_set(table->write_set, i));
-      Slot bytes{i, 0, 0};
+      Slot bytes{i};
       describe_bytes(table->field[i], &bytes);
       wanted_.others.push_back(bytes);
     }
+    for (const Slot &slot : encoder_->share().record.form.layout)
+      if (slot.field != Slot::GONE) wanted_.others[slot.field].short_until = slot.short_until;
     // A row filter compares positions, which are made from the primary key.
     if (primary && has_filter_) want_key(primary);
     if (table->part_info) {

@@ -5,6 +5,7 @@
 
 #include "handler/ha_frondb.h"
 
+#include "ddl/index_build.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "txn/connection.h"
@@ -108,7 +109,7 @@ int ha_frondb::remove_row(const uchar *record, const std::string &shown, const C
 int ha_frondb::notify_build(const uchar *before, const std::string &primary_before, const uchar *after) {
   std::shared_ptr<IndexBuild> build = share_->build();
   if (!build) return 0;
-  return built_.notify(build, use_.connection->txn(), before, primary_before, after, writer_.primary());
+  return build->note(use_.connection->txn(), table, share_->record.form.layout, before, primary_before, after, writer_.primary());
 }
 
 void ha_frondb::count(int64_t rows) {

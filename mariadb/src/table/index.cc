@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codec/entry.h"
 #include "table/options.h"
 
 namespace fron {
@@ -39,6 +40,15 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
     if (fields.count(slot.field)) covered.push_back(slot.field);
   if (layout.empty()) covered.assign(fields.begin(), fields.end());
   describe_generated(table, key);
+}
+
+void Index::finish_entry(const TABLE *table, const Layout &layout, const uchar *record, const std::string &primary,
+                         bool is_unique, std::string *key, std::string *value) const {
+  value->clear();
+  append_head(primary.size(), is_unique, value);
+  (is_unique ? value : key)->append(primary);
+  if (is_clustering) pack_row(table, layout, record, value);
+  else pack_fields(table, covered, record, value);
 }
 
 void Index::describe_generated(const TABLE *table, const KEY *key) {

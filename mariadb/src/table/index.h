@@ -15,6 +15,7 @@
 #include <my_global.h>
 #include <sql_class.h>
 
+#include <string>
 #include <vector>
 
 #include "codec/key.h"
@@ -67,6 +68,11 @@ struct Index {
 
   /** Fills everything except the tree from the definition of an index, for a table whose rows have this layout. */
   void describe(const TABLE *table, const KEY *key, const Layout &layout);
+
+  /** Makes the value of an entry whose own key parts are in `key` already, and appends the rest of the key. `is_unique`:
+      no other row may have the key. */
+  void finish_entry(const TABLE *table, const Layout &layout, const uchar *record, const std::string &primary, bool is_unique,
+                    std::string *key, std::string *value) const;
 
  private:
   void describe_generated(const TABLE *table, const KEY *key);

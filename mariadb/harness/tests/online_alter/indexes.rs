@@ -1,11 +1,4 @@
-//! Indexes that are built while others write: afterwards each has an entry for every row, and no
-//! other entries.
-//!
-//! Writers insert, change, move and delete rows in transactions that are partly rolled back, while
-//! one connection adds and drops indexes of all kinds without blocking them. Between two changes
-//! the test blocks the writers for a moment and compares every index with the table.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::print_stdout, reason = "a failed test shows what it printed")]
+//! Indexes that are built while others write.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,58 +7,9 @@ use std::thread;
 use frondb_core::prng::Prng;
 use frondb_mariadb_harness::{Client, Options, Server};
 
-const ROWS: u64 = 10_000;
-const WRITERS: u64 = 3;
+use crate::writers::{ROWS, seed, write_beside};
+
 const CHANGES: usize = 12;
-/// Errors that writers may get: a duplicate key, a deadlock, a lock that is not free.
-const OF_WRITERS: [u16; 3] = [1062, 1213, 1205];
-
-fn seed() -> u64 {
-    let given = std::env::var("FRONDB_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
-    println!("FRONDB_TEST_SEED={seed}");
-    seed
-}
-
-/// One statement of a writer.
-fn statement(prng: &mut Prng) -> String {
-    let id = prng.range(1..ROWS * 3 / 2);
-    let (a, v) = (prng.below(100), prng.below(1000));
-    match prng.below(10) {
-        0..=2 => {
-            let u = if prng.chance(9, 10) { id } else { prng.range(1..ROWS * 2) };
-            let w = "w".repeat(prng.index(60));
-            format!("INSERT INTO t VALUES ({id}, {a}, {u}, 'v{v}', '{w}')")
-        }
-        3 | 4 => format!("UPDATE t SET a = {a}, v = 'v{v}' WHERE id = {id}"),
-        5 => format!("UPDATE t SET u = {} WHERE id = {id}", prng.range(1..ROWS * 2)),
-        6 => format!("UPDATE t SET id = {} WHERE id = {id}", prng.range(1..ROWS * 3 / 2)),
-        7 => format!(
-            "UPDATE t SET w = repeat('x', {a}), u = NULL WHERE id BETWEEN {id} AND {}",
-            id + 3
-        ),
-        _ => format!("DELETE FROM t WHERE id = {id}"),
-    }
-}
-
-fn write(mut client: Client, mut prng: Prng, ends: &AtomicBool) {
-    while !ends.load(Ordering::Relaxed) {
-        client.query("BEGIN").unwrap();
-        let mut error = None;
-        for _ in 0..prng.range(1..6) {
-            error = client.query(statement(&mut prng)).err();
-            // A deadlock has rolled the whole transaction back.
-            if error.as_ref().is_some_and(|error| error.code() == Some(1213)) {
-                break;
-            }
-            if let Some(error) = &error {
-                assert!(error.code().is_some_and(|code| OF_WRITERS.contains(&code)), "{error}");
-            }
-        }
-        let undoes = error.is_some() || prng.chance(1, 5);
-        client.query(if undoes { "ROLLBACK" } else { "COMMIT" }).unwrap();
-    }
-}
 
 /// An index and its first column.
 type Known = (String, &'static str);
@@ -135,23 +79,12 @@ fn build_beside_writers(name: &str, definition: &str) {
             ),
         ])
         .unwrap();
-    let ends = AtomicBool::new(false);
-    thread::scope(|threads| {
-        for _ in 0..WRITERS {
-            let (client, prng) = (server.connect_to("test").unwrap(), prng.fork());
-            let ends = &ends;
-            threads.spawn(move || write(client, prng, ends));
+    let mut known = Vec::new();
+    write_beside(&server, prng.fork(), move || {
+        for number in 0..CHANGES {
+            change(&mut client, &mut prng, &mut known, number);
+            check(&mut client, "id, a, u, v, w", &known);
         }
-        // A failed check must end the writers, or the scope would wait for them.
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
-            let mut known = Vec::new();
-            for number in 0..CHANGES {
-                change(&mut client, &mut prng, &mut known, number);
-                check(&mut client, "id, a, u, v, w", &known);
-            }
-        }));
-        ends.store(true, Ordering::Relaxed);
-        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
     server.stop().unwrap();
 }

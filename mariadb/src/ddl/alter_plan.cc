@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See ddl/alter_plan.h. */
+
+#include "ddl/alter_plan.h"
+
+#include <my_sys.h>
+#include <mysqld_error.h>
+
+#include <algorithm>
+
+#include "foreign/define.h"
+#include "table/index.h"
+#include "table/options.h"
+
+namespace fron {
+namespace {
+
+/** Changes that need no new trees or rows: only the table's record in the dictionary changes. */
+constexpr alter_table_operations OF_DEFINITION =
+    ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN | ALTER_CHANGE_COLUMN_DEFAULT | ALTER_COLUMN_OPTION | ALTER_OPTIONS |
+    ALTER_DROP_CHECK_CONSTRAINT | ALTER_RENAME | ALTER_RENAME_INDEX | ALTER_CHANGE_INDEX_COMMENT |
+    ALTER_INDEX_IGNORABILITY | ALTER_INDEX_ORDER | ALTER_PARTITIONED | ALTER_ADD_FOREIGN_KEY |
+    ALTER_DROP_FOREIGN_KEY | ALTER_COLUMN_INDEX_LENGTH | ALTER_COLUMN_UNVERSIONED |
+    ALTER_COLUMN_COLUMN_FORMAT | ALTER_CONVERT_TO;
+constexpr alter_table_operations OF_DROPPED_INDEX =
+    ALTER_DROP_INDEX | ALTER_DROP_NON_UNIQUE_NON_PRIM_INDEX | ALTER_DROP_UNIQUE_INDEX;
+constexpr alter_table_operations OF_ADDED_INDEX =
+    ALTER_ADD_INDEX | ALTER_ADD_NON_UNIQUE_NON_PRIM_INDEX | ALTER_ADD_UNIQUE_INDEX;
+constexpr alter_table_operations OF_VIRTUAL_COLUMNS =
+    ALTER_ADD_VIRTUAL_COLUMN | ALTER_DROP_VIRTUAL_COLUMN | ALTER_VIRTUAL_COLUMN_ORDER;
+/** Changes that keep all stored values, for which InnoDB needs no copy. */
+constexpr alter_table_operations KEEPS_VALUES =
+    OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | ALTER_RECREATE | ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX |
+    ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_COLUMN_NULLABLE |
+    ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_INDEX_LENGTH |
+    ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO | OF_VIRTUAL_COLUMNS;
+constexpr alter_table_operations OF_REBUILD = ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX | ALTER_RECREATE;
+/** Changes of a virtual column's expression. Only indexes have its values. */
+constexpr alter_table_operations OF_EXPRESSIONS = ALTER_VIRTUAL_GCOL_EXPR | ALTER_COLUMN_VCOL;
+constexpr alter_table_operations IN_PLACE =
+    OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | OF_COLUMNS | OF_REBUILD | OF_EXPRESSIONS;
+
+/** Whether records of both tables have the same bytes. */
+bool same_records(const TABLE *a, const TABLE *b) {
+  if (a->s->fields != b->s->fields || a->s->reclength != b->s->reclength || a->s->null_bytes != b->s->null_bytes)
+    return false;
+  for (uint i = 0; i < a->s->fields; i++) {
+    const Field *x = a->field[i], *y = b->field[i];
+    if (x->ptr - a->record[0] != y->ptr - b->record[0] || x->null_bit != y->null_bit ||
+        x->real_type() != y->real_type() || x->pack_length() != y->pack_length() ||
+        x->stored_in_db() != y->stored_in_db())
+      return false;
+  }
+  return true;
+}
+
+/** Whether both tables have the same primary key. */
+bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info) {
+  if (has_hidden_key(table) != has_hidden_key(altered)) return false;
+  if (has_hidden_key(table)) return true;
+  const char *name = altered->key_info[altered->s->primary_key].name.str;
+  return !is_added(info, name) && index_of_name(table, old_name(info, name)) == table->s->primary_key;
+}
+
+/** The virtual fields of indexes that are added. */
+std::vector<const Field *> added_virtual(const TABLE *altered, const Alter_inplace_info *info) {
+  std::vector<const Field *> all;
+  for (uint k = 0; k < altered->s->keys; k++) {
+    const KEY &key = altered->key_info[k];
+    if (!is_added(info, key.name.str)) continue;
+    for (uint i = 0; i < key.user_defined_key_parts; i++) {
+      const Field *field = altered->field[key.key_part[i].fieldnr - 1];
+      if (!field->stored_in_db()) all.push_back(field);
+    }
+  }
+  return all;
+}
+
+bool has_part_virtual(const TABLE *altered, const KEY &key) {
+  for (uint i = 0; i < key.user_defined_key_parts; i++)
+    if (!altered->field[key.key_part[i].fieldnr - 1]->stored_in_db()) return true;
+  return false;
+}
+
+/** Whether an index that stays must be built anew, since its entries change. */
+bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const OldNumbers &old,
+                   const KEY &key) {
+  if (info->handler_flags & OF_EXPRESSIONS && has_part_virtual(altered, key)) return true;
+  for (uint i = 0; i < key.user_defined_key_parts; i++) {
+    const KEY_PART_INFO &part = key.key_part[i];
+    uint number = part.fieldnr - 1;
+    if (old[number] == Slot::GONE) continue;
+    const Field *before = table->field[old[number]], *after = altered->field[number];
+    bool may_change = is_whole_field(part) || before->real_maybe_null() != after->real_maybe_null();
+    if (may_change && changes_entries(before, after)) return true;
+  }
+  return false;
+}
+
+/** Whether a changed value changes others: that of a stored generated column, or the partition. */
+bool has_derived_values(const TABLE *altered) {
+  for (Field **field = altered->vfield; field && *field; field++)
+    if ((*field)->stored_in_db()) return true;
+  return altered->part_info;
+}
+
+/** Why the columns of existing rows cannot be read with the new definition; null if they can. Collects the columns that
+    become NOT NULL. */
+const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, AlterPlan *plan) {
+  plan->converts_null = info->ignore || !thd->is_strict_mode();
+  for (uint i = 0; i < altered->s->fields; i++) {
+    Field *after = altered->field[i];
+    if (plan->old[i] == Slot::GONE) {
+      if (after->unireg_check == Field::NEXT_NUMBER) return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);
+      if (!has_one_default(after)) return "a new column has another value in each row";
+      continue;
+    }
+    const Field *before = table->field[plan->old[i]];
+    if (!keeps_bytes(before, after)) return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
+    // A column that gets numbers: the next one depends on the rows.
+    if (after->unireg_check == Field::NEXT_NUMBER && before->unireg_check != Field::NEXT_NUMBER)
+      return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);
+    if (!before->real_maybe_null() || after->real_maybe_null() || !after->stored_in_db()) continue;
+    // The time of the statement, or a value that differs in each row, would take the place of NULL.
+    bool is_time = after->type() == MYSQL_TYPE_TIMESTAMP || after->type() == MYSQL_TYPE_TIMESTAMP2;
+    if (plan->converts_null && (is_time || after->default_value || has_derived_values(altered)))
+      return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOT_NULL);
+    plan->not_null.push_back(i);
+  }
+  return nullptr;
+}
+
+/** Whether rows must be written anew. */
+bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share,
+                   const AlterPlan &plan) {
+  if (info->handler_flags & ALTER_RECREATE) return true;
+  // Options apply to trees that are written anew.
+  if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return true;
+  if (!same_primary(table, altered, info)) return true;
+  const KEY *primary = primary_key_of(altered);
+  if (primary && changes_index(table, altered, info, plan.old, *primary)) return true;
+  if (plan.converts_null && !plan.not_null.empty()) return true;
+  return has_too_many_slots(table, altered, plan.old, share.record.form.layout);
+}
+
+/** Why foreign keys cannot be added in place; null if they can. */
+const char *plan_foreign_keys(const Alter_inplace_info *info, const Share &share, const AlterPlan &plan) {
+  if (!(info->handler_flags & ALTER_ADD_FOREIGN_KEY)) return nullptr;
+  if (info->handler_flags & OF_COLUMNS || plan.rebuilds) return "the statement changes columns and adds foreign keys";
+  // The parent's index must exist while rows are checked.
+  constexpr alter_table_operations OF_PARENT = OF_ADDED_INDEX | ALTER_RENAME_INDEX | ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN;
+  if (info->handler_flags & OF_PARENT && refers_to_itself(info->alter_info, share.name))
+    return "a foreign key refers to the table itself, which gets a new index";
+  return nullptr;
+}
+
+/** Why the statement must copy the rows, whatever becomes of the columns; null if it need not. */
+const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share) {
+  alter_table_operations wanted = info->handler_flags;
+  const HA_CREATE_INFO *create = info->create_info;
+  // The row of a sequence has a fixed hidden key, which a table might give to another row.
+  if (create->sequence || table->s->sequence) return "SEQUENCE";
+  if (altered->versioned() != table->versioned()) return "SYSTEM VERSIONING";
+  if (wanted & (ALTER_STORED_COLUMN_TYPE | ALTER_VIRTUAL_COLUMN_TYPE))
+    return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
+  if (wanted & ~IN_PLACE || info->error_if_not_empty) return "rows must be rewritten";
+  // The server finds the partition of a row by the expression.
+  if (wanted & ALTER_VIRTUAL_GCOL_EXPR && table->part_info) return "the expression of a generated column changes";
+  if ((wanted & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX ||
+      (has_hidden_key(altered) && !has_hidden_key(table)))
+    return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOPK);
+  if (info->ignore && wanted & (ALTER_ADD_PK_INDEX | ALTER_ADD_UNIQUE_INDEX))
+    return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);
+  if (!(wanted & OF_COLUMNS) && !same_records(table, altered)) return "rows must be rewritten";
+  // The least value that the counter may be lowered to depends on the rows. All partitions must give the same answer:
+  // the server uses the smallest of their answers, and a copy is not the smallest.
+  bool is_partition = share.name.find(PARTITION) != std::string::npos;
+  if (create->used_fields & HA_CREATE_USED_AUTO &&
+      (is_partition || create->auto_increment_value < share.auto_increment))
+    return "AUTO_INCREMENT becomes lower";
+  // A copy calls create(), which refuses the option.
+  if (asks_for_encryption(altered->s)) return "ENCRYPTED=YES";
+  return nullptr;
+}
+
+}  // namespace
+
+uint index_of_name(const TABLE *table, const char *name) {
+  for (uint k = 0; k < table->s->keys; k++)
+    if (!my_strcasecmp(system_charset_info, table->key_info[k].name.str, name)) return k;
+  return MAX_KEY;
+}
+
+const char *old_name(const Alter_inplace_info *info, const char *name) {
+  for (const Alter_inplace_info::Rename_key_pair &pair : info->rename_keys)
+    if (!my_strcasecmp(system_charset_info, pair.new_key->name.str, name)) return pair.old_key->name.str;
+  return name;
+}
+
+bool is_added(const Alter_inplace_info *info, const char *name) {
+  for (uint i = 0; i < info->index_add_count; i++)
+    if (!my_strcasecmp(system_charset_info, info->key_info_buffer[info->index_add_buffer[i]].name.str, name)) return true;
+  return false;
+}
+
+AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, const Share &share) {
+  AlterPlan plan;
+  if ((plan.copied_because = refuse(table, altered, info, share))) return plan;
+  if (!match_columns(table, altered, info, &plan.old)) {
+    plan.copied_because = "rows must be rewritten";
+    return plan;
+  }
+  if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
+  plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
+  // The server computes and checks the values of a long unique key's hidden column.
+  if (has_hash_column(altered) && plan.rebuilds) plan.copied_because = "a long unique key";
+  for (uint k = 0; k < altered->s->keys; k++) {
+    const KEY &key = altered->key_info[k];
+    if (k == altered->s->primary_key) continue;
+    if (!plan.rebuilds && !is_added(info, key.name.str) && !changes_index(table, altered, info, plan.old, key)) continue;
+    plan.built.push_back(k);
+  }
+  if (!plan.copied_because) plan.copied_because = plan_foreign_keys(info, share, plan);
+  return plan;
+}
+
+bool copies_values(const TABLE *altered, const Alter_inplace_info *info) {
+  if (info->handler_flags & ~KEEPS_VALUES) return false;
+  // InnoDB copies too if the statement asks for a copy and changes a virtual column.
+  if (info->handler_flags & ALTER_RECREATE && info->handler_flags & OF_VIRTUAL_COLUMNS) return false;
+  // Rows that lose their primary key are written as new rows.
+  if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;
+  for (const Field *field : added_virtual(altered, info))
+    if (field->cmp_type() == TIME_RESULT) return false;
+  List_iterator_fast<Create_field> columns(info->alter_info->create_list);
+  for (Field **at = altered->field; *at; at++) {
+    const Create_field *column = columns++;
+    if (!column) return false;
+    // A constant was checked when the column was defined, and the time of the statement is a valid date.
+    const Virtual_column_info *value = (*at)->default_value;
+    if (!column->field && value && value->flags & ~(VCOL_SESSION_FUNC | VCOL_TIME_FUNC)) return false;
+  }
+  return true;
+}
+
+
+}  // namespace fron

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   What an ALTER TABLE has to do: copy the rows, write them anew beside writers, build indexes, check columns, or change
+   the definition alone. Decides only; handler/alter.cc acts. */
+
+#ifndef FRONDB_DDL_ALTER_PLAN_H
+#define FRONDB_DDL_ALTER_PLAN_H
+
+#include <my_global.h>
+#include <sql_class.h>
+#include <handler.h>
+
+#include <vector>
+
+#include "ddl/columns.h"
+#include "table/share.h"
+
+namespace fron {
+
+/** In place of an HA_ERR_ number: the user has been told what is wrong with a row. */
+constexpr int ALTER_ERROR_REPORTED = HA_ERR_GENERIC;
+
+struct AlterPlan {
+  /** Why the server must copy the rows; null if it need not. */
+  const char *copied_because = nullptr;
+  OldNumbers old;
+  /** Rows are written anew, and all indexes built. */
+  bool rebuilds = false;
+  /** Numbers of the altered table's indexes that are built, other than that of the rows. */
+  std::vector<uint> built;
+  /** Columns that become NOT NULL, by their numbers in the altered table. */
+  std::vector<uint> not_null;
+  /** NULLs of these columns become the column's default, with a warning; otherwise they are an error. */
+  bool converts_null = false;
+
+  /** Whether rows are read, so that writers must keep a journal. */
+  bool reads_rows() const { return rebuilds || !built.empty() || !not_null.empty(); }
+};
+
+/** Uses record[0] of `altered`. */
+AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, const Share &share);
+
+/** For a statement that is copied: whether the new table has exactly the stored values of the old one, with no column
+    converted and no new date computed. */
+bool copies_values(const TABLE *altered, const Alter_inplace_info *info);
+
+/** Number of a TABLE's index of this name; MAX_KEY if there is none. */
+uint index_of_name(const TABLE *table, const char *name);
+
+/** The old name of an index of the new definition. */
+const char *old_name(const Alter_inplace_info *info, const char *name);
+
+/** Whether the statement adds an index of this name, perhaps in place of another one. */
+bool is_added(const Alter_inplace_info *info, const char *name);
+
+}  // namespace fron
+
+#endif

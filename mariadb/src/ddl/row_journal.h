@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   What other connections write to a table while an ALTER reads its rows: each row before and after each write, in the
+   writer's own transaction. The ALTER brings its trees up to date from it.
+
+     key     the row's primary key, of which none is a prefix of another; number of the write; 0 before or 1 after
+     value   the row, as far as the ALTER wants it
+
+   The number is taken while the writer has the row's lock, so the images of a row are in the order of its history, and
+   each image before a write is the one after the previous write. The first and the last of them are what has changed.
+
+   Journals form generations. When a generation is closed, writers continue in the next one, and the closed one is read when
+   the transactions that have written to it have ended. The dictionary has no tree of a journal, so a crash leaves only
+   orphaned trees. */
+
+#ifndef FRONDB_DDL_ROW_JOURNAL_H
+#define FRONDB_DDL_ROW_JOURNAL_H
+
+#include <atomic>
+#include <functional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/api.h"
+
+namespace fron {
+
+/** How a row has changed, by one write or between two generations. */
+struct RowChange {
+  std::string_view primary;
+  /** Null if there was no row before, or there is none after. */
+  const std::string *before, *after;
+};
+
+class RowJournal {
+ public:
+  /** Makes a tree for a journal and returns its name. */
+  using MakeTree = std::function<Error(std::string *name, Tree *tree)>;
+
+  explicit RowJournal(MakeTree make_tree) : make_tree_(std::move(make_tree)) {}
+  /** Makes the first generation. */
+  Error begin() { return add_generation(); }
+
+  // Writers, any number of threads.
+
+  /** Notes that a row has been written. */
+  Error note(frondb_txn *txn, const RowChange &change);
+
+  // The thread of the ALTER.
+
+  /** Closes the open generation. */
+  Error close();
+  /** The oldest generation that is not done. */
+  frondb_tree *oldest() const { return generations_[done_].tree.get(); }
+  void oldest_is_done() { done_++; }
+  bool all_are_done() const { return done_ == generations_.size(); }
+  /** Calls `visit` for each row that has changed in the oldest generation, at a snapshot, until it returns an HA_ERR_
+      number. */
+  int each(frondb_snapshot *at, const std::function<int(const RowChange &)> &visit) const;
+
+  /** Writers note no more. */
+  void end();
+  /** Names of all trees. */
+  std::vector<std::string> names() const;
+
+ private:
+  struct Generation {
+    std::string name;
+    Tree tree;
+  };
+  Error add_generation();
+  Error put(frondb_txn *txn, std::string *key, char which, std::string_view row);
+
+  MakeTree make_tree_;
+  std::atomic<uint64_t> writes_{0};
+  /** Held shared for a write to the journal, exclusively to close a generation. */
+  std::shared_mutex latch_;
+  bool is_over_ = false;
+  /** The last one is open. */
+  std::vector<Generation> generations_;
+  size_t done_ = 0;
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The statement's side of a build: one ALTER of one table or partition loads the rows at a snapshot into the trees
+   (ddl/index_build.h), applies the journal of writers, and reports rows that do not fit. */
+
+#ifndef FRONDB_DDL_TABLE_BUILD_H
+#define FRONDB_DDL_TABLE_BUILD_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ddl/altered_rows.h"
+#include "ddl/bulk_load.h"
+#include "ddl/index_build.h"
+
+namespace fron {
+
+class TableBuild {
+ public:
+  TableBuild(THD *thd, Share *share, const TABLE *table, TABLE *altered, const AlterPlan &plan, const RowForm &form,
+             uint32_t *next_index);
+  ~TableBuild() { give_up(); }
+
+  /** The trees, with their records. */
+  const std::vector<BuiltIndex> &indexes() const { return build_->indexes; }
+  /** Names of the trees of journals. */
+  std::vector<std::string> journals() const { return build_->journal().names(); }
+
+  // Each returns an HA_ERR_ number. An error of the rows has been reported.
+
+  /** No statement uses the table: makes the trees; from now on writers keep a journal. */
+  int begin();
+  /** Writers go on: loads the rows, and applies what writers have done. */
+  int load();
+  /** No statement uses the table: applies the rest. */
+  int finish();
+  /** Ends the build for writers. */
+  void give_up();
+
+ private:
+  int put_rows(Load *load);
+  int report_loaded_twice(Load *load);
+
+  THD *thd_;
+  Share *share_;
+  TABLE *altered_;
+  std::shared_ptr<IndexBuild> build_;
+  AlteredRows rows_;
+  /** The rows that are loaded; later writes are in the journal. */
+  Snapshot snapshot_;
+};
+
+}  // namespace fron
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Writes to a tree that no other thread uses, in batches of their own commits. */
+
+#ifndef FRONDB_DDL_TREE_WRITER_H
+#define FRONDB_DDL_TREE_WRITER_H
+
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "engine/api.h"
+
+namespace fron {
+
+class TreeWriter {
+ public:
+  explicit TreeWriter(frondb_tree *tree) : tree_(tree) {}
+  Error begin();
+  /** `is_known`: has() must find the key before the batch is written. */
+  Error put(const std::string &key, std::string_view value, bool is_known);
+  Error remove(const std::string &key);
+  /** Whether the tree has the key, with what was put since the last batch. Not for keys that were removed since. */
+  Error has(const std::string &key, bool *found);
+  /** Writes the batch that is open. */
+  Error finish();
+
+ private:
+  Error wrote(size_t bytes);
+
+  frondb_tree *tree_;
+  Batch batch_;
+  Buffer buffer_;
+  uint64_t bytes_ = 0;
+  size_t entries_ = 0;
+  std::unordered_set<std::string> known_;
+};
+
+}  // namespace fron
+
+#endif
