@@ -7,8 +7,10 @@
 //!   server    a private mariadbd with the plugin loaded                      var/
 //!   mtr       the server's own test suites, in a private tree                target/mariadb/mtr
 //!   test      all tests that need a server
+//!   apt       packages of Debian, with package lists of its own              target/mariadb/apt
 //! ```
 
+mod apt;
 mod mtr;
 mod plugin;
 mod server;
