@@ -7,8 +7,8 @@
 //!   server    a private mariadbd with the plugin loaded                      var/
 //!   mtr       the server's own test suites, in a private tree                target/mariadb/mtr
 //!   test      all tests that need a server
-//!   apps      schemas of Debian's applications, compared with InnoDB           target/mariadb/apps
-//!   apt       packages of Debian for these, with lists of its own              target/mariadb/apt
+//!   apps      schemas of Debian's applications, compared with InnoDB         target/mariadb/apps
+//!   apt       packages of Debian for these, with lists of its own            target/mariadb/apt
 //! ```
 
 mod apps;
