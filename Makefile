@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full linker
+.PHONY: help run test bench fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -56,6 +56,9 @@ test-mariadb: linker ## Tests of ENGINE=FronDB on private servers (part of test)
 
 test-mariadb-full: linker ## MariaDB's suites that take any engine, with FronDB and with InnoDB (an hour)
 	@$(XTASK) test-mariadb-full
+
+test-apps: linker ## Schemas of Debian's applications on FronDB and on InnoDB, compared (a minute)
+	@$(XTASK) test-apps
 
 # A C compiler is the only tool that cargo cannot install; building xtask needs it.
 linker:

@@ -76,6 +76,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   server-stop  stop it
   test-mariadb  all tests that need a server (part of test)
   test-mariadb-full  suites that work with any engine, with FronDB and InnoDB (an hour)
+  test-apps  schemas of Debian's applications, with FronDB and InnoDB (a minute)
   mtr        SUITES= TESTS= ENGINE=  single suites or tests of the server's own
 ";
 
@@ -107,6 +108,7 @@ fn main() -> ExitCode {
         "server-stop" => mariadb::stop(),
         "test-mariadb" => mariadb::test(),
         "test-mariadb-full" => mariadb::test_full(),
+        "test-apps" => mariadb::test_apps(),
         "mtr" => mariadb::mtr(&rest),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");

@@ -1,5 +1,5 @@
-//! `cargo xtask plugin`, `server`, `server-stop`, `test-mariadb` and `mtr`: ENGINE=FronDB for the
-//! MariaDB server of Debian.
+//! `cargo xtask plugin`, `server`, `server-stop`, `test-mariadb`, `test-apps` and `mtr`:
+//! ENGINE=FronDB for the MariaDB server of Debian.
 //!
 //! ```text
 //!   source    headers that no package has, from the server's source package  target/mariadb/source
@@ -7,14 +7,19 @@
 //!   server    a private mariadbd with the plugin loaded                      var/
 //!   mtr       the server's own test suites, in a private tree                target/mariadb/mtr
 //!   test      all tests that need a server
+//!   apps      schemas of Debian's applications, compared with InnoDB         target/mariadb/apps
+//!   apt       packages of Debian for these, with lists of its own            target/mariadb/apt
 //! ```
 
+mod apps;
+mod apt;
 mod mtr;
 mod plugin;
 mod server;
 mod source;
 mod test;
 
+pub(crate) use apps::run as test_apps;
 pub(crate) use mtr::{check_differences, command as mtr};
 pub(crate) use plugin::{build, plugin};
 pub(crate) use server::{start, stop};

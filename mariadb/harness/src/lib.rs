@@ -14,6 +14,7 @@
 //! `cargo test` ignores tests that need a server; `make test-mariadb` builds the plugin and runs
 //! them.
 
+pub mod applications;
 mod client;
 pub mod differential;
 mod error;

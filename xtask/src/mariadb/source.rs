@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::apt::Apt;
 use super::folder;
 use crate::Result;
 use crate::step::Cmd;
@@ -14,7 +15,6 @@ use crate::workspace::read;
 
 /// Headers of the installed server.
 const INCLUDE: &str = "/usr/include/mariadb/server";
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// The folders that are unpacked, out of 115 MB of source.
 const PARTS: [&str; 5] =
@@ -28,8 +28,7 @@ pub(super) fn get() -> Result<PathBuf> {
         return Ok(found);
     }
     fs::create_dir_all(&home).map_err(|e| format!("{}: {e}", home.display()))?;
-    let apt = Apt::new()?;
-    apt.cmd("apt-get", "update -qq").run()?;
+    let apt = Apt::new("deb-src")?;
     let listed = apt.cmd("apt-cache", "showsrc --only-source mariadb").output()?;
     let wanted = by_nearness(&listed, &version).into_iter().find(|wanted| {
         // apt lists the newest version before it can be fetched.
@@ -101,45 +100,6 @@ fn unpacked(home: &Path, version: &str) -> Option<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         patch(name).abs_diff(patch(version))
     })
-}
-
-/// apt with package lists of its own, so that the machine's package sources are not changed.
-struct Apt {
-    options: Vec<String>,
-}
-
-impl Apt {
-    fn new() -> Result<Self> {
-        let home = folder().join("apt");
-        let lists = home.join("lists/partial");
-        fs::create_dir_all(&lists).map_err(|e| format!("{}: {e}", lists.display()))?;
-        let release = read(Path::new("/etc/os-release"))?;
-        let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-        let codename = codename.ok_or("/etc/os-release names no release of Debian")?;
-        let sources = [("debian", String::new()), ("debian-security", "-security".to_owned())]
-            .map(|(archive, suffix)| {
-                format!("deb-src [signed-by={KEYRING}] http://deb.debian.org/{archive} {codename}{suffix} main\n")
-            })
-            .concat();
-        let list = home.join("sources.list");
-        fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
-        let options = [
-            format!("Dir::Etc::SourceList={}", list.display()),
-            "Dir::Etc::SourceParts=-".to_owned(),
-            format!("Dir::State::Lists={}", home.join("lists").display()),
-            // The folder belongs to the caller; apt's user cannot write to it.
-            "APT::Sandbox::User=root".to_owned(),
-        ];
-        Ok(Self { options: options.to_vec() })
-    }
-
-    fn cmd(&self, program: &str, args: &str) -> Cmd {
-        let mut cmd = Cmd::new(program, "");
-        for option in &self.options {
-            cmd = cmd.arg("-o").arg(option);
-        }
-        args.split_whitespace().fold(cmd, Cmd::arg)
-    }
 }
 
 #[cfg(test)]

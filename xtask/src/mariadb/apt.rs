@@ -1,0 +1,56 @@
+//! apt with package lists of its own, so that the machine's package sources are neither used nor
+//! changed.
+
+use std::fs;
+use std::path::Path;
+
+use super::folder;
+use crate::Result;
+use crate::step::Cmd;
+use crate::workspace::read;
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// The options of every command.
+pub(super) struct Apt {
+    options: Vec<String>,
+}
+
+impl Apt {
+    /// Fetches the lists of this machine's release of Debian: of source packages with `deb-src`, of
+    /// others with `deb`.
+    pub(super) fn new(kind: &str) -> Result<Self> {
+        let home = folder().join("apt").join(kind);
+        let lists = home.join("lists/partial");
+        fs::create_dir_all(&lists).map_err(|e| format!("{}: {e}", lists.display()))?;
+        let release = read(Path::new("/etc/os-release"))?;
+        let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+        let codename = codename.ok_or("/etc/os-release names no release of Debian")?;
+        let sources = [("debian", String::new()), ("debian-security", "-security".to_owned())]
+            .map(|(archive, suffix)| {
+                format!("{kind} [signed-by={KEYRING}] http://deb.debian.org/{archive} {codename}{suffix} main\n")
+            })
+            .concat();
+        let list = home.join("sources.list");
+        fs::write(&list, sources).map_err(|e| format!("{}: {e}", list.display()))?;
+        let options = [
+            format!("Dir::Etc::SourceList={}", list.display()),
+            "Dir::Etc::SourceParts=-".to_owned(),
+            format!("Dir::State::Lists={}", home.join("lists").display()),
+            // The folder belongs to the caller; apt's user cannot write to it.
+            "APT::Sandbox::User=root".to_owned(),
+        ];
+        let apt = Self { options: options.to_vec() };
+        apt.cmd("apt-get", "update -qq").run()?;
+        Ok(apt)
+    }
+
+    /// A command with these options.
+    pub(super) fn cmd(&self, program: &str, args: &str) -> Cmd {
+        let mut cmd = Cmd::new(program, "");
+        for option in &self.options {
+            cmd = cmd.arg("-o").arg(option);
+        }
+        args.split_whitespace().fold(cmd, Cmd::arg)
+    }
+}
