@@ -26,7 +26,7 @@ struct Slot {
   uint32_t prefix = 0;
   uint32_t bytes = 0;
   /** For a VARCHAR that was widened beyond 255 bytes: rows with at most this many slots were written before, and have one
-      length byte in place of two. */
+      length byte in place of two. Entries of indexes escape the lengths of such a column (codec/row.h). */
   uint32_t short_until = 0;
 };
 

@@ -15,9 +15,6 @@
 namespace fron {
 namespace {
 
-/** The longest VARCHAR whose length takes one byte. */
-constexpr uint SHORT_VARCHAR = 255;
-
 /** More bytes than any packed field needs in addition to its data, for lengths and bits. */
 constexpr size_t FIELD_SLACK = 16;
 
@@ -119,10 +116,36 @@ void copy_columns(TABLE *table, KEY *key, const uchar *record, uint length, ucha
   }
 }
 
+/** Appends a VARCHAR whose length is escaped; see pack_fields(). */
+void pack_escaped(const Field *field, std::string *to) {
+  size_t length = uint2korr(field->ptr);
+  if (length <= ESCAPED_VARCHAR) {
+    to->push_back(char(length));
+  } else {
+    to->push_back(char(SHORT_VARCHAR));
+    to->append(reinterpret_cast<const char *>(field->ptr), 2);
+  }
+  to->append(reinterpret_cast<const char *>(field->ptr) + 2, length);
+}
+
+const uchar *unpack_escaped(const Field *field, const uchar *at, const uchar *end) {
+  if (at == end) return nullptr;
+  size_t length = *at++;
+  if (length > ESCAPED_VARCHAR) {
+    if (end - at < 2) return nullptr;
+    length = uint2korr(at);
+    at += 2;
+  }
+  if (size_t(end - at) < length || length > field->field_length) return nullptr;
+  int2store(field->ptr, length);
+  memcpy(field->ptr + 2, at, length);
+  return at + length;
+}
+
 /** Packs fields and their NULL bits. Rows lack virtual fields; index entries have them, for index-only reads. */
 template <typename NumberOf>
-void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const Wanted &wanted, const uchar *record,
-          std::string *to) {
+void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const Wanted &wanted,
+          const std::vector<bool> &widened, const uchar *record, std::string *to) {
   my_ptrdiff_t offset = record - table->record[0];
   size_t bits = to->size();
   to->append((count + 7) / 8, 0);
@@ -139,6 +162,10 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
       (*to)[bits + i / 8] |= char(1 << i % 8);
       continue;
     }
+    if (!widened.empty() && widened[i]) {
+      pack_escaped(field, to);
+      continue;
+    }
     size_t at = to->size();
     to->resize(at + packed_bytes_max(field));
     uchar *begin = reinterpret_cast<uchar *>(to->data());
@@ -150,7 +177,8 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
     are not wanted, they are not read. `layout` describes slots; null for a list of fields. */
 template <typename NumberOf>
 const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
-                    bool passes_odd_null, const uchar *at, const uchar *end, uchar *record) {
+                    bool passes_odd_null, const std::vector<bool> &widened, const uchar *at, const uchar *end,
+                    uchar *record) {
   my_ptrdiff_t offset = record - table->record[0];
   if (size_t(end - at) < (count + 7) / 8) return nullptr;
   const uchar *bits = at;
@@ -180,6 +208,10 @@ const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const 
       continue;
     }
     field->set_notnull();
+    if (!widened.empty() && widened[i]) {
+      at = unpack_escaped(field, at, end);
+      continue;
+    }
     // A VARCHAR of at most SHORT_VARCHAR bytes has one length byte; 0 stands for the field's own length.
     bool is_short = layout && !layout->empty() && count <= (*layout)[i].short_until;
     at = field->unpack(field->ptr, at, end, is_short ? SHORT_VARCHAR : 0);
@@ -198,7 +230,7 @@ size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &want
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to, const Wanted &wanted) {
   size_t slots = slots_of(table, layout);
   append_varint(uint(slots), to);
-  pack(table, slots, FieldOf(layout), true, wanted, record, to);
+  pack(table, slots, FieldOf(layout), true, wanted, {}, record, to);
 }
 
 bool is_null_in(const RowForm &form, std::string_view row, size_t slot) {
@@ -216,7 +248,7 @@ static bool unpack_some(const TABLE *table, const Layout &layout, std::string_vi
   auto at = reinterpret_cast<const uchar *>(row.data());
   const uchar *end = at + row.size();
   if (!read_varint(&at, end, slots) || *slots > slots_of(table, layout)) return false;
-  return unpack(table, *slots, FieldOf(layout), &layout, wanted, passes_odd_null, at, end, record) == end;
+  return unpack(table, *slots, FieldOf(layout), &layout, wanted, passes_odd_null, {}, at, end, record) == end;
 }
 
 bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, uchar *record, const Wanted &wanted) {
@@ -258,15 +290,16 @@ bool is_same_row(const TABLE *table, const uchar *before, const uchar *after) {
   return true;
 }
 
-void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to) {
-  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, {}, record, to);
+void pack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, const uchar *record,
+                 std::string *to) {
+  pack(table, fields.size(), [&](size_t i) { return fields[i]; }, false, {}, widened, record, to);
 }
 
-bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes,
+bool unpack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, std::string_view bytes,
                    uchar *record) {
   auto at = reinterpret_cast<const uchar *>(bytes.data());
   const uchar *end = at + bytes.size();
-  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, {}, false, at, end, record) == end;
+  return unpack(table, fields.size(), [&](size_t i) { return fields[i]; }, nullptr, {}, false, widened, at, end, record) == end;
 }
 
 }  // namespace fron

@@ -70,9 +70,16 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
 /** Fills in how the bytes of a field are skipped in rows, without the field itself. */
 void describe_bytes(const Field *field, Slot *slot);
 
-/** Packs and unpacks a list of fields: the covered fields of an index entry, for index-only reads. */
-void pack_fields(const TABLE *table, const Fields &fields, const uchar *record, std::string *to);
-bool unpack_fields(const TABLE *table, const Fields &fields, std::string_view bytes, uchar *record);
+/** Packs and unpacks a list of fields: the covered fields of an index entry, for index-only reads. `widened`: for each
+    whether it is a VARCHAR that was widened beyond 255 bytes, whose entries keep their form; empty if none is. The length
+    of such a value takes one byte up to 254; otherwise 255 comes first, then the length in two bytes. */
+void pack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, const uchar *record,
+                 std::string *to);
+bool unpack_fields(const TABLE *table, const Fields &fields, const std::vector<bool> &widened, std::string_view bytes,
+                   uchar *record);
+
+/** The longest VARCHAR whose length takes one byte, and the longest whose entries keep their form when it is widened. */
+constexpr uint SHORT_VARCHAR = 255, ESCAPED_VARCHAR = 254;
 
 /** Whether an update changes no stored field. Compares only if `after` is record[0] and comes first in memory;
     otherwise false. */

@@ -6,6 +6,7 @@
 
 #include <my_sys.h>
 #include <mysqld_error.h>
+#include <partition_info.h>
 
 #include <algorithm>
 
@@ -92,17 +93,25 @@ bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace
     uint number = part.fieldnr - 1;
     if (old[number] == Slot::GONE) continue;
     const Field *before = table->field[old[number]], *after = altered->field[number];
-    bool may_change = is_whole_field(part) || before->real_maybe_null() != after->real_maybe_null();
+    bool may_change = is_whole_field(part) || before->real_maybe_null() != after->real_maybe_null() ||
+                      before->charset() != after->charset();
     if (may_change && changes_entries(before, after)) return true;
   }
   return false;
 }
 
-/** Whether a changed value changes others: that of a stored generated column, or the partition. */
+/** Whether a value that changes, or compares in another way, may change others: that of a stored generated column, or the
+    partition. */
 bool has_derived_values(const TABLE *altered) {
   for (Field **field = altered->vfield; field && *field; field++)
     if ((*field)->stored_in_db()) return true;
   return altered->part_info;
+}
+
+/** Whether the partition of a row, or a generated column, may depend on how a column compares. */
+bool depends_on(const TABLE *table, uint field) {
+  if (table->vfield && *table->vfield) return true;
+  return table->part_info && bitmap_is_set(&table->part_info->full_part_field_set, field);
 }
 
 /** Why the columns of existing rows cannot be read with the new definition; null if they can. Collects the columns that
@@ -118,6 +127,8 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
     }
     const Field *before = table->field[plan->old[i]];
     if (!keeps_bytes(before, after)) return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
+    if (before->charset() != after->charset() && depends_on(table, plan->old[i]))
+      return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
     // A column that gets numbers: the next one depends on the rows.
     if (after->unireg_check == Field::NEXT_NUMBER && before->unireg_check != Field::NEXT_NUMBER)
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);

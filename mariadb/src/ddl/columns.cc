@@ -13,14 +13,17 @@
 namespace fron {
 namespace {
 
-/** The length of a VARCHAR takes one byte in a row if the longest value has at most this many bytes, otherwise two. */
-constexpr uint SHORT_MAX = 255;
-
-bool is_short(uint length) { return length <= SHORT_MAX; }
+bool is_short(uint length) { return length <= SHORT_VARCHAR; }
 
 /** Whether the length of a VARCHAR takes two bytes where it took one. */
 bool gets_long(const Field *before, const Field *after) {
   return after->real_type() == MYSQL_TYPE_VARCHAR && is_short(before->field_length) && !is_short(after->field_length);
+}
+
+/** Whether the bytes of a text mean the same in another character set or collation. */
+bool keeps_text(const Field *before, CHARSET_INFO *after) {
+  CHARSET_INFO *cs = before->charset();
+  return cs == after || (before->has_charset() && Charset(cs).encoding_allows_reinterpret_as(after));
 }
 
 /** An expression that depends on nothing but the statement's time has the same value in all existing rows. */
@@ -76,8 +79,8 @@ bool match_columns(const TABLE *table, const TABLE *altered, const Alter_inplace
 }
 
 bool keeps_bytes(const Field *before, const Field *after) {
-  if (before->real_type() != after->real_type() || before->charset() != after->charset() ||
-      before->stored_in_db() != after->stored_in_db())
+  if (before->real_type() != after->real_type() || before->stored_in_db() != after->stored_in_db() ||
+      !keeps_text(before, after->charset()))
     return false;
   if (before->real_type() != MYSQL_TYPE_VARCHAR) return before->pack_length() == after->pack_length();
   return before->field_length <= after->field_length;
@@ -132,17 +135,23 @@ bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowF
 }
 
 bool changes_entries(const Field *before, const Field *after) {
-  if (before->real_maybe_null() != after->real_maybe_null()) return true;
+  if (before->real_maybe_null() != after->real_maybe_null() || before->charset() != after->charset()) return true;
   if (before->field_length == after->field_length) return false;
+  // A length of 255 in an entry would be taken for an escaped one.
+  if (gets_long(before, after) && before->field_length > ESCAPED_VARCHAR) return true;
   // Old collations with several levels reserve space in keys for the longest value.
-  return gets_long(before, after) || (after->charset()->levels_for_order > 1 && !after->charset()->uca);
+  return after->charset()->levels_for_order > 1 && !after->charset()->uca;
 }
 
-bool is_widened(const Field &field, const Column_definition &wanted) {
-  if (field.real_type() != MYSQL_TYPE_VARCHAR || wanted.type_handler() != field.type_handler()) return false;
-  if (field.compression_method() || wanted.compression_method()) return false;
-  if (wanted.charset != field.charset()) return false;
-  return wanted.length >= field.field_length;
+bool is_read_as(const Field &field, const Column_definition &wanted) {
+  if (wanted.type_handler() != field.type_handler() || field.compression_method() || wanted.compression_method()) return false;
+  if (!keeps_text(&field, wanted.charset)) return false;
+  if (field.real_type() == MYSQL_TYPE_VARCHAR) return wanted.length >= field.field_length;
+  if (wanted.charset == field.charset()) return false;
+  // Rows have a TEXT as it is, and a CHAR without the spaces at its end.
+  if (field.flags & BLOB_FLAG) return true;
+  return dynamic_cast<const Field_string *>(&field) && wanted.char_length == field.char_length() &&
+         wanted.charset->mbmaxlen == field.charset()->mbmaxlen;
 }
 
 }  // namespace fron

@@ -45,8 +45,9 @@ bool change_form(const TABLE *table, TABLE *altered, const OldNumbers &old, RowF
 /** Whether the column's entries in an index change, if the index has the whole column. */
 bool changes_entries(const Field *before, const Field *after);
 
-/** Whether a VARCHAR becomes longer and keeps its characters. */
-bool is_widened(const Field &field, const Column_definition &wanted);
+/** Whether a text gets a definition with which its bytes can be read: a longer VARCHAR, another collation, or a character
+    set that contains the old one. */
+bool is_read_as(const Field &field, const Column_definition &wanted);
 
 /** Whether the table has a hidden column of the server, for a long unique key. */
 bool has_hash_column(const TABLE *table);

@@ -68,16 +68,17 @@ enum_alter_inplace_result ha_frondb::check_if_supported_inplace_alter(TABLE *alt
 }
 
 bool ha_frondb::can_convert_nocopy(const Field &field, const Column_definition &wanted) const {
-  return is_widened(field, wanted);
+  return is_read_as(field, wanted);
 }
 
 Compare_keys ha_frondb::compare_key_parts(const Field &before, const Column_definition &after,
                                           const KEY_PART_INFO &part_before, const KEY_PART_INFO &part_after) const {
-  // The plan decides whether the entries of a widened column change.
-  if (!before.is_equal(after) && !is_widened(before, after)) return Compare_keys::NotEqual;
+  // The plan decides whether the column's entries change.
+  bool is_other = !before.is_equal(after);
+  if (is_other && !is_read_as(before, after)) return Compare_keys::NotEqual;
   if (part_before.length == part_after.length) return Compare_keys::Equal;
   bool is_whole = part_before.length == before.key_length() && part_after.length == after.length;
-  return is_whole && is_widened(before, after) ? Compare_keys::EqualButKeyPartLength : Compare_keys::NotEqual;
+  return is_whole && is_other ? Compare_keys::EqualButKeyPartLength : Compare_keys::NotEqual;
 }
 
 // --- Prepare ---

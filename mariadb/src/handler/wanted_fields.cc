@@ -81,7 +81,7 @@ bool WantedFields::decode_entry(const Index &index, frondb_slice key, frondb_sli
                                 uchar *record) const {
   if (index.is_clustering) {
     if (!decode_row(covered, record)) return false;
-  } else if (wants_covered_ && !unpack_fields(encoder_->table(), index.covered, covered, record)) {
+  } else if (wants_covered_ && !unpack_fields(encoder_->table(), index.covered, index.widened, covered, record)) {
     return false;
   }
   my_ptrdiff_t offset = record - encoder_->table()->record[0];

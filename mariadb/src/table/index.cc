@@ -36,8 +36,13 @@ void Index::describe(const TABLE *table, const KEY *key, const Layout &layout) {
   }
   // In the order of slots: ALTER may move columns, and entries stay unchanged.
   covered.clear();
-  for (const Slot &slot : layout)
-    if (fields.count(slot.field)) covered.push_back(slot.field);
+  widened.clear();
+  for (const Slot &slot : layout) {
+    if (!fields.count(slot.field)) continue;
+    covered.push_back(slot.field);
+    widened.push_back(slot.short_until != 0);
+  }
+  if (std::find(widened.begin(), widened.end(), true) == widened.end()) widened.clear();
   if (layout.empty()) covered.assign(fields.begin(), fields.end());
   describe_generated(table, key);
 }
@@ -48,7 +53,7 @@ void Index::finish_entry(const TABLE *table, const Layout &layout, const uchar *
   append_head(primary.size(), is_unique, value);
   (is_unique ? value : key)->append(primary);
   if (is_clustering) pack_row(table, layout, record, value);
-  else pack_fields(table, covered, record, value);
+  else pack_fields(table, covered, widened, record, value);
 }
 
 void Index::describe_generated(const TABLE *table, const KEY *key) {

@@ -46,6 +46,8 @@ struct Index {
   /** Fields of the index and of the primary key that cannot be decoded from the keys: an entry stores them for
       index-only reads. */
   Fields covered;
+  /** For each of `covered` whether it was widened (codec/row.h); empty if none was. */
+  std::vector<bool> widened;
   bool is_unique = false;
   /** Entries hold the whole row instead of `covered`. */
   bool is_clustering = false;
