@@ -127,8 +127,9 @@ int Definer::check_actions(const ForeignKey &key, const std::string &label) {
     const std::string &name = key.columns[i];
     const Field *field = field_of(form_, name);
     bool can_parent_be_null = key.parent_side.is_bound && key.parent_side.parts[i].can_be_null;
-    // With another ON DELETE InnoDB does not look; then no NULL of the parent gets into the child.
-    if (key.on_delete == Action::Restrict && key.on_update == Action::Cascade && can_parent_be_null && !field->real_maybe_null())
+    // With another ON DELETE, or in a mode that is not strict, InnoDB does not look; then no NULL of the parent gets into
+    // the child.
+    if (thd_->is_strict_mode() && key.on_delete == Action::Restrict && key.on_update == Action::Cascade && can_parent_be_null && !field->real_maybe_null())
       return refuse(label, "You have defined an ON UPDATE CASCADE condition but column '" + name +
                                "' is defined as NOT NULL, and the referenced column is not.");
     if (sets_null && !field->real_maybe_null())
@@ -194,13 +195,6 @@ std::vector<const Foreign_key *> new_clauses(const Alter_info *info) {
   while (const Key *key = keys++)
     if (key->type == Key::FOREIGN_KEY && !key->old) clauses.push_back(static_cast<const Foreign_key *>(key));
   return clauses;
-}
-
-bool is_dropped(const Alter_info *info, const std::string &name) {
-  List_iterator_fast<Alter_drop> drops(const_cast<::List<Alter_drop> &>(info->drop_list));
-  while (const Alter_drop *drop = drops++)
-    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(drop->name, name)) return true;
-  return false;
 }
 
 /** Adds the statement's new clauses to a change; `below` is the key under which they are recorded. */
@@ -289,6 +283,13 @@ std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) 
 }
 
 }  // namespace
+
+bool is_dropped(const Alter_info *info, const std::string &name) {
+  List_iterator_fast<Alter_drop> drops(const_cast<::List<Alter_drop> &>(info->drop_list));
+  while (const Alter_drop *drop = drops++)
+    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(drop->name, name)) return true;
+  return false;
+}
 
 bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
 

@@ -52,6 +52,9 @@ bool is_parent(const std::string &key);
 /** Whether a statement's new clauses refer to the table itself. */
 bool refers_to_itself(const Alter_info *info, const std::string &key);
 
+/** Whether a statement drops the foreign key of this name. */
+bool is_dropped(const Alter_info *info, const std::string &name);
+
 /** Whether the statement checks foreign keys. */
 bool checks_foreign_keys(MYSQL_THD thd);
 

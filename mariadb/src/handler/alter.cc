@@ -23,6 +23,7 @@
 #include "engine/db.h"
 #include "engine/errors.h"
 #include "foreign/addition.h"
+#include "foreign/changed_columns.h"
 #include "foreign/define.h"
 #include "table/options.h"
 #include "txn/connection.h"
@@ -140,6 +141,7 @@ int ha_frondb::prepare_alter(TABLE *altered, Alter_inplace_info *info) {
   record.definition.assign(reinterpret_cast<const char *>(altered->s->tabledef_version.str),
                            altered->s->tabledef_version.length);
   if (!change_form(table, altered, plan.old, &record.form)) return encoder_.damaged(0);
+  if (int error = check_changed_columns(ha_thd(), table, altered, info, plan.old, share_->name)) return error;
   if (int error = prepare_foreign_keys(altered, info, alteration)) return error;
   std::vector<BuiltIndex> none;
   if (plan.reads_rows()) {
