@@ -18,6 +18,7 @@ using namespace fron;
 // --- The table ---
 
 int ha_frondb::rnd_init(bool scan) {
+  if (int error = end_bulk_before_read()) return error;
   position_.set_direction(true);
   position_.forget_prefix();
   has_shown_ = false;
@@ -90,6 +91,7 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
 // --- Indexes ---
 
 int ha_frondb::index_init(uint index, bool) {
+  if (int error = end_bulk_before_read()) return error;
   if (!use_.seen_trees.empty() && !use_.seen_trees[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
   active_index = index;
   range_.has_first = false;
