@@ -338,3 +338,30 @@ fn the_commit_writes_the_entries_no_second_time() {
     assert!(stats.wal_written_bytes < log + 100_000, "the log has the entries");
     assert_eq!(rows(&tree).len(), 60_001);
 }
+
+/// A transaction that was prepared before a restart has the whole tree locked again (rule 19),
+/// without a lock for each key.
+#[test]
+fn a_prepared_statement_locks_its_tree_again() {
+    let device = Arc::new(MemoryDevice::new());
+    let db = open(&device);
+    {
+        let tree = tree(&db);
+        let transaction = begin(&db);
+        let mut bulk = transaction.begin_bulk(&[&tree]).unwrap().unwrap();
+        for number in 0..5000 {
+            bulk.put(&tree, &key(number), b"v").unwrap();
+        }
+        bulk.finish(&mut |_| true).unwrap();
+        transaction.prepare(b"x").unwrap();
+    }
+    db.close().unwrap();
+    let db = open(&device);
+    assert_eq!((db.locks().len(), db.transactions()[0].messages), (1, 5000));
+    let (tree, other) = (tree(&db), begin(&db));
+    let waits = other.put(&tree, &key(10_000), b"").unwrap_err();
+    assert_eq!(waits.kind(), ErrorKind::LockTimeout);
+    db.commit_prepared(b"x", Durability::NoSync).unwrap();
+    other.put(&tree, &key(10_000), b"").unwrap();
+    assert_eq!(rows(&tree).len(), 5000);
+}
