@@ -69,6 +69,7 @@ bool ends_at_duplicate(MYSQL_THD thd) {
 }  // namespace
 
 void ha_frondb::announce_rows(ha_rows rows) {
+  if (bulk_.has_rows()) return;
   size_t enough = session_bulk_rows(ha_thd());
   // The server knows the number of rows of INSERT .. VALUES only.
   if (enough == 0 || (rows != 0 && rows < enough)) return;
@@ -109,8 +110,7 @@ int ha_frondb::bulk_row(const uchar *record) {
     if (bulk_.rows.count() >= bulk_.rows_min || bulk_.rows.bytes() >= GATHERED_BYTES_MAX) error = begin_bulk();
   }
   if (!error && share_->has_hidden_key) current_ = writer_.primary();
-  // The server rolls the statement back.
-  if (error) give_up_bulk();
+  if (error) fail_bulk();
   return error;
 }
 
@@ -157,11 +157,11 @@ int ha_frondb::end_bulk() {
   int error = 0;
   if (bulk_.phase == BulkInsert::Phase::Gathering) error = write_gathered();
   if (bulk_.phase == BulkInsert::Phase::Writing) error = finish_bulk();
-  if (error) give_up_bulk();
   bulk_.phase = BulkInsert::Phase::None;
-  // Where the server takes the error from, in part.
-  if (error) my_errno = error;
-  return error;
+  if (!error) return 0;
+  fail_bulk();
+  // Some callers in the server take the error from here.
+  return my_errno = error;
 }
 
 int ha_frondb::finish_bulk() {
@@ -191,11 +191,18 @@ int ha_frondb::finish_bulk() {
 /** No statement that writes in bulk reads its table through this handler. If one did, it would have to find its rows. */
 int ha_frondb::end_bulk_before_read() { return bulk_.has_rows() ? end_bulk_insert() : 0; }
 
-/** Drops rows that were not written. If the server does not roll the statement back, its commit must fail. */
-void ha_frondb::give_up_bulk() {
+/** The statement has failed: drops rows that were not written. The server rolls it back; if it did not, the commit would
+    have to fail, since rows are missing. */
+void ha_frondb::fail_bulk() {
   Connection *connection = use_.connection;
-  if (connection && bulk_.has_rows() && connection->undone == bulk_.undone) connection->has_lost_rows = true;
+  if (connection && connection->undone == bulk_.undone) connection->has_lost_rows = true;
   bulk_.phase = BulkInsert::Phase::None;
   bulk_.rows.clear();
   bulk_.statement.reset();
+}
+
+/** The statement is over. If it had rows, end_bulk_insert() was not called. */
+void ha_frondb::give_up_bulk() {
+  if (bulk_.has_rows()) fail_bulk();
+  bulk_.phase = BulkInsert::Phase::None;
 }

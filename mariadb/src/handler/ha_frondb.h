@@ -283,6 +283,7 @@ class ha_frondb final : public handler {
   int end_bulk();
   int finish_bulk();
   int end_bulk_before_read();
+  void fail_bulk();
   void give_up_bulk();
 
   // Changing the table: alter.cc, build.cc.
