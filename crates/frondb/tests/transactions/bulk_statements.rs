@@ -206,6 +206,16 @@ fn a_tree_with_entries_is_refused() {
     assert!(begins(&transaction).is_none());
     transaction.rollback().unwrap();
 
+    // In the snapshot of the present statement only.
+    tree.put(b"k", b"v").unwrap();
+    let transaction = db.begin(options().isolation(Isolation::ReadCommitted)).unwrap();
+    transaction.begin_statement().unwrap();
+    tree.delete(b"k").unwrap();
+    assert!(begins(&transaction).is_none());
+    transaction.begin_statement().unwrap();
+    assert!(begins(&transaction).is_some());
+    transaction.rollback().unwrap();
+
     // In its own writes.
     let transaction = begin(&db);
     let savepoint = transaction.set_savepoint().unwrap();

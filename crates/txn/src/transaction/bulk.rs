@@ -41,7 +41,7 @@ impl Transaction {
     /// lock nor space in the log for an entry.
     ///
     /// Returns `None` if that is not possible: a tree has an entry, in the newest committed state,
-    /// in the transaction's own writes or in its snapshot; another transaction has locks on a tree;
+    /// in the transaction's own writes or in what its plain reads see; another transaction has locks on a tree;
     /// or, under snapshot isolation, a tree was changed since the snapshot. The call does not wait
     /// for locks. If another transaction commits to one of the trees during the call, the
     /// transaction may keep locks on whole trees although the call returns `None`.
@@ -59,7 +59,7 @@ impl Transaction {
         }
         let snapshot = match core.options.snapshot_isolation {
             true => core.read_snapshot(&mut state)?,
-            false => state.snapshot.clone(),
+            false => state.snapshot.clone().or_else(|| state.statement.clone()),
         };
         if !core.are_empty(&mut state, trees, snapshot.as_ref())? {
             return Ok(None);
