@@ -62,6 +62,16 @@ typedef struct frondb_buffer frondb_buffer;
 typedef struct frondb_bulk frondb_bulk;
 
 /**
+ * Many writes of a transaction to trees that are empty, with less work than single writes: whole
+ * trees are locked instead of keys, and the entries are sorted in part of the memory budget and on
+ * disk. From frondb_bulk_statement_finish() on they are writes of the transaction like any others:
+ * only the transaction sees them, a savepoint that is older than the statement undoes them, and
+ * they are committed, prepared or rolled back with the transaction. A frondb_bulk does the same
+ * with a commit of its own.
+ */
+typedef struct frondb_bulk_statement frondb_bulk_statement;
+
+/**
  * Adds entries to a bulk load.
  */
 typedef struct frondb_bulk_writer frondb_bulk_writer;
@@ -399,6 +409,14 @@ typedef uint32_t frondb_lock;
 typedef uint32_t frondb_wait;
 
 /**
+ * Receives the progress of a verification or an optimize: the tree's name (valid during the call),
+ * what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
+ * continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
+ * the call; must return normally (no exception, no longjmp).
+ */
+typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
+
+/**
  * What a commit hook receives.
  */
 typedef struct {
@@ -600,14 +618,6 @@ typedef struct {
    */
   uint64_t filter_positives;
 } frondb_read_profile;
-
-/**
- * Receives the progress of a verification or an optimize: the tree's name (valid during the call),
- * what is done and the total, in bytes of a verification and in leaves of an optimize. Returns 0 to
- * continue; any other number stops the work with FRONDB_CANCELLED. Called by the thread that made
- * the call; must return normally (no exception, no longjmp).
- */
-typedef int32_t (*frondb_progress)(void *user_data, const char *tree, uint64_t done, uint64_t to_do);
 
 /**
  * The severity of a message.
@@ -2668,6 +2678,83 @@ frondb_error *frondb_txn_write_entries(frondb_txn *txn,
                                        bool all_or_none,
                                        size_t *failed_at,
                                        bool *any_outdated);
+
+/**
+ * Begins a bulk statement that writes to `count` trees, and locks these trees as a whole until the
+ * transaction ends. `statement` is set to NULL if that is not possible, so that the caller uses
+ * single writes: a tree has an entry, in the newest committed state, in the transaction's own
+ * writes or in its snapshot; another transaction has locks on a tree; or, under snapshot
+ * isolation, a tree was changed since the snapshot. The call does not wait for locks. If another
+ * transaction commits to one of the trees during the call, locks on whole trees may remain
+ * although no statement begins. Free the statement with frondb_bulk_statement_free(), finished or
+ * not. While the statement is in progress the transaction must not write to the trees by other
+ * means.
+ *
+ * Threads: any; calls with the transaction take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+ * FRONDB_NOT_FOUND if a tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_POISONED,
+ * FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_begin_bulk(frondb_txn *txn,
+                                    frondb_tree *const *trees,
+                                    size_t count,
+                                    frondb_bulk_statement **statement);
+
+/**
+ * Adds `count` entries. Each write has the operation FRONDB_WRITE_PUT or FRONDB_WRITE_INSERT, which
+ * have the same effect here; flags are ignored. If a key is given twice, the last value counts,
+ * and frondb_bulk_statement_finish() reports it.
+ *
+ * Threads: one at a time for the statement, any for the trees.
+ *
+ * Errors: FRONDB_INVALID for a key or value that is too long, another operation, a tree that the
+ * statement was not begun with, or after frondb_bulk_statement_finish(); FRONDB_NOT_FOUND if a
+ * tree was dropped; FRONDB_NO_SPACE, FRONDB_IO, FRONDB_CLOSED. After an error the statement can
+ * only be freed.
+ */
+frondb_error *frondb_bulk_statement_write(frondb_bulk_statement *statement,
+                                          const frondb_write *writes,
+                                          size_t count);
+
+/**
+ * Sorts the entries and makes them writes of the transaction. May be called only once; free the
+ * statement afterwards. `progress`, unless NULL, receives the entries done and in total (its
+ * `tree` is ""), and can stop the work. `report` has `entries`, `duplicates`, `raw_bytes` and
+ * `sorted_runs`; it may be NULL.
+ *
+ * Threads: one at a time for the statement; calls with its transaction take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended or has written to one of the trees by other
+ * means in the meantime, or if the statement was finished before; FRONDB_NOT_FOUND if a tree was
+ * dropped; FRONDB_CANCELLED if `progress` stopped the work; FRONDB_NO_SPACE, FRONDB_IO,
+ * FRONDB_CLOSED. After an error the writes of the transaction are as before the statement.
+ */
+frondb_error *frondb_bulk_statement_finish(frondb_bulk_statement *statement,
+                                           frondb_progress progress,
+                                           void *user_data,
+                                           frondb_stats **report);
+
+/**
+ * After frondb_bulk_statement_finish(): puts the smallest key that was given twice into a buffer,
+ * of the tree that was created first among those with such a key, and the number of that tree (see
+ * frondb_tree_id()) into `tree`; `found` tells whether there is one.
+ *
+ * Threads: one at a time for the statement and the buffer.
+ *
+ * Errors: FRONDB_INVALID for a bad handle or a NULL pointer for a result.
+ */
+frondb_error *frondb_bulk_statement_duplicate(frondb_bulk_statement *statement,
+                                              uint64_t *tree,
+                                              frondb_buffer *key,
+                                              bool *found);
+
+/**
+ * Frees a statement, and drops its entries if it was not finished; NULL is ignored.
+ *
+ * Threads: any; FRONDB_BUSY, and nothing is freed, while another thread uses it.
+ */
+frondb_kind frondb_bulk_statement_free(frondb_bulk_statement *statement);
 
 /**
  * Prepares the transaction under a name of 1 to 256 bytes, the first phase of two-phase commit.

@@ -13,7 +13,7 @@ use crate::db::frondb_db;
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
 use crate::slice::{Text, cleared, frondb_slice, out};
-use crate::stats::{self, frondb_stats};
+use crate::stats::{frondb_stats, give_bulk_report};
 use crate::tree::frondb_tree;
 use crate::tree_options::{frondb_tree_options, tree_options};
 use crate::verify::frondb_progress;
@@ -195,16 +195,7 @@ pub extern "C" fn frondb_bulk_finish(
         let done = load.finish(&mut |at| {
             progress.is_none_or(|progress| progress(user_data, name, at.done, at.total) == 0)
         })?;
-        if report.is_none() {
-            return Ok(());
-        }
-        let stats = vec![
-            ("entries", done.entries),
-            ("duplicates", done.duplicates),
-            ("raw_bytes", done.raw_bytes),
-            ("sorted_runs", done.sorted_runs),
-        ];
-        stats::give(report, stats, None)
+        give_bulk_report(report, done)
     })
 }
 

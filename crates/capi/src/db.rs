@@ -217,6 +217,12 @@ pub extern "C" fn frondb_db_begin(
 #[derive(Clone, Copy)]
 pub struct TreeHandles(Array<*mut frondb_tree>);
 
+impl TreeHandles {
+    pub(crate) fn handles(&self, count: usize) -> Result<&[*mut frondb_tree]> {
+        self.0.items(count)
+    }
+}
+
 /// Takes a snapshot of everything that is committed. Free it with frondb_snapshot_free().
 ///
 /// Threads: any, and any number of threads may read at it.
@@ -254,7 +260,7 @@ pub extern "C" fn frondb_db_snapshot_behind_writers(
     snapshot: Option<&mut MaybeUninit<*mut frondb_snapshot>>,
 ) -> *mut frondb_error {
     create(snapshot, || {
-        let trees = trees.0.items(count)?.iter().map(|tree| handle::shared::<Tree>(*tree));
+        let trees = trees.handles(count)?.iter().map(|tree| handle::shared::<Tree>(*tree));
         let trees = trees.collect::<Result<Vec<_>>>()?;
         let trees: Vec<&Tree> = trees.iter().map(|tree| &**tree).collect();
         let timeout = Duration::from_millis(timeout_millis);

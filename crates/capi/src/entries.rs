@@ -142,6 +142,24 @@ fn apply(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result
     Ok(any_outdated)
 }
 
+/// Passes on each write of an array as the put of a value.
+pub(crate) fn each_value(
+    writes: Writes,
+    count: usize,
+    mut put: impl FnMut(&Tree, &[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut tree = None;
+    for write in writes.0.items(count)? {
+        if !matches!(write.operation, FRONDB_WRITE_PUT | FRONDB_WRITE_INSERT) {
+            let operation = write.operation;
+            return Err(Error::invalid(format!("frondb_operation {operation} writes no value")));
+        }
+        let tree = tree_of(&mut tree, write)?;
+        put(tree, write.key.bytes()?, write.value.bytes()?)?;
+    }
+    Ok(())
+}
+
 /// The tree of a write, looked up once for adjacent writes to the same tree.
 fn tree_of<'a>(
     last: &'a mut Option<(*mut frondb_tree, Shared<Tree>)>,

@@ -92,13 +92,14 @@ pub(crate) enum Type {
     Tuple,
     Bulk,
     BulkWriter,
+    BulkStatement,
     Transactions,
     Files,
     Backup,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 21] = [
+    const ALL: [(Self, &'static str); 22] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -117,6 +118,7 @@ impl Type {
         (Self::Tuple, "frondb_tuple"),
         (Self::Bulk, "frondb_bulk"),
         (Self::BulkWriter, "frondb_bulk_writer"),
+        (Self::BulkStatement, "frondb_bulk_statement"),
         (Self::Transactions, "frondb_transactions"),
         (Self::Files, "frondb_files"),
         (Self::Backup, "frondb_backup"),

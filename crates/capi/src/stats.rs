@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
-use frondb::{Error, ErrorKind, ReadProfile, Result};
+use frondb::{BulkReport, Error, ErrorKind, ReadProfile, Result};
 
 use crate::call::{call, call_or, free};
 use crate::error::{c_string, frondb_error, frondb_kind};
@@ -39,6 +39,23 @@ pub(crate) fn give(
     let values = values.into_iter().map(|(name, value)| (c_string(name), value)).collect();
     place.write(handle::insert(Stats { values, text })?);
     Ok(())
+}
+
+/// Returns the numbers of a bulk load to C, if C wants them.
+pub(crate) fn give_bulk_report(
+    place: Option<&mut MaybeUninit<*mut frondb_stats>>,
+    report: BulkReport,
+) -> Result<()> {
+    if place.is_none() {
+        return Ok(());
+    }
+    let stats = vec![
+        ("entries", report.entries),
+        ("duplicates", report.duplicates),
+        ("raw_bytes", report.raw_bytes),
+        ("sorted_runs", report.sorted_runs),
+    ];
+    give(place, stats, None)
 }
 
 /// The count of numbers; 0 for a pointer that is no frondb_stats.

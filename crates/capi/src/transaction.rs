@@ -7,11 +7,13 @@
 //!  locking.rs        how reads lock and wait; locking a range, releasing a lock
 //!  overlay.rs        values that plain reads see in place of the snapshot's
 //!  writes.rs         puts, inserts, deletes and updates
+//!  bulk_statement.rs many writes to empty trees
 //!  savepoints.rs     savepoints
 //!  end.rs            commit, in one call or in two halves, and rollback
 //! ```
 
 mod begin_options;
+mod bulk_statement;
 mod end;
 mod locking;
 mod overlay;
@@ -33,6 +35,7 @@ use crate::slice::out;
 use crate::tree::frondb_tree;
 
 pub use begin_options::*;
+pub use bulk_statement::*;
 pub use end::*;
 pub use locking::*;
 pub use overlay::*;

@@ -10,7 +10,7 @@ use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 /// The source files in the order in which the header lists what they declare. Files that declare
 /// nothing for C are left out. cbindgen takes `mod name;` in any of them for `src/name.rs`, so a
 /// file in a folder has another name than all files of `src`.
-const SOURCES: [&str; 39] = [
+const SOURCES: [&str; 40] = [
     "version",
     "error",
     "error_fields",
@@ -36,6 +36,7 @@ const SOURCES: [&str; 39] = [
     "transaction/savepoints",
     "transaction/end",
     "entries",
+    "transaction/bulk_statement",
     "two_phase",
     "locks",
     "deadlock",

@@ -45,9 +45,9 @@ pub use frondb_records::TreeOptions;
 pub use frondb_tree::estimate::{FirstEntries, Precision, RangeEstimate, RangeMessages};
 pub use frondb_tree::{Cursor, CursorOptions, DamagedRange, Snapshot, Tree, VerifyReport};
 pub use frondb_txn::{
-    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Committing, Duplicate, Duplicates,
-    Isolation, ReadLock, Savepoint, Transaction, TransactionCursor, TransactionCursorOptions,
-    TransactionInfo, TransactionOptions, Wait,
+    BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkStatement, BulkWriter, Committing,
+    Duplicate, Duplicates, Isolation, ReadLock, Savepoint, Transaction, TransactionCursor,
+    TransactionCursorOptions, TransactionInfo, TransactionOptions, Wait,
 };
 pub use layout::LOG_DIR;
 pub use options::EngineOptions;

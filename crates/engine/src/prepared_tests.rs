@@ -122,7 +122,10 @@ fn a_restart_finds_what_was_prepared_and_its_writes() {
         assert_eq!(value(&engine, "a", "k commit"), None, "{how}");
         let mut written = BTreeSet::new();
         prepared::for_each_write(&engine.txns.prepared, b"wait", &mut |tree, what| {
-            let (Written::Key(first) | Written::Range(first, _)) = what;
+            let first = match what {
+                Written::Key(first) | Written::Range(first, _) => first,
+                Written::Tree(_) => b"",
+            };
             written.insert((tree.id, first.to_vec()));
             Ok(())
         })

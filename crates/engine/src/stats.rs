@@ -159,6 +159,8 @@ engine_stats! {
     /// Times that a large transaction wrote a part of its messages to disk before its commit, a
     /// count.
     spills,
+    /// Bulk statements of transactions that were finished, committed or not, a count.
+    bulk_statements,
     /// Waits of transactions for locks.
     lock_waits,
     /// Deadlocks found.

@@ -81,6 +81,6 @@ pub use options::{Options, TreeOptions};
 pub use salvage::Damaged;
 pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};
 pub use transaction::{
-    Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,
+    BulkStatement, Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,
 };
 pub use tree::Tree;

@@ -7,9 +7,11 @@
 //!  overlay.rs  values that plain reads see in place of those at the snapshot
 //!  cursor.rs   reading in key order
 //!  writes.rs   writes and savepoints
+//!  bulk.rs     statements that write many entries to empty trees
 //!  end.rs      commit, prepare and rollback
 //! ```
 
+mod bulk;
 mod cursor;
 mod end;
 mod options;
@@ -22,6 +24,7 @@ use std::time::Duration;
 use frondb_core::Result;
 use frondb_engine::{Canceller, Durability};
 
+pub use bulk::BulkStatement;
 pub use cursor::TransactionCursor;
 pub use options::{TransactionCursorOptions, TransactionOptions};
 

@@ -132,6 +132,7 @@ impl Simulation {
                 height_max: 0,
                 catalog_changes: [0; 3],
                 spills: stats.spills,
+                bulk_statements: stats.bulk_statements,
                 attaches: stats.attaches,
             });
         }

@@ -102,6 +102,7 @@ fn every_crash_point_of_transactions_recovers_an_allowed_state() {
     if only == u64::MAX && std::env::var_os("FRONDB_CRASH_POINT").is_none() {
         assert!(sum.tried >= 500, "only {} crash points", sum.tried);
         assert!(coverage.spills > 5 && coverage.attaches > 3, "{coverage:?}");
+        assert!(coverage.bulk_statements > 3, "{coverage:?}");
         assert!(coverage.replayed > 0 && coverage.leaves_max >= 8, "{coverage:?}");
     }
 }

@@ -93,6 +93,7 @@ fn random_histories_of_transactions_answer_as_the_model() {
     println!("{coverage:?}");
     if seeds(30).len() >= 30 {
         assert!(coverage.spills > 20 && coverage.attaches > 10, "{coverage:?}");
+        assert!(coverage.bulk_statements > 10, "{coverage:?}");
         assert!(coverage.height_max >= 3 && coverage.replayed > 0, "{coverage:?}");
         assert!(coverage.catalog_changes.iter().all(|n| *n > 2), "{coverage:?}");
     }

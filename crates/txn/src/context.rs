@@ -6,6 +6,7 @@ use std::time::Duration;
 use frondb_background::Background;
 use frondb_commit::{Calls, Committer, Durability, Ids, PendingParts};
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Lsn, Result};
 use frondb_locks::LockManager;
 use frondb_tree::{ReadContext, Snapshot};
@@ -14,6 +15,9 @@ use crate::pool::Pool;
 use crate::prepared::{self, Prepared};
 use crate::registry::{Registry, TransactionInfo};
 use crate::spilling::Spilling;
+
+/// A handle that a transaction or a bulk load holds while it lives, to keep the database open.
+pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 
 /// The shared context of all transactions of an open database. Any thread may use it.
 pub struct Transactions {
@@ -35,6 +39,10 @@ pub struct Transactions {
     pub spill: Spilling,
     /// Prepared transactions.
     pub prepared: Arc<Prepared>,
+    /// Number of bulk loads and bulk statements in progress, which share the memory for sorting.
+    pub(crate) loads: AtomicU64,
+    /// Number of bulk statements that were finished.
+    pub(crate) bulk_statements: AtomicU64,
     pub(crate) registry: Registry,
     pub(crate) pool: Pool,
 }
@@ -57,11 +65,20 @@ impl Transactions {
             ids: Arc::clone(&jobs.ids),
             calls: Calls::new(Arc::clone(&jobs.reads.health)),
             spill,
+            loads: AtomicU64::new(0),
+            bulk_statements: AtomicU64::new(0),
             registry: Registry::default(),
             pool: Pool::default(),
             prepared,
             background,
         })
+    }
+
+    /// Number of bulk statements that were finished, whether their transactions were committed or
+    /// not.
+    #[must_use]
+    pub fn bulk_statements(&self) -> u64 {
+        self.bulk_statements.load(Ordering::Relaxed)
     }
 
     /// A snapshot of everything committed so far.

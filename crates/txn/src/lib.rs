@@ -29,13 +29,13 @@ pub use batch_locks::BatchLocks;
 pub use bulk::{
     BulkLoad, BulkOptions, BulkProgress, BulkReport, BulkWriter, Duplicate, Duplicates,
 };
-pub use context::Transactions;
+pub use context::{KeepOpen, Transactions};
 pub use options::{Isolation, TransactionOptions, Wait};
 pub use prepared::Prepared;
 pub use registry::{PreparedHold, TransactionInfo};
 pub use spilling::Spilling;
 pub use transaction::{
-    Committing, KeepOpen, ReadLock, Savepoint, Transaction, TransactionCursor,
+    BulkStatement, Committing, ReadLock, Savepoint, Transaction, TransactionCursor,
     TransactionCursorOptions,
 };
 pub use two_phase::lock_again;

@@ -4,6 +4,7 @@
 //!  this file      the transaction, its phases, its statements and snapshots
 //!  reads.rs       gets: own writes over committed data, with or without locks
 //!  writes.rs      puts and deletes: lock, check, add to the write set
+//!  bulk.rs        statements that write many entries to empty trees
 //!  locking.rs     row locks
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
@@ -19,6 +20,7 @@
 //! and while it commits, so calls from several threads take turns. A cancellation does not take the
 //! mutex.
 
+mod bulk;
 mod charge;
 mod cursor;
 mod end;
@@ -38,13 +40,14 @@ use frondb_locks::{Canceller, Locker};
 use frondb_tree::{Snapshot, Tree, TreeCore};
 use frondb_writeset::WriteSet;
 
+pub use bulk::BulkStatement;
 pub use cursor::{ReadLock, TransactionCursor, TransactionCursorOptions};
 pub use end::Committing;
 pub use savepoints::Savepoint;
 
 use self::charge::Charge;
 use self::overlay::Overlay;
-use crate::context::Transactions;
+use crate::context::{KeepOpen, Transactions};
 use crate::options::TransactionOptions;
 use crate::pool::PooledParts;
 use crate::registry::Entry;
@@ -136,9 +139,6 @@ impl LastReadLock {
         self.tree == Some(tree) && self.key == key
     }
 }
-
-/// A handle that a transaction holds while it lives, to keep the database open.
-pub type KeepOpen = Arc<dyn std::any::Any + Send + Sync>;
 
 impl Transactions {
     /// Begins a transaction, which holds `open` as long as it lives. A transaction costs next to

@@ -92,13 +92,15 @@ pub fn lock_again(txns: &Transactions) -> Result<()> {
         let mut locker = txns.locks.locker(txn);
         let entry = txns.registry.entry();
         entry.begin(txn, txns.reads.now(), None);
+        let mut messages = 0;
         prepared::for_each_write(&txns.prepared, &xid, &mut |tree, written| {
-            entry.add_message();
+            messages += if let Written::Tree(entries) = written { entries } else { 1 };
             let locks = &tree.locks;
             let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
             let locked = match written {
                 Written::Key(key) => locker.lock_row(locks, key, mode, wait),
                 Written::Range(lo, hi) => locker.lock_range(locks, lo, hi, mode, wait),
+                Written::Tree(_) => locker.lock_range(locks, b"", None, mode, wait),
             };
             match locked {
                 Err(error) if error.kind() == ErrorKind::Busy => {
@@ -108,6 +110,7 @@ pub fn lock_again(txns: &Transactions) -> Result<()> {
                 locked => locked.map(drop),
             }
         })?;
+        entry.set_messages(messages);
         entry.set_locks(locker.lock_count());
         txns.prepared.holds().insert(txn, PreparedHold { _locker: locker, entry });
     }

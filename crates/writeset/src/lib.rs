@@ -17,6 +17,7 @@
 //! This crate has no notion of locks, logs and trunks.
 
 mod arena;
+mod base;
 mod env;
 pub mod op;
 mod own;
@@ -27,6 +28,7 @@ mod sorted;
 mod spill;
 mod writes;
 
+pub use base::BaseRuns;
 pub use env::{SpillEnv, TreeSpill};
 pub use own::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;

@@ -10,6 +10,8 @@ use frondb_merge::Lookup;
 use frondb_run::{ReadMode, Run, RunCursor};
 use frondb_space::Hold;
 
+use crate::base::BaseSource;
+
 /// Readers of the transaction see its message number `n` with SeqNo `OWN_SEQS + n`, which is above
 /// every SeqNo of committed data and of an overlay.
 pub const OWN_SEQS: SeqNo = SeqNo(1 << 62);
@@ -49,6 +51,8 @@ pub struct OwnWrites {
     pub(crate) excluded: Excluded,
     /// Private runs, newest first, all older than `index`.
     pub(crate) runs: Arc<[Arc<Run>]>,
+    /// Largest number of the base runs among `runs`: see [`BaseRuns`](crate::BaseRuns).
+    pub(crate) base_upto: u64,
     /// Range deletes, with numbers for SeqNos.
     pub(crate) range_deletes: Arc<[RangeDeletes]>,
     /// Keeps the large values that messages refer to, if any.
@@ -112,14 +116,32 @@ impl OwnWrites {
             let excluded = Arc::clone(&self.excluded);
             sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: self.from.get() }));
         }
-        for run in &*self.runs {
-            let hi_meets = hi.is_none_or(|hi| *run.meta().first_key < *hi);
-            if *run.meta().last_key < *lo || !hi_meets {
+        let meets = |run: &&Arc<Run>| {
+            let meta = run.meta();
+            *lo <= *meta.last_key && hi.is_none_or(|hi| *meta.first_key < *hi)
+        };
+        let excluded = || Arc::default();
+        let mut base = Vec::new();
+        for run in self.runs.iter().filter(meets) {
+            if run.meta().max_seq.get() <= self.base_upto {
+                base.push(Arc::clone(run));
                 continue;
             }
-            let cursor = RunCursor::new(Arc::clone(run), direction, Some(lo), hi, ReadMode::Scan)?;
-            let excluded = Arc::default();
-            sources.push(Box::new(OwnSource { inner: cursor, excluded, shift: self.from.get() }));
+            let run = Arc::clone(run);
+            let inner = RunCursor::new(run, direction, Some(lo), hi, ReadMode::Scan)?;
+            sources.push(Box::new(OwnSource {
+                inner,
+                excluded: excluded(),
+                shift: self.from.get(),
+            }));
+        }
+        if !base.is_empty() {
+            let inner = BaseSource::new(base, direction, lo, hi);
+            sources.push(Box::new(OwnSource {
+                inner,
+                excluded: excluded(),
+                shift: self.from.get(),
+            }));
         }
         Ok(sources)
     }

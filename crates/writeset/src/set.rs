@@ -47,6 +47,8 @@ pub struct Sealed {
     pub values: Vec<Vec<Extent>>,
     /// The largest number.
     pub numbers: u64,
+    /// Whether the runs are the base runs of a bulk statement and nothing else.
+    pub are_base: bool,
 }
 
 impl Default for WriteSet {
@@ -277,6 +279,7 @@ impl WriteSet {
                 range_deletes: writes.range_deletes.clone(),
                 values: writes.values.iter().map(|(_, extents)| extents.clone()).collect(),
                 numbers: writes.last,
+                are_base: writes.is_base_only(),
             }
         });
         let mut sealed: Vec<Sealed> = sealed.collect();

@@ -58,7 +58,7 @@ impl TreeWrites {
             // a caller that spills until less memory is in use must make progress.
             self.free_memory();
         }
-        while self.runs.len() > env.runs_max.load(Ordering::Relaxed).max(1) {
+        while self.spilled_runs().len() > env.runs_max.load(Ordering::Relaxed).max(1) {
             let n = self.newest_with_equal_writes();
             let merged = self.merge(env, tree, n, savepoints)?;
             self.replace_newest(n, merged);
@@ -111,12 +111,19 @@ impl TreeWrites {
         self.write_run(env, tree, input)
     }
 
+    /// The runs that spills have written. Base runs below them are large and do not overlap, so they
+    /// are neither counted nor merged.
+    fn spilled_runs(&self) -> &[Arc<Run>] {
+        let base = self.runs.partition_point(|run| run.meta().max_seq.get() > self.base_upto);
+        &self.runs[..base]
+    }
+
     /// How many runs to merge: the newest ones that were written as often as the newest. With at
     /// most `m` runs, the first merges take `m + 1`, `m`, `m - 1` ... of them, so about `m * m / 2`
     /// spills happen before a message is written a third time.
     fn newest_with_equal_writes(&self) -> usize {
         let mut n = 0;
-        for alike in self.runs.chunk_by(|a, b| a.meta().writes == b.meta().writes) {
+        for alike in self.spilled_runs().chunk_by(|a, b| a.meta().writes == b.meta().writes) {
             n += alike.len();
             if n >= MERGE_RUNS_MIN {
                 break;

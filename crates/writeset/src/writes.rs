@@ -56,6 +56,9 @@ pub struct TreeWrites {
     excluded: Vec<(u64, u64)>,
     /// Private runs, newest first.
     pub(crate) runs: Arc<[Arc<Run>]>,
+    /// Largest number of the base runs that a bulk statement has added; 0 if there are none. They
+    /// are the oldest runs, and no two of them overlap.
+    pub(crate) base_upto: u64,
     /// Number of spills.
     pub(crate) spills: u64,
 }
@@ -98,6 +101,7 @@ impl TreeWrites {
             index: None,
             excluded: Vec::new(),
             runs: Arc::default(),
+            base_upto: 0,
             spills: 0,
         }
     }
@@ -157,6 +161,12 @@ impl TreeWrites {
         self.spills > 0 && !self.is_empty()
     }
 
+    /// The last number assigned to a message, undone or not.
+    #[must_use]
+    pub fn last_number(&self) -> u64 {
+        self.last
+    }
+
     /// Whether the messages written and not undone include anything but deletes.
     #[must_use]
     pub fn adds_data(&self) -> bool {
@@ -194,6 +204,12 @@ impl TreeWrites {
         self.count += 1;
         let (lo, hi, seq) = (lo.into(), hi.map(Into::into), SeqNo(self.last));
         self.range_deletes.push(RangeDelete { lo, hi, seq });
+    }
+
+    /// Counts messages that a bulk statement has written.
+    pub(crate) fn add_written(&mut self, puts: u64) {
+        self.written += puts;
+        self.adds_data |= puts > 0;
     }
 
     #[inline]
@@ -234,6 +250,9 @@ impl TreeWrites {
         self.count = count;
         self.written = mark.written;
         self.adds_data = mark.adds_data;
+        if self.base_upto > mark.number {
+            self.base_upto = 0;
+        }
         self.pieces.retain(|piece| piece.at < bytes);
         let deletes = self.range_deletes.len();
         self.range_deletes

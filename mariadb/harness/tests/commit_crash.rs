@@ -2,7 +2,8 @@
 //! the binary log have the transaction, or none of them does.
 //!
 //! ```text
-//!   commit: not prepared  |  the binary log does not have it: it is rolled back
+//!   bulk statement: ...   |  the binary log does not have it: it is rolled back
+//!   commit: not prepared  |
 //!   commit: prepared      |
 //!   commit: not ordered   |  the binary log has it: it is committed, though no client was told
 //!   commit: ordered       |
@@ -104,6 +105,40 @@ fn a_crash_in_a_commit_leaves_the_whole_transaction_or_none() {
         assert!(texts(&mut client, "XA RECOVER", 3).is_empty(), "{place}: something is undecided");
         // The transaction has left no lock.
         client.query(format!("REPLACE INTO t VALUES ({id}, {id})")).unwrap();
+    }
+    server.stop().unwrap();
+}
+
+/// The rows of a bulk statement are in the transaction's private runs, and so are all or none of
+/// them after the crash, as the binary log says.
+#[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn a_crash_keeps_all_rows_of_a_bulk_statement_or_none() {
+    const ROWS: u64 = 3000;
+    let mut server = start("bulk-statement-crash");
+    let table = "CREATE TABLE b (id INT PRIMARY KEY, v INT, UNIQUE KEY (v)) ENGINE=FronDB";
+    server.connect_to("test").unwrap().run([table]).unwrap();
+    let places = [("bulk statement: finished", false)].into_iter().chain(PLACES);
+    for (id, (place, is_committed)) in places.enumerate() {
+        let insert = format!("INSERT INTO b SELECT seq, seq + {id} FROM seq_1_to_{ROWS}");
+        let statements = [
+            "BEGIN".to_owned(),
+            format!("INSERT INTO t VALUES ({id}, {id})"),
+            insert.clone(),
+            format!("UPDATE b SET v = v + {ROWS} WHERE id = 7"),
+            "COMMIT".to_owned(),
+        ];
+        let mut client = die(&mut server, place, &statements);
+        assert_eq!(is_logged(&mut client, &insert), is_committed, "{place}: the binary log");
+        assert_eq!(has(&mut client, id), is_committed, "{place}: the other table");
+        for index in ["PRIMARY", "v"] {
+            let count =
+                format!("SELECT count(*) FROM b FORCE INDEX ({index}) WHERE id > 0 AND v > 0");
+            let expected = if is_committed { ROWS } else { 0 };
+            assert_eq!(client.number(&count).unwrap(), expected, "{place}: {index}");
+        }
+        assert!(texts(&mut client, "XA RECOVER", 3).is_empty(), "{place}: something is undecided");
+        client.run(["CHECK TABLE b EXTENDED", "TRUNCATE b"]).unwrap();
     }
     server.stop().unwrap();
 }

@@ -94,6 +94,7 @@ using Snapshot = Handle<frondb_snapshot, frondb_snapshot_free>;
 using Bulk = Handle<frondb_bulk, frondb_bulk_free>;
 using Backup = Handle<frondb_backup, frondb_backup_free>;
 using BulkWriter = Handle<frondb_bulk_writer, frondb_bulk_writer_free>;
+using BulkStatement = Handle<frondb_bulk_statement, frondb_bulk_statement_free>;
 using List = ListOf<frondb_slice, frondb_list, frondb_list_free, frondb_list_count, frondb_list_get>;
 using Locks = ListOf<frondb_lock_info, frondb_locks, frondb_locks_free, frondb_locks_count, frondb_locks_get>;
 using Transactions = ListOf<frondb_transaction_info, frondb_transactions, frondb_transactions_free,

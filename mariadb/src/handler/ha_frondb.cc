@@ -220,6 +220,7 @@ int ha_frondb::open(const char *path, int, uint) {
 
 int ha_frondb::close() {
   give_up_load();
+  give_up_bulk();
   mrr_.dsmrr_close();
   position_.close();
   buffer_.reset();
@@ -234,6 +235,8 @@ int ha_frondb::reset() {
   position_.reset();
   range_.has_end = use_.is_sql_handler = use_.is_checked = false;
   give_up_load();
+  give_up_bulk();
+  bulk_.expects_duplicates = false;
   use_.key_read = use_.has_written = use_.is_semi_consistent = false;
   // Keep the connection of a statement that still uses the table: a replica resets its temporary tables within a
   // statement that has locked them, when it reads the statistics of the server's own tables.

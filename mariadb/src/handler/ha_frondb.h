@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/api.h"
+#include "handler/bulk_insert.h"
 #include "handler/computed_fields.h"
 #include "handler/read_free.h"
 #include "handler/read_position.h"
@@ -264,12 +265,27 @@ class ha_frondb final : public handler {
 
   // Rows of a table that is being made: load.cc.
   void keep_dates();
+  bool never_reads_rows() const;
   bool can_load() const;
   int begin_load();
   int load_row(const uchar *record);
   int end_load();
   void give_up_load();
-  int show_duplicate(uint64_t number, std::string_view key);
+  int show_duplicate(frondb_txn *txn, uint64_t number, std::string_view key);
+
+  // Rows of a statement that may fill an empty table: bulk_insert.cc.
+  void announce_rows(ha_rows rows);
+  int can_gather(bool *can);
+  int bulk_row(const uchar *record);
+  int begin_bulk();
+  int write_in_bulk(const std::vector<frondb_write> &writes);
+  int write_gathered();
+  bool show_row(std::string_view row);
+  int end_bulk();
+  int finish_bulk();
+  int end_bulk_before_read();
+  void fail_bulk();
+  void give_up_bulk();
 
   // Changing the table: alter.cc.
   int prepare_alter(TABLE *altered, Alter_inplace_info *info);
@@ -308,6 +324,7 @@ class ha_frondb final : public handler {
   /** Scratch: the key of that child. */
   std::string child_key_;
   fron::BulkCopy copy_;
+  fron::BulkInsert bulk_;
   fron::Reservation reservation_;
 };
 

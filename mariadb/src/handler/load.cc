@@ -9,6 +9,8 @@
      extra(HA_EXTRA_END_COPY)     finishes the load; duplicates are found only here
      extra(HA_EXTRA_ABORT_COPY)   abandons the load
 
+   The rows of other statements with start_bulk_insert() go through handler/bulk_insert.cc.
+
    Without start_bulk_insert() the statement adds partitions; then the server ignores the error of HA_EXTRA_END_COPY,
    so rows are not loaded. */
 
@@ -38,22 +40,29 @@ void ha_frondb::keep_dates() {
     thd->variables.sql_mode &= ~(MODE_NO_ZERO_DATE | MODE_NO_ZERO_IN_DATE);
 }
 
-void ha_frondb::start_bulk_insert(ha_rows, uint) { copy_.is_bulk = true; }
+void ha_frondb::start_bulk_insert(ha_rows rows, uint) {
+  copy_.is_bulk = true;
+  announce_rows(rows);
+}
 
 int ha_frondb::end_bulk_insert() {
   copy_.is_bulk = false;
-  return 0;
+  return guarded([&] { return end_bulk(); });
 }
 
-/** Whether rows may be loaded in bulk, because the statement never reads the rows that it has written. The server
-    itself searches for overlapping periods, for equal long keys, and for the last AUTO_INCREMENT number of a group. The
-    rows of a temporary table belong to the transaction, whose snapshot may be older than the load. */
-bool ha_frondb::can_load() const {
+/** Whether a statement that only inserts never reads the rows that it has written. The server itself searches for
+    overlapping periods, for equal long keys, and for the last AUTO_INCREMENT number of a group. The rows of a temporary
+    table belong to the transaction, whose snapshot may be older than a load. */
+bool ha_frondb::never_reads_rows() const {
   bool is_temporary = !share_->name.empty() && share_->name[0] == '/';
+  return !is_temporary && !table->s->long_unique_table && !table->s->period.unique_keys &&
+         !table->s->next_number_keypart;
+}
+
+bool ha_frondb::can_load() const {
   // Each row that gets a foreign key is checked when it is written.
   bool is_checked = checks_foreign_keys(ha_thd()) && !dictionary().foreign_keys().of(share_->name)->own.empty();
-  return !is_temporary && !is_checked && !table->s->long_unique_table && !table->s->period.unique_keys &&
-         !table->s->next_number_keypart;
+  return !is_checked && never_reads_rows();
 }
 
 int ha_frondb::begin_load() {
@@ -99,7 +108,7 @@ int ha_frondb::end_load() {
   std::string key;
   if (Error failed = load->duplicate(&number, &key)) return ha_error(failed);
   for (ha_frondb *handler : load->handlers())
-    if (int found = handler->show_duplicate(number, key)) return found;
+    if (int found = handler->show_duplicate(nullptr, number, key)) return found;
   return ha_internal("a key was loaded twice into a tree that the table does not have");
 }
 
@@ -109,8 +118,13 @@ void ha_frondb::give_up_load() {
 }
 
 /** A key was loaded twice into the tree with this number. If the tree belongs to this handler, decodes the row of the
-    key, for the server's message, and returns the error; otherwise returns 0. */
-int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
+    key, for the server's message, and returns the error; otherwise returns 0. `txn`: the transaction that has the rows;
+    null if they are committed. */
+int ha_frondb::show_duplicate(frondb_txn *txn, uint64_t number, std::string_view key) {
+  auto read = [&](frondb_tree *tree, std::string_view key, bool *found) {
+    return txn ? Error(frondb_txn_get(txn, tree, slice(key), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer_.get(), found))
+               : read_key(tree, key, nullptr, buffer_, found);
+  };
   for (size_t i = 0; i < share_->indexes.size(); i++) {
     frondb_tree *tree = share_->indexes[i].tree.get();
     uint64_t id;
@@ -119,7 +133,7 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
     bool found;
     uint place = uint(i);
     std::string primary(key);
-    if (Error error = read_key(tree, key, nullptr, buffer_, &found)) return ha_error(error);
+    if (Error error = read(tree, key, &found)) return ha_error(error);
     if (found && place != 0) {
       frondb_slice row;
       std::string_view covered;
@@ -128,8 +142,7 @@ int ha_frondb::show_duplicate(uint64_t number, std::string_view key) {
       primary.assign(view(row));
       // Otherwise both rows have the same primary key, and therefore the same entry.
       if (!share_->indexes[place].is_unique || view(row).data() + row.len == key.data() + key.size()) place = 0;
-      if (Error error = read_key(share_->indexes[0].tree.get(), primary, nullptr, buffer_, &found))
-        return ha_error(error);
+      if (Error error = read(share_->indexes[0].tree.get(), primary, &found)) return ha_error(error);
     }
     if (!found) return ha_internal("a row of a duplicate key is missing after the load");
     frondb_slice row = buffer_.slice();

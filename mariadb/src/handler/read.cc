@@ -18,6 +18,7 @@ using namespace fron;
 // --- The table ---
 
 int ha_frondb::rnd_init(bool scan) {
+  if (int error = end_bulk_before_read()) return error;
   position_.set_direction(true);
   position_.forget_prefix();
   has_shown_ = false;
@@ -90,6 +91,7 @@ int ha_frondb::cmp_ref(const uchar *a, const uchar *b) {
 // --- Indexes ---
 
 int ha_frondb::index_init(uint index, bool) {
+  if (int error = end_bulk_before_read()) return error;
   if (!use_.seen_trees.empty() && !use_.seen_trees[tree_of(index)]) return HA_ERR_TABLE_DEF_CHANGED;
   active_index = index;
   range_.has_first = false;
@@ -196,9 +198,16 @@ int ha_frondb::index_last(uchar *record) {
   return guarded([&] {
     position_.set_direction(false);
     position_.forget_prefix();
-    std::string_view first = std::exchange(range_.has_first, false) ? std::string_view(range_.first) : std::string_view();
-    if (int error = open_cursor(tree_of(active_index), first, nullptr, false)) return error;
-    return step(false, record);
+    bool has_first = std::exchange(range_.has_first, false);
+    auto last_from = [&](std::string_view first) {
+      if (int error = open_cursor(tree_of(active_index), first, nullptr, false)) return error;
+      return step(false, record);
+    };
+    if (!has_first) return last_from({});
+    int error = last_from(range_.first);
+    // The range has no row. The server takes this error for an empty table, and would not read the ranges before this
+    // one; it finds by itself that the row below is not in the range.
+    return error == HA_ERR_END_OF_FILE ? last_from({}) : error;
   });
 }
 

@@ -86,7 +86,7 @@ int RowWriter::apply(Connection *connection, bool all_or_none) {
   return number;
 }
 
-int RowWriter::insert(Connection *connection, const uchar *record) {
+int RowWriter::encode_insert(const uchar *record) {
   if (int error = encode_new_row(record)) return error;
   const TABLE *table = encoder_->table();
   bool has_key = !share_->has_hidden_key;
@@ -98,7 +98,38 @@ int RowWriter::insert(Connection *connection, const uchar *record) {
     now.is_unique = encoder_->entry(k, record, primary_, &now.key, &now.value);
     error = add_value(k, now.is_unique, now.is_unique, now.key, now.value);
   }
-  if (!error) error = apply(connection, share_->has_unique_secondary);
+  return error;
+}
+
+int RowWriter::insert(Connection *connection, const uchar *record) {
+  int error = encode_insert(record);
+  return error ? error : apply_insert(connection);
+}
+
+int RowWriter::insert(Connection *connection, const std::vector<frondb_write> &writes) {
+  const TABLE *table = encoder_->table();
+  begin(true);
+  auto next = writes.begin();
+  auto add_again = [&](uint index) {
+    writes_.push_back(*next++);
+    indexes_.push_back(index);
+    return writes_.back();
+  };
+  primary_.assign(view(add_again(table->s->primary_key).key));
+  for (uint k = 0; k < table->s->keys; k++) {
+    if (encoder_->is_primary(k)) continue;
+    frondb_write write = add_again(k);
+    after_[k].key.assign(view(write.key));
+    after_[k].is_unique = write.flags & FRONDB_WRITE_CHECK_OUTDATED;
+  }
+  return apply_insert(connection);
+}
+
+/** Applies the writes of a new row. */
+int RowWriter::apply_insert(Connection *connection) {
+  const TABLE *table = encoder_->table();
+  bool has_key = !share_->has_hidden_key;
+  int error = apply(connection, share_->has_unique_secondary);
   if (error) return error;
   if (!needs_overlay_) return 0;
   if (has_key && (error = overlay_.lift_row(connection, nullptr, primary_))) return error;

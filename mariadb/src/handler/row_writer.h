@@ -30,9 +30,14 @@ class RowWriter {
   /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the key of the row
       that was read last, which is the row's hidden key. */
   int insert(Connection *connection, const uchar *record);
+  /** Inserts a row whose writes encode_insert() has made. */
+  int insert(Connection *connection, const std::vector<frondb_write> &writes);
   int change(Connection *connection, const uchar *before, const uchar *after, const std::string &shown);
   int remove(Connection *connection, const uchar *record, const std::string &shown);
 
+  /** Makes the writes of a new row. */
+  int encode_insert(const uchar *record);
+  const std::vector<frondb_write> &writes() const { return writes_; }
   /** Encodes a new row into primary() and row(), and assigns a hidden key if the table has hidden keys. */
   int encode_new_row(const uchar *record);
   /** The primary key of the row written last, before and after the write, and the encoded row. */
@@ -53,6 +58,7 @@ class RowWriter {
            std::string_view value = {});
   /** Adds a write of a value, which must not be too long. */
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
+  int apply_insert(Connection *connection);
   int add_change(uint index, const uchar *before, const uchar *after);
   /** Hands the writes to the engine. `all_or_none`: after an error none of them remains, since the statement may go on.
       The statement can continue only after a duplicate in an index other than the primary one. */

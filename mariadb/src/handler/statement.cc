@@ -158,6 +158,9 @@ int ha_frondb::extra(enum ha_extra_function operation) {
     case HA_EXTRA_KEYREAD: use_.key_read = true; break;
     case HA_EXTRA_NO_KEYREAD: use_.key_read = false; break;
     case HA_EXTRA_PREPARE_FOR_ALTER_TABLE: keep_dates(); break;
+    case HA_EXTRA_IGNORE_DUP_KEY:
+    case HA_EXTRA_WRITE_CAN_REPLACE:
+    case HA_EXTRA_INSERT_WITH_UPDATE: bulk_.expects_duplicates = true; break;
     case HA_EXTRA_BEGIN_COPY: copy_.is_copy = can_load(); break;
     case HA_EXTRA_END_COPY: return guarded([&] { return end_load(); });
     case HA_EXTRA_ABORT_COPY: give_up_load(); break;

@@ -29,7 +29,10 @@ int ha_frondb::write_row(const uchar *record) {
     // example of a full disk.
     if (int error = update_auto_increment())
       return error == HA_ERR_AUTOINC_READ_FAILED && reservation_.error ? reservation_.error : error;
-  int error = guarded([&] { return copy_.takes_rows() ? load_row(record) : insert_row(record); });
+  int error = guarded([&] {
+    if (copy_.takes_rows()) return load_row(record);
+    return bulk_.is_active() ? bulk_row(record) : insert_row(record);
+  });
   if (error) return error;
   count(1);
   return keep_auto_increment_of(record);

@@ -107,6 +107,7 @@ struct st_mysql_sys_var *system_variables[] = {
     commit_sync_variable,
     snapshot_isolation_variable,
     lock_wait_timeout_variable,
+    bulk_insert_rows_variable,
     default_compression_variable, default_block_size_variable, default_fanout_variable,
     optimize_mode_variable, optimize_throttle_variable, optimize_index_name_variable,
     optimize_index_fraction_variable,

@@ -244,6 +244,7 @@ void Connection::begin_commit(MYSQL_THD thd, bool all) {
 
 int Connection::prepare(MYSQL_THD thd, bool all) {
   if (!txn_ || !ends_transaction(thd, all)) return 0;
+  if (has_lost_rows) return ha_internal("the rows of a statement that failed were dropped");
   begin_commit(thd, all);
   may_crash_at("commit: not prepared");
   MYSQL_XID xid;
@@ -288,6 +289,10 @@ int Connection::finish(MYSQL_THD thd) {
 
 int Connection::commit(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
+  if (has_lost_rows) {
+    if (int error = rollback(thd, all)) return error;
+    return ha_internal("the rows of a statement that failed were dropped, so it was rolled back");
+  }
   if (!ends_transaction(thd, all)) return end_statement();
   begin_commit(thd, all);
   if (!is_ordered_ && !prepared_ && !writes_) {
@@ -306,6 +311,8 @@ int Connection::commit(MYSQL_THD thd, bool all) {
 }
 
 int Connection::rollback(MYSQL_THD thd, bool all) {
+  has_lost_rows = false;
+  undone++;
   if (!txn_) return 0;
   if (ends_transaction(thd, all)) {
     Error error = frondb_txn_rollback(txn_.get());

@@ -89,6 +89,11 @@ class Connection {
   /** The transaction may have an overlay (handler/overlay.h), so plain reads must check it. The flag is reset only when
       the transaction ends: it can be true although the overlay was rolled back or belonged to an earlier statement. */
   bool has_overlay = false;
+  /** Rows of a statement were dropped because it failed (handler/bulk_insert.cc). Until the statement is rolled back, no
+      commit may succeed. */
+  bool has_lost_rows = false;
+  /** Number of rollbacks, of statements and transactions. */
+  uint64_t undone = 0;
   /** The server's number of a statement that copies a table with all its values unchanged; 0 for none. */
   int64_t copies_dates = 0;
   /** The number of the statement that was last warned about its row format. */

@@ -18,11 +18,20 @@ MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
 MYSQL_THDVAR_ULONG(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                    "Seconds to wait for a row lock.", nullptr, nullptr, 50, 0, 1073741824, 0);
 
+MYSQL_THDVAR_ULONG(bulk_insert_rows, PLUGIN_VAR_RQCMDARG,
+                   "INSERT .. SELECT, LOAD DATA and INSERT .. VALUES of at least this many rows (or 4 MiB) into an empty table "
+                   "lock the whole table, and sort their rows before they write them. 0: never.",
+                   nullptr, nullptr, 1000, 0, ~0UL, 0);
+
 }  // namespace
 
 struct st_mysql_sys_var *const commit_sync_variable = MYSQL_SYSVAR(commit_sync);
 struct st_mysql_sys_var *const snapshot_isolation_variable = MYSQL_SYSVAR(snapshot_isolation);
 struct st_mysql_sys_var *const lock_wait_timeout_variable = MYSQL_SYSVAR(lock_wait_timeout);
+
+struct st_mysql_sys_var *const bulk_insert_rows_variable = MYSQL_SYSVAR(bulk_insert_rows);
+
+size_t session_bulk_rows(MYSQL_THD thd) { return THDVAR(thd, bulk_insert_rows); }
 
 bool session_snapshot_isolation(MYSQL_THD thd) { return THDVAR(thd, snapshot_isolation); }
 

@@ -1,4 +1,4 @@
-/* Bulk loads from several threads, and the snapshot with which an index build begins. */
+/* Bulk loads from several threads, bulk statements of transactions, and the snapshot with which an index build begins. */
 #include <pthread.h>
 
 #include "check.h"
@@ -33,6 +33,82 @@ static int cancel(void *bulk, const char *name, uint64_t done_entries, uint64_t 
   CHECK(frondb_bulk_free(bulk) == FRONDB_BUSY);
   OK(frondb_bulk_cancel(bulk));
   return 0;
+}
+
+static frondb_write write_of(frondb_tree *to, unsigned char key[4], uint32_t number, const char *value) {
+  frondb_write write;
+  memset(&write, 0, sizeof write);
+  write.tree = to;
+  write.key = number_key(key, number);
+  write.value = frondb_text(value);
+  write.operation = FRONDB_WRITE_INSERT;
+  return write;
+}
+
+/* The tree has entries, and `empty` has none. */
+static void bulk_statements(frondb_db *db, frondb_tree *empty) {
+  frondb_txn *txn;
+  frondb_bulk_statement *statement;
+  frondb_stats *report;
+  frondb_buffer *buffer;
+  frondb_write writes[2];
+  unsigned char keys[2][4];
+  uint64_t savepoint, entries, id, of;
+  bool found;
+  int answer = 1;
+  OK(frondb_buffer_new(&buffer));
+  OK(frondb_tree_id(empty, &of));
+  OK(frondb_db_begin(db, NULL, &txn));
+  OK(frondb_txn_begin_bulk(txn, &tree, 1, &statement));
+  CHECK(statement == NULL);
+  FAILS(FRONDB_INVALID, frondb_txn_begin_bulk(txn, NULL, 1, &statement));
+  FAILS(FRONDB_INVALID, frondb_txn_begin_bulk(txn, &empty, 1, NULL));
+
+  /* A duplicate, which a savepoint undoes. */
+  OK(frondb_txn_set_savepoint(txn, &savepoint));
+  OK(frondb_txn_begin_bulk(txn, &empty, 1, &statement));
+  CHECK(statement != NULL);
+  writes[0] = write_of(empty, keys[0], 2, "x");
+  writes[1] = write_of(empty, keys[1], 2, "y");
+  OK(frondb_bulk_statement_write(statement, writes, 2));
+  writes[1].operation = FRONDB_WRITE_DELETE;
+  FAILS(FRONDB_INVALID, frondb_bulk_statement_write(statement, &writes[1], 1));
+  writes[0].tree = tree;
+  FAILS(FRONDB_INVALID, frondb_bulk_statement_write(statement, writes, 1));
+  FAILS(FRONDB_INVALID, frondb_bulk_statement_write(statement, NULL, 1));
+  OK(frondb_bulk_statement_write(statement, NULL, 0));
+  OK(frondb_bulk_statement_finish(statement, NULL, NULL, &report));
+  OK(frondb_stats_find(report, "duplicates", &entries));
+  CHECK(entries == 1 && frondb_stats_free(report) == FRONDB_OK);
+  OK(frondb_bulk_statement_duplicate(statement, &id, buffer, &found));
+  CHECK(found && id == of && key_number(frondb_buffer_value(buffer)) == 2);
+  FAILS(FRONDB_INVALID, frondb_bulk_statement_finish(statement, NULL, NULL, NULL));
+  CHECK(frondb_bulk_statement_free(statement) == FRONDB_OK);
+  OK(frondb_txn_get(txn, empty, number_key(keys[0], 2), FRONDB_LOCK_NONE, FRONDB_WAIT, buffer, &found));
+  CHECK(found && frondb_buffer_value(buffer).data[0] == 'y');
+  OK(frondb_txn_roll_back_to(txn, savepoint));
+
+  /* A statement that is stopped, one that is freed, and one that is committed. */
+  OK(frondb_txn_begin_bulk(txn, &empty, 1, &statement));
+  writes[0] = write_of(empty, keys[0], 1, "x");
+  OK(frondb_bulk_statement_write(statement, writes, 1));
+  FAILS(FRONDB_CANCELLED, frondb_bulk_statement_finish(statement, stop, &answer, NULL));
+  CHECK(frondb_bulk_statement_free(statement) == FRONDB_OK);
+  OK(frondb_txn_begin_bulk(txn, &empty, 1, &statement));
+  OK(frondb_bulk_statement_write(statement, writes, 1));
+  CHECK(frondb_bulk_statement_free(statement) == FRONDB_OK);
+  OK(frondb_txn_begin_bulk(txn, &empty, 1, &statement));
+  OK(frondb_bulk_statement_write(statement, writes, 1));
+  OK(frondb_bulk_statement_finish(statement, NULL, NULL, NULL));
+  OK(frondb_tree_get(empty, number_key(keys[0], 1), NULL, buffer, &found));
+  CHECK(!found);
+  OK(frondb_txn_commit(txn));
+  OK(frondb_tree_get(empty, number_key(keys[0], 1), NULL, buffer, &found));
+  CHECK(found);
+  CHECK(frondb_bulk_statement_free(statement) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_bulk_statement_finish(statement, NULL, NULL, NULL));
+  CHECK(frondb_bulk_statement_free(NULL) == FRONDB_OK);
+  CHECK(frondb_txn_free(txn) == FRONDB_OK && frondb_buffer_free(buffer) == FRONDB_OK);
 }
 
 int main(int argc, char **argv) {
@@ -140,6 +216,9 @@ int main(int argc, char **argv) {
   CHECK(frondb_txn_free(txn) == FRONDB_OK);
   OK(frondb_db_snapshot_behind_writers(db, &tree, 1, 1, &snapshot));
   CHECK(frondb_snapshot_free(snapshot) == FRONDB_OK);
+  made = make_tree(db, "empty");
+  bulk_statements(db, made);
+  CHECK(frondb_tree_free(made) == FRONDB_OK);
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   close_all(db);
   return done();

@@ -63,6 +63,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.frozen_memtables = totals.frozen_memtables;
     stats.relogs = txns.committer.relogs();
     stats.spills = txns.spill.spills();
+    stats.bulk_statements = txns.bulk_statements();
     let reads = &txns.reads.counters;
     stats.gets = reads.gets();
     stats.seeks = reads.seeks();

@@ -137,3 +137,45 @@ fn a_large_delete_commits_and_makes_space() {
     assert!(rows(&db.open_tree("t").unwrap()).is_empty());
     assert_eq!(rows(&db.open_tree("filler").unwrap()), found);
 }
+
+/// A bulk statement that finds the disk full, while it gathers or while it merges, leaves its
+/// transaction as it was, and gives its space back.
+#[test]
+fn a_bulk_statement_that_finds_no_space_changes_nothing() {
+    let mut ends = [0, 0, 0];
+    for more in (0..36_u64).map(|n| n << 20) {
+        let device = Arc::new(MemoryDevice::new());
+        let db = open(&device);
+        let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
+        let used = db.stats().data_used_bytes;
+        device.set_capacity(device.used_bytes() + more);
+        let transaction = db.begin(TransactionOptions::new()).unwrap();
+        let mut bulk = transaction.begin_bulk(&[&tree]).unwrap().unwrap();
+        let mut prng = Prng::new(more);
+        let mut put = || -> frondb::Result<()> {
+            (0..12_000).try_for_each(|_| {
+                bulk.put(&tree, &prng.next_u64().to_be_bytes(), &value(&mut prng))
+            })
+        };
+        let (at, result) = match put() {
+            Err(error) => (0, Err(error)),
+            Ok(()) => match bulk.finish(&mut |_| true) {
+                Err(error) => (1, Err(error)),
+                Ok(_) => (2, Ok(())),
+            },
+        };
+        ends[at] += 1;
+        drop(bulk);
+        if let Err(error) = result {
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+            assert_eq!(db.stats().data_used_bytes, used);
+            assert!(!transaction.cursor(&tree).unwrap().first().unwrap());
+            device.set_capacity(u64::MAX);
+            transaction.put(&tree, b"k", b"v").unwrap();
+        }
+        device.set_capacity(u64::MAX);
+        transaction.commit().unwrap();
+        assert_eq!(rows(&tree).len(), if at == 2 { 12_000 } else { 1 });
+    }
+    assert!(ends.iter().all(|&n| n > 1), "gathering, merging, none: {ends:?}");
+}

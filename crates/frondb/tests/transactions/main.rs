@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bulk_statements;
 mod disjoint_keys;
 mod full_disk;
 mod large;

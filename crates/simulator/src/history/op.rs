@@ -13,6 +13,8 @@ pub enum Step {
     Write(TreeNumber, Message),
     /// Sets the value of a key that has none.
     Insert(TreeNumber, Bytes, Bytes),
+    /// Puts entries with a bulk statement, if one can begin on the tree.
+    Bulk(TreeNumber, Vec<(Bytes, Bytes)>),
     /// Reads a key, locked for update or as the isolation level requires.
     Get { tree: TreeNumber, key: Bytes, locked: bool },
     /// Reads a range, locked for update or as the isolation level requires.
@@ -119,6 +121,7 @@ impl Step {
         match self {
             Self::Write(tree, _)
             | Self::Insert(tree, ..)
+            | Self::Bulk(tree, _)
             | Self::Get { tree, .. }
             | Self::Scan { tree, .. } => Some(*tree),
             Self::SetSavepoint | Self::RollBackTo(_) | Self::Release(_) => None,

@@ -39,6 +39,7 @@ impl Generator {
         let steps = match kind {
             0 => self.large_steps(),
             1 => self.bulk_steps(),
+            2 | 3 => self.bulk_statement_steps(),
             _ => (0..=self.prng.below(self.profile.batch)).map(|_| self.one_step()).collect(),
         };
         self.ops.push(Op::Steps { transaction, steps });
@@ -75,6 +76,23 @@ impl Generator {
                 1 => Step::RollBackTo(self.prng.index(4)),
                 _ => Step::Write(tree, self.message(tree, sequential, false, true)),
             });
+        }
+        steps
+    }
+
+    /// A bulk statement between other steps. Most often a range delete empties its tree before.
+    fn bulk_statement_steps(&mut self) -> Vec<Step> {
+        let tree = self.tree();
+        if self.prng.chance(3, 4) {
+            let messages = vec![(tree, Message::DeleteRange(Vec::new().into(), None))];
+            self.ops.push(Op::Write { messages, sync: false });
+        }
+        let mut steps = vec![Step::SetSavepoint];
+        let n = self.prng.below(self.profile.bulk.max(1));
+        let entries = (0..n).map(|_| (self.key(), self.value(true))).collect();
+        steps.push(Step::Bulk(tree, entries));
+        for _ in 0..self.prng.below(4) {
+            steps.push(self.one_step());
         }
         steps
     }

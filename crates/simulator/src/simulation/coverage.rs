@@ -29,6 +29,8 @@ pub struct Coverage {
     pub catalog_changes: [u64; 3],
     /// Parts of large transactions written to disk.
     pub spills: u64,
+    /// Bulk statements finished.
+    pub bulk_statements: u64,
     /// Transactions attached as runs of their own.
     pub attaches: u64,
 }
@@ -50,6 +52,7 @@ impl Coverage {
             *sum += other;
         }
         self.spills += other.spills;
+        self.bulk_statements += other.bulk_statements;
         self.attaches += other.attaches;
     }
 }

@@ -145,6 +145,7 @@ impl Simulation {
                 held.wrote(*tree, Message::Put(key.clone(), value.clone()));
                 Ok(())
             }
+            Step::Bulk(tree, entries) => self.bulk_in(held, *tree, entries),
             Step::Get { tree, key, locked: locks } => self.get_in(held, *tree, key, *locks, locked),
             Step::Scan { .. } => self.scan_in(held, step, locked),
             Step::SetSavepoint => {
@@ -188,6 +189,35 @@ impl Simulation {
         }
         if !is_nothing(message) {
             held.wrote(tree, message.clone());
+        }
+        Ok(())
+    }
+
+    /// Writes with a bulk statement. It must begin if nothing is in its way.
+    fn bulk_in(
+        &mut self,
+        held: &mut OpenTransaction,
+        tree: TreeNumber,
+        entries: &[(Bytes, Bytes)],
+    ) -> Result<()> {
+        let handle = &self.trees[&tree];
+        let Some(mut bulk) = held.transaction.begin_bulk(&[handle])? else {
+            let is_free = self.locked_keys(Some(held.transaction.id())).is_empty();
+            let is_empty_in = |state: &State| state.get(&tree).is_none_or(|rows| rows.is_empty());
+            let is_empty =
+                is_empty_in(&self.model.state) && held.snapshot.as_ref().is_none_or(is_empty_in);
+            let has_written = held.messages.iter().any(|(of, _)| *of == tree);
+            assert!(!is_free || !is_empty || has_written, "no bulk statement began");
+            return Ok(());
+        };
+        for (key, value) in entries {
+            bulk.put(handle, key, value)?;
+        }
+        let report = bulk.finish(&mut |_| true)?;
+        assert_eq!(report.entries + report.duplicates, entries.len() as u64);
+        assert_eq!(bulk.duplicate().is_some(), report.duplicates > 0);
+        for (key, value) in entries {
+            held.wrote(tree, Message::Put(key.clone(), value.clone()));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use frondb_background::Load;
+use frondb_catalog::Catalog;
 use frondb_commit::{Attachment, Commit, NewTree};
 use frondb_core::{ErrorKind, Lsn, Result};
 use frondb_locks::{LockMode, LockWait, Locker};
@@ -20,6 +21,7 @@ impl LoadShared {
     /// nothing has changed.
     pub(super) fn commit(
         &self,
+        catalog: &Catalog,
         parts: &[Attachment],
         new: &[NewTree],
         report: &BulkReport,
@@ -36,7 +38,7 @@ impl LoadShared {
         let begun = txns.reads.now();
         let load = Load { bytes: 0, messages: 0, frees_space: false, unpaced: false };
         txns.background.admit(load, &|| self.check_cancelled().is_err())?;
-        let committed = self.catalog.commit_new(new, || {
+        let committed = catalog.commit_new(new, || {
             txns.parts.add_with(txn, parts, new)?;
             let commit = Commit { txn, attachments: parts, sections: &[] };
             txns.background

@@ -1,28 +1,24 @@
 //! [`BulkLoad`]: a bulk load from begin to finish.
 
 use frondb_catalog::Catalog;
-use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex, ProcessCounter};
-use frondb_core::{Error, Result};
+use frondb_commit::NewTree;
+use frondb_core::Result;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::sync::{Arc, Mutex};
 
 use super::merging::Merging;
 use super::new_trees;
 use super::options::{BulkOptions, BulkProgress, BulkReport, Duplicate};
-use super::shared::{BUFFER_BYTES_MIN, LoadShared};
+use super::shared::LoadShared;
 use super::writer::BulkWriter;
-use crate::context::Transactions;
-use crate::transaction::KeepOpen;
-
-/// Ids of loads in this process.
-static LOADS: ProcessCounter = ProcessCounter::new(1);
-
-/// Largest buffer, bytes: offsets in a buffer have 32 bits.
-const BUFFER_BYTES_MAX: u64 = 1 << 30;
+use crate::context::{KeepOpen, Transactions};
 
 /// A bulk load in progress. Any thread may use it. Dropping it before [`finish`](Self::finish)
 /// undoes the load.
 pub struct BulkLoad {
     pub(super) shared: Arc<LoadShared>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) new_trees: Mutex<Vec<NewTree>>,
 }
 
 impl Transactions {
@@ -37,26 +33,10 @@ impl Transactions {
         catalog: Arc<Catalog>,
         open: KeepOpen,
     ) -> Result<BulkLoad> {
-        let txns = self;
-        txns.reads.health.check()?;
-        txns.reads.health.check_writable()?;
-        let default = txns.background.jobs.shares.now().bulk_bytes();
-        let bytes = if options.memory_bytes == 0 { default } else { options.memory_bytes };
-        let shared = LoadShared {
-            txns: Arc::clone(self),
-            catalog,
-            _open: open,
-            id: LOADS.next(),
-            options,
-            buffer_bytes: bytes.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX),
-            writers: AtomicU64::new(0),
-            cancelled: AtomicBool::new(false),
-            spilled: AtomicU64::new(0),
-            numbers: AtomicU64::new(0),
-            gathered: Mutex::default(),
-            new_trees: Mutex::default(),
-        };
-        Ok(BulkLoad { shared: Arc::new(shared) })
+        self.reads.health.check()?;
+        self.reads.health.check_writable()?;
+        let shared = LoadShared::new(self, options, open, 0);
+        Ok(BulkLoad { shared, catalog, new_trees: Mutex::default() })
     }
 }
 
@@ -92,38 +72,21 @@ impl BulkLoad {
     /// a reopened database may have the load.
     pub fn finish(&self, progress: &mut dyn FnMut(BulkProgress) -> bool) -> Result<BulkReport> {
         let shared = &self.shared;
-        let (trees, duplicates) = {
-            let mut gathered = shared.gathered.lock();
-            if shared.writers.load(Ordering::Acquire) > 0 {
-                return Err(Error::invalid("a writer of the load is not finished"));
-            }
-            if std::mem::replace(&mut gathered.finished, true) {
-                return Err(Error::invalid("the load is already finished"));
-            }
-            shared.check_cancelled()?;
-            if let Some(error) = gathered.broken.clone() {
-                return Err(error);
-            }
-            (std::mem::take(&mut gathered.trees), gathered.duplicates)
-        };
+        let (trees, duplicates) = shared.take_gathered()?;
         let mut merging = Merging::new(shared, progress, trees);
         merging.count_duplicates(duplicates)?;
         let report = merging.merge_all()?;
         let mut parts = std::mem::take(&mut merging.parts);
-        let new = std::mem::take(&mut *shared.new_trees.lock());
+        let new = std::mem::take(&mut *self.new_trees.lock());
         new_trees::complete(&mut parts, &new);
-        match shared.commit(&parts, &new, &report, &mut || merging.progress(0)) {
+        match shared.commit(&self.catalog, &parts, &new, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
             // The runs belong to the trees from here on, whatever the result of the wait.
             Ok(Some(end)) => {
                 shared.txns.wait_durable(end, shared.options.durability).map(|()| report)
             }
             Err(error) => {
-                let txns = &shared.txns;
-                // If the log may have the commit, recovery may need the runs: keep them.
-                if txns.reads.health.check_unpoisoned().is_ok() {
-                    txns.parts.release(&parts);
-                }
+                shared.release(&parts);
                 Err(error)
             }
         }

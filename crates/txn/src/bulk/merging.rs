@@ -40,7 +40,7 @@ const WRITE_BYTES: usize = 512 << 10;
 const PASS_STEP_ENTRIES: u64 = 64 * 1024;
 
 /// The merges of a load.
-pub(super) struct Merging<'a> {
+pub(crate) struct Merging<'a> {
     shared: &'a LoadShared,
     progress: &'a mut dyn FnMut(BulkProgress) -> bool,
     at: BulkProgress,
@@ -48,18 +48,18 @@ pub(super) struct Merging<'a> {
     fan_in: usize,
     trees: Vec<GatheredTree>,
     /// Finished.
-    pub(super) parts: Vec<Attachment>,
+    pub(crate) parts: Vec<Attachment>,
     report: BulkReport,
 }
 
 impl<'a> Merging<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         shared: &'a LoadShared,
         progress: &'a mut dyn FnMut(BulkProgress) -> bool,
         mut trees: Vec<GatheredTree>,
     ) -> Self {
         trees.sort_by_key(|tree| tree.tree.id);
-        let memory = shared.txns.background.jobs.shares.now().bulk_bytes();
+        let memory = shared.default_bytes();
         let fan_in = (memory / SPOOL_BYTES).clamp(FAN_IN_MIN as u64, FAN_IN_MAX as u64);
         let fan_in = fan_in as usize;
         let total = trees.iter().map(|tree| tree.entries_to_merge(fan_in)).sum();
@@ -69,7 +69,7 @@ impl<'a> Merging<'a> {
         Self { shared, progress, at, fan_in, trees, parts: Vec::new(), report }
     }
 
-    pub(super) fn merge_all(&mut self) -> Result<BulkReport> {
+    pub(crate) fn merge_all(&mut self) -> Result<BulkReport> {
         for i in 0..self.trees.len() {
             while self.trees[i].spools.len() > self.fan_in {
                 self.merge_some(i)?;
@@ -236,7 +236,7 @@ impl<'a> Merging<'a> {
         }
     }
 
-    pub(super) fn count_duplicates(&mut self, duplicates: u64) -> Result<()> {
+    pub(crate) fn count_duplicates(&mut self, duplicates: u64) -> Result<()> {
         if duplicates > 0 && self.shared.options.duplicates == Duplicates::Fail {
             let message = format!("the load has {duplicates} entries whose key another entry has");
             return Err(Error::new(ErrorKind::Exists, message));

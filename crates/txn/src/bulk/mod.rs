@@ -10,7 +10,8 @@
 //!
 //! The manifest contains nothing of a load before its commit: a crash, a cancellation and a drop
 //! leave the trees as they were and free the space. Readers and writers of the trees proceed during
-//! the load; the commit locks whole trees for a moment.
+//! the load; the commit locks whole trees for a moment. A bulk statement of a transaction
+//! (`transaction/bulk.rs`) shares everything but the commit.
 //!
 //! | file | role |
 //! |---|---|
@@ -31,5 +32,7 @@ mod shared;
 mod writer;
 
 pub use load::BulkLoad;
+pub(crate) use merging::Merging;
 pub use options::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
+pub(crate) use shared::LoadShared;
 pub use writer::BulkWriter;

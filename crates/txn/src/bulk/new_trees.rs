@@ -26,7 +26,7 @@ impl BulkLoad {
     /// load that was finished; `Closed`, `Poisoned`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
         let shared = &self.shared;
-        let mut new_trees = shared.new_trees.lock();
+        let mut new_trees = self.new_trees.lock();
         if shared.gathered.lock().finished {
             return Err(Error::invalid("the load is already finished"));
         }
@@ -34,7 +34,7 @@ impl BulkLoad {
             let message = format!("the load already creates tree {name:?}");
             return Err(Error::new(ErrorKind::Exists, message));
         }
-        let new = shared.catalog.make_coming(name, options, shared.id)?;
+        let new = self.catalog.make_coming(name, options, shared.id)?;
         let tree = Tree::new(Arc::clone(&new.tree));
         new_trees.push(new);
         Ok(tree)

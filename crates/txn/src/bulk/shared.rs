@@ -1,10 +1,9 @@
 //! [`LoadShared`]: what a bulk load and its writers share, with the entries that the writers have
 //! handed in.
 
-use frondb_catalog::Catalog;
-use frondb_commit::NewTree;
+use frondb_commit::Attachment;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex};
+use frondb_core::sync::{Arc, Mutex, ProcessCounter};
 use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
 use frondb_run::{Spool, SpoolWriter};
 use frondb_space::{Extent, Space};
@@ -12,20 +11,22 @@ use frondb_tree::{TreeCore, extents_of};
 use frondb_writeset::SortBuffer;
 
 use super::options::{BulkOptions, Duplicate};
-use crate::context::Transactions;
-use crate::transaction::KeepOpen;
+use crate::context::{KeepOpen, Transactions};
+
+/// Ids of loads in this process.
+static LOADS: ProcessCounter = ProcessCounter::new(1);
 
 /// Smallest buffer, bytes; a smaller one is not worth a spool.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
+/// Largest buffer, bytes: offsets in a buffer have 32 bits.
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
 
-pub(super) struct LoadShared {
+pub(crate) struct LoadShared {
     pub(super) txns: Arc<Transactions>,
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) _open: KeepOpen,
+    _open: KeepOpen,
     /// Distinguishes the loads of this process.
     pub(super) id: u64,
     pub(super) options: BulkOptions,
-    pub(super) buffer_bytes: u64,
     /// Number of live writers, which share the memory.
     pub(super) writers: AtomicU64,
     pub(super) cancelled: AtomicBool,
@@ -34,24 +35,23 @@ pub(super) struct LoadShared {
     /// The last number given to a spool, or to a buffer when it is merged. Of two entries with
     /// the same key, the one with the larger number wins.
     pub(super) numbers: AtomicU64,
-    pub(super) gathered: Mutex<Gathered>,
-    pub(super) new_trees: Mutex<Vec<NewTree>>,
+    pub(crate) gathered: Mutex<Gathered>,
 }
 
 /// The results that writers have handed in.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     pub(super) trees: Vec<GatheredTree>,
     /// Duplicate entries that the writers have found.
     pub(super) duplicates: u64,
     /// The smallest duplicate key of the tree with the smallest id.
-    pub(super) duplicate: Option<Duplicate>,
+    pub(crate) duplicate: Option<Duplicate>,
     /// Set if a writer failed, or was dropped with entries that it had not handed in.
     pub(super) broken: Option<Error>,
     pub(super) finished: bool,
 }
 
-pub(super) struct GatheredTree {
+pub(crate) struct GatheredTree {
     pub(super) tree: Arc<TreeCore>,
     /// Spools with their numbers.
     pub(super) spools: Vec<(SeqNo, Arc<Spool>)>,
@@ -83,6 +83,71 @@ impl Gathered {
 }
 
 impl LoadShared {
+    /// A load without entries. The numbers of its entries begin above `number`.
+    pub(crate) fn new(
+        txns: &Arc<Transactions>,
+        options: BulkOptions,
+        open: KeepOpen,
+        number: u64,
+    ) -> Arc<Self> {
+        txns.loads.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Self {
+            txns: Arc::clone(txns),
+            _open: open,
+            id: LOADS.next(),
+            options,
+            writers: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+            spilled: AtomicU64::new(0),
+            numbers: AtomicU64::new(number),
+            gathered: Mutex::default(),
+        })
+    }
+
+    /// Memory for the buffers of one writer, bytes.
+    pub(super) fn writer_bytes(&self) -> u64 {
+        let all = match self.options.memory_bytes {
+            0 => self.default_bytes(),
+            bytes => bytes,
+        };
+        let all = all.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX);
+        (all / self.writers.load(Ordering::Relaxed).max(1)).max(BUFFER_BYTES_MIN)
+    }
+
+    /// The part of the memory that this load has for sorting and merging, bytes. All loads of the
+    /// database share it: each connection of a server may load a table.
+    pub(super) fn default_bytes(&self) -> u64 {
+        let all = self.txns.background.jobs.shares.now().bulk_bytes();
+        all / self.txns.loads.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Takes what the writers have handed in, once, and the number of duplicates among it.
+    ///
+    /// # Errors
+    /// `Invalid` if a writer is not finished, or the load was finished before; `Cancelled`.
+    pub(crate) fn take_gathered(&self) -> Result<(Vec<GatheredTree>, u64)> {
+        let mut gathered = self.gathered.lock();
+        if self.writers.load(Ordering::Acquire) > 0 {
+            return Err(Error::invalid("a writer of the load is not finished"));
+        }
+        if std::mem::replace(&mut gathered.finished, true) {
+            return Err(Error::invalid("the load is already finished"));
+        }
+        self.check_cancelled()?;
+        if let Some(error) = gathered.broken.clone() {
+            return Err(error);
+        }
+        Ok((std::mem::take(&mut gathered.trees), gathered.duplicates))
+    }
+
+    /// Frees the runs of a load that has failed, unless the log may have its commit: recovery may
+    /// need the runs then.
+    pub(super) fn release(&self, parts: &[Attachment]) {
+        if self.txns.reads.health.check_unpoisoned().is_ok() {
+            self.txns.parts.release(parts);
+        }
+    }
+
     pub(super) fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
@@ -102,6 +167,7 @@ impl LoadShared {
 
 impl Drop for LoadShared {
     fn drop(&mut self) {
+        self.txns.loads.fetch_sub(1, Ordering::Relaxed);
         let space = &self.txns.reads.runs.space;
         self.gathered.get_mut().trees.iter().for_each(|tree| tree.give_back(space));
     }

@@ -23,7 +23,7 @@ pub struct BulkWriter {
 }
 
 impl BulkWriter {
-    pub(super) fn new(shared: Arc<LoadShared>) -> Self {
+    pub(crate) fn new(shared: Arc<LoadShared>) -> Self {
         shared.writers.fetch_add(1, Ordering::Relaxed);
         let memory = shared.txns.reads.budget.reserve(Part::Work, 0);
         Self { shared, trees: Vec::new(), last: 0, bytes_since_check: 0, memory }
@@ -95,8 +95,7 @@ impl BulkWriter {
     /// Writes the largest buffers to spools while this writer exceeds its share of the memory.
     fn make_room(&mut self) -> Result<()> {
         self.bytes_since_check = 0;
-        let share = self.shared.buffer_bytes / self.shared.writers.load(Ordering::Relaxed).max(1);
-        let share = share.max(BUFFER_BYTES_MIN);
+        let share = self.shared.writer_bytes();
         loop {
             let sum = |of: fn(&SortBuffer) -> u64| self.trees.iter().map(|(_, b, _)| of(b)).sum();
             self.memory.resize(sum(SortBuffer::memory_bytes));

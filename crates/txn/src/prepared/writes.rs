@@ -11,13 +11,15 @@ use frondb_tree::TreeCore;
 
 use super::set::{Prepared, PreparedTxn};
 
-/// A key or range that a prepared transaction has written.
+/// A key or several that a prepared transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written<'a> {
     /// A key.
     Key(&'a [u8]),
     /// Keys from the first on and below the second; no bound if that is missing.
     Range(&'a [u8], Option<&'a [u8]>),
+    /// So many keys, written by a bulk statement that had locked the whole tree.
+    Tree(u64),
 }
 
 /// Visits each key and each deleted range that a prepared transaction has written, so that the
@@ -34,6 +36,11 @@ pub fn for_each_write(
     let writes = txn.writes.lock();
     let Some(writes) = &*writes else { return Ok(()) };
     for part in &writes.attachments {
+        if part.are_base {
+            let entries = part.runs.iter().map(|run| run.meta().entries).sum();
+            visit(&part.tree, Written::Tree(entries))?;
+            continue;
+        }
         for run in &part.runs {
             let (run, all) = (Arc::clone(run), (Direction::Forward, ReadMode::Merge));
             let mut cursor = RunCursor::new(run, all.0, None, None, all.1)?;

@@ -8,8 +8,8 @@ use frondb_core::{Error, ErrorKind, Lsn, Result, TreeId};
 use frondb_space::Extent;
 use frondb_tree::TreeCore;
 
-use super::{Core, KeepOpen, Phase, Transaction, TransactionState, spill_of};
-use crate::context::Transactions;
+use super::{Core, Phase, Transaction, TransactionState, spill_of};
+use crate::context::{KeepOpen, Transactions};
 use crate::prepared;
 use crate::registry::PreparedHold;
 
@@ -255,7 +255,7 @@ fn seal(
             range_deletes: sealed.range_deletes,
             values: sealed.values,
             numbers: sealed.numbers,
-            are_base: false,
+            are_base: sealed.are_base,
         });
     }
     let values = writes.values();

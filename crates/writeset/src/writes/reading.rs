@@ -78,6 +78,7 @@ impl TreeWrites {
             upto: self.last,
             excluded: Excluded::from(&*self.excluded),
             runs: Arc::clone(&self.runs),
+            base_upto: self.base_upto,
             range_deletes: range_deletes.unwrap_or_default(),
             _hold: None,
         })

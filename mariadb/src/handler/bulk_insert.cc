@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See handler/ha_frondb.h and handler/bulk_insert.h. Here: rows of INSERT .. SELECT, LOAD DATA and INSERT with many
+   rows, which become sorted runs of the connection's transaction if the table is empty. The engine locks the trees of
+   the table as a whole, and finds duplicates when it sorts the entries.
+
+   The server's start_bulk_insert() says that neither a trigger nor a stored function of the statement may read the
+   table. A table that the statement creates goes another way: handler/load.cc. */
+
+#include "handler/ha_frondb.h"
+
+#include <sql_lex.h>
+
+#include "dictionary/dictionary.h"
+#include "engine/crash_points.h"
+#include "engine/errors.h"
+#include "engine/progress.h"
+#include "txn/connection.h"
+#include "txn/session_variables.h"
+
+using namespace fron;
+
+namespace fron {
+
+void GatheredRows::add(const std::vector<frondb_write> &writes) {
+  for (const frondb_write &write : writes) {
+    entries_.push_back({write, bytes_.size()});
+    bytes_.append(view(write.key)).append(view(write.value));
+  }
+  ends_.push_back(entries_.size());
+}
+
+const std::vector<frondb_write> &GatheredRows::row(size_t number) {
+  writes_.clear();
+  for (size_t i = number ? ends_[number - 1] : 0; i < ends_[number]; i++) {
+    Entry entry = entries_[i];
+    entry.write.key.data = reinterpret_cast<const uint8_t *>(bytes_.data()) + entry.at;
+    entry.write.value.data = entry.write.key.data + entry.write.key.len;
+    writes_.push_back(entry.write);
+  }
+  return writes_;
+}
+
+}  // namespace fron
+
+namespace {
+
+/** Bytes of gathered rows that are enough, however few the rows are: single writes of them would be sorted into runs by
+    the commit. */
+constexpr size_t GATHERED_BYTES_MAX = 4 << 20;
+
+/** A table with as many rows, by its approximate count, is not empty: nothing is read to learn that. */
+constexpr int64_t ROWS_MANY = 1000;
+
+/** Whether the statement only inserts, and ends at the first duplicate. For partitions, which the server does not
+    notify of IGNORE; LOAD DATA LOCAL ignores duplicates, too. */
+bool ends_at_duplicate(MYSQL_THD thd) {
+  const LEX *lex = thd->lex;
+  switch (thd_sql_command(thd)) {
+    case SQLCOM_LOAD:
+      if (lex->local_file) return false;
+      [[fallthrough]];
+    case SQLCOM_INSERT:
+    case SQLCOM_INSERT_SELECT: return !lex->ignore && lex->duplicates == DUP_ERROR;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void ha_frondb::announce_rows(ha_rows rows) {
+  if (bulk_.has_rows()) return;
+  size_t enough = session_bulk_rows(ha_thd());
+  // The server knows the number of rows of INSERT .. VALUES only.
+  if (enough == 0 || (rows != 0 && rows < enough)) return;
+  bulk_.rows_min = enough;
+  bulk_.phase = BulkInsert::Phase::Announced;
+}
+
+/** Whether rows may be gathered before they are written. The table need not be empty, but looks so. */
+int ha_frondb::can_gather(bool *can) {
+  *can = false;
+  if (bulk_.expects_duplicates || !ends_at_duplicate(ha_thd()) || is_sequence() || !never_reads_rows()) return 0;
+  // A build of an index must hear of each row.
+  if (share_->build() || share_->rows->rows() >= ROWS_MANY) return 0;
+  bool is_due;
+  if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
+  // Each row that gets a foreign key is checked when it is written.
+  if (is_due && !dictionary().foreign_keys().of(share_->name)->own.empty()) return 0;
+  Cursor cursor;
+  frondb_rows rows;
+  if (Error error = cursor.open(share_->indexes[0].tree.get(), "", nullptr)) return ha_error(error);
+  if (Error error = cursor.read(1, 1, &rows)) return ha_error(error);
+  *can = rows.count == 0;
+  return 0;
+}
+
+int ha_frondb::bulk_row(const uchar *record) {
+  if (bulk_.phase == BulkInsert::Phase::Announced) {
+    bool can;
+    if (int error = can_gather(&can)) return error;
+    bulk_.phase = can ? BulkInsert::Phase::Gathering : BulkInsert::Phase::None;
+    if (!can) return insert_row(record);
+    bulk_.undone = use_.connection->undone;
+  }
+  int error = writer_.encode_insert(record);
+  if (!error && bulk_.phase == BulkInsert::Phase::Writing) error = write_in_bulk(writer_.writes());
+  if (!error && bulk_.phase == BulkInsert::Phase::Gathering) {
+    bulk_.rows.add(writer_.writes());
+    if (bulk_.rows.count() >= bulk_.rows_min || bulk_.rows.bytes() >= GATHERED_BYTES_MAX) error = begin_bulk();
+  }
+  if (!error && share_->has_hidden_key) current_ = writer_.primary();
+  if (error) fail_bulk();
+  return error;
+}
+
+/** Enough rows have come: writes them in bulk if the table is empty, or else one by one. */
+int ha_frondb::begin_bulk() {
+  std::vector<frondb_tree *> trees;
+  for (const Index &index : share_->indexes) trees.push_back(index.tree.get());
+  frondb_txn *txn = use_.connection->txn();
+  if (Error error = frondb_txn_begin_bulk(txn, trees.data(), trees.size(), bulk_.statement.out()))
+    return ha_error(error);
+  if (!bulk_.statement) return write_gathered();
+  bulk_.phase = BulkInsert::Phase::Writing;
+  for (size_t i = 0; i < bulk_.rows.count(); i++)
+    if (int error = write_in_bulk(bulk_.rows.row(i))) return error;
+  bulk_.rows.clear();
+  return 0;
+}
+
+int ha_frondb::write_in_bulk(const std::vector<frondb_write> &writes) {
+  return ha_error(frondb_bulk_statement_write(bulk_.statement.get(), writes.data(), writes.size()));
+}
+
+/** Writes the gathered rows one by one, and from now on all others. */
+int ha_frondb::write_gathered() {
+  bulk_.phase = BulkInsert::Phase::None;
+  for (size_t i = 0; i < bulk_.rows.count(); i++) {
+    int error = writer_.insert(use_.connection, bulk_.rows.row(i));
+    if (error == HA_ERR_FOUND_DUPP_KEY && !show_row(view(bulk_.rows.row(i)[0].value))) return damaged();
+    if (error) return error;
+  }
+  bulk_.rows.clear();
+  return 0;
+}
+
+/** Puts a row where the server takes the values of its message from. */
+bool ha_frondb::show_row(std::string_view row) {
+  if (!unpack_row(table, share_->record.form, row, table->record[0])) return false;
+  compute_virtual_fields();
+  return true;
+}
+
+/** The statement has no more rows, or needs to read the table. */
+int ha_frondb::end_bulk() {
+  int error = 0;
+  if (bulk_.phase == BulkInsert::Phase::Gathering) error = write_gathered();
+  if (bulk_.phase == BulkInsert::Phase::Writing) error = finish_bulk();
+  bulk_.phase = BulkInsert::Phase::None;
+  if (!error) return 0;
+  fail_bulk();
+  // Some callers in the server take the error from here.
+  return my_errno = error;
+}
+
+int ha_frondb::finish_bulk() {
+  THD *thd = ha_thd();
+  if (thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+  Stats report;
+  uint64_t duplicates, number;
+  Error error(frondb_bulk_statement_finish(bulk_.statement.get(), report_progress, thd, report.out()));
+  if (error && thd_killed(thd)) return HA_ERR_ABORTED_BY_USER;
+  if (error) return ha_error(error);
+  bulk_.phase = BulkInsert::Phase::None;
+  may_crash_at("bulk statement: finished");
+  BulkStatement finished = std::move(bulk_.statement);
+  if (Error failed = frondb_stats_find(report.get(), "duplicates", &duplicates)) return ha_error(failed);
+  if (duplicates == 0) return 0;
+  bool found;
+  Error failed(frondb_bulk_statement_duplicate(finished.get(), &number, buffer_.get(), &found));
+  if (failed) return ha_error(failed);
+  std::string key(buffer_.value());
+  if (int duplicate = show_duplicate(use_.connection->txn(), number, key)) {
+    compute_virtual_fields();
+    return duplicate;
+  }
+  return ha_internal("a key was written twice to a tree that the table does not have");
+}
+
+/** No statement that writes in bulk reads its table through this handler. If one did, it would have to find its rows. */
+int ha_frondb::end_bulk_before_read() { return bulk_.has_rows() ? end_bulk_insert() : 0; }
+
+/** The statement has failed: drops rows that were not written. The server rolls it back; if it did not, the commit would
+    have to fail, since rows are missing. */
+void ha_frondb::fail_bulk() {
+  Connection *connection = use_.connection;
+  if (connection && connection->undone == bulk_.undone) connection->has_lost_rows = true;
+  bulk_.phase = BulkInsert::Phase::None;
+  bulk_.rows.clear();
+  bulk_.statement.reset();
+}
+
+/** The statement is over. If it had rows, end_bulk_insert() was not called. */
+void ha_frondb::give_up_bulk() {
+  if (bulk_.has_rows()) fail_bulk();
+  bulk_.phase = BulkInsert::Phase::None;
+}

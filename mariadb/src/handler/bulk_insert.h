@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The rows that a statement inserts into a table that may be empty: handler/bulk_insert.cc writes them, this file keeps
+   them.
+
+     announced   start_bulk_insert(): the server reads no row of the table before end_bulk_insert()
+     gathering   the first rows wait here, as the writes of their entries
+     writing     there were enough of them and the table is empty: the engine sorts the entries
+     none        rows are written one by one
+
+   A statement with few rows never leaves `gathering`: at its end the rows are written one by one, and only their keys
+   are locked. Used by the handler's thread. */
+
+#ifndef FRONDB_HANDLER_BULK_INSERT_H
+#define FRONDB_HANDLER_BULK_INSERT_H
+
+#include <string>
+#include <vector>
+
+#include "engine/api.h"
+
+namespace fron {
+
+/** Rows, each as the writes of its entries. */
+class GatheredRows {
+ public:
+  void add(const std::vector<frondb_write> &writes);
+  size_t count() const { return ends_.size(); }
+  size_t bytes() const { return bytes_.size(); }
+  /** The writes of one row; valid until the next call. */
+  const std::vector<frondb_write> &row(size_t number);
+  void clear() { *this = GatheredRows(); }
+
+ private:
+  /** A write, and where its key begins in `bytes_`; the value follows the key. */
+  struct Entry {
+    frondb_write write;
+    size_t at;
+  };
+  std::string bytes_;
+  std::vector<Entry> entries_;
+  /** For each row the number of entries up to its last one. */
+  std::vector<size_t> ends_;
+  /** Scratch for row(). */
+  std::vector<frondb_write> writes_;
+};
+
+struct BulkInsert {
+  enum class Phase { None, Announced, Gathering, Writing };
+
+  Phase phase = Phase::None;
+  /** The statement goes on after a duplicate: IGNORE, REPLACE, ON DUPLICATE KEY UPDATE. */
+  bool expects_duplicates = false;
+  /** As many rows are enough. */
+  size_t rows_min = 0;
+  /** Connection::undone when the first row came. */
+  uint64_t undone = 0;
+  GatheredRows rows;
+  BulkStatement statement;
+
+  bool is_active() const { return phase != Phase::None; }
+  bool has_rows() const { return phase == Phase::Writing || rows.count() > 0; }
+};
+
+}  // namespace fron
+
+#endif
