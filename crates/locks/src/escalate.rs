@@ -99,7 +99,7 @@ impl Locker {
         let before = held.bytes();
         held.pack_rows(self.id);
         for mix in [false, true] {
-            if held.bytes() > before / 2 {
+            if self.may_join && held.bytes() > before / 2 {
                 Counters::add(&self.manager.counters.escalations, u64::from(!mix));
                 held.join_neighbours(self.id, &self.manager, mix);
             }

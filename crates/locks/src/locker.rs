@@ -62,6 +62,8 @@ pub struct Locker {
     /// The size in bytes at which the next escalation starts, if the last one left more than the
     /// locker's share of the memory for locks.
     pub(crate) escalate_at: u64,
+    /// Whether rows may be joined into ranges.
+    pub(crate) may_join: bool,
 }
 
 impl LockManager {
@@ -88,7 +90,17 @@ impl Locker {
             locks: 0,
             charged: None,
             escalate_at: 0,
+            may_join: true,
         }
+    }
+
+    /// Keeps the locker from ever locking a key that it was not asked for: its rows are packed when
+    /// they take too much memory, but not joined into ranges. For a transaction that gets its locks
+    /// before another one that already owns keys between them, as after a restart.
+    #[must_use]
+    pub fn without_joins(mut self) -> Self {
+        self.may_join = false;
+        self
     }
 
     /// The transaction's id.

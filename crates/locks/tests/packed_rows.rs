@@ -98,3 +98,25 @@ fn packed_rows_lock_what_they_locked_before() {
         assert!(manager.locks().is_empty());
     }
 }
+
+/// Locks of transactions that were prepared before a restart: the first gets all of its own before
+/// the second asks for keys between them.
+#[test]
+fn a_locker_without_joins_locks_only_its_rows() {
+    let options = LockOptions { bytes_max: 4 << 10, ..LockOptions::default() };
+    let manager = LockManager::new(options, Budget::new(1 << 30));
+    let table = manager.table(TreeId(1));
+    let lock = |locker: &mut Locker, keys: u64| {
+        (0..KEYS).map(|n| 2 * n + keys).find_map(|key| {
+            locker.lock_row(&table, &key.to_be_bytes(), Exclusive, NoWait).err().map(|_| key)
+        })
+    };
+    let mut even = manager.locker(1).without_joins();
+    assert_eq!(lock(&mut even, 0), None);
+    let mut odd = manager.locker(2).without_joins();
+    assert_eq!(lock(&mut odd, 1), None, "a key between those of the first locker is locked");
+    drop((even, odd));
+    let mut joining = manager.locker(3);
+    assert_eq!(lock(&mut joining, 0), None);
+    assert!(lock(&mut manager.locker(4), 1).is_some(), "the limit does not suffice to join rows");
+}

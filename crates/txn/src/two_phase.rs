@@ -89,7 +89,8 @@ impl Transactions {
 pub fn lock_again(txns: &Transactions) -> Result<()> {
     for xid in prepared::list(&txns.prepared) {
         let txn = prepared::number(&txns.prepared, &xid)?;
-        let mut locker = txns.locks.locker(txn);
+        // A later transaction of the list may have keys between those of this one.
+        let mut locker = txns.locks.locker(txn).without_joins();
         let entry = txns.registry.entry();
         entry.begin(txn, txns.reads.now(), None);
         let mut messages = 0;

@@ -208,7 +208,6 @@ int ha_frondb::open(const char *path, int, uint) {
     return error;
   }
   if (Error failed = buffer_.make()) return ha_error(failed);
-  thr_lock_data_init(&share_->lock, &lock_, nullptr);
   encoder_.open(table, share_);
   wanted_.open(&encoder_);
   position_.attach(share_, &use_);

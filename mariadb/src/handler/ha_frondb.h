@@ -162,6 +162,8 @@ class ha_frondb final : public handler {
   void try_semi_consistent_read(bool yes) override;
   bool was_semi_consistent_read() override;
   THR_LOCK_DATA **store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) override;
+  /** FronDB locks rows. Without locks on tables of its own, LOCK TABLES waits in the server for open transactions. */
+  uint lock_count() const override { return 0; }
   void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong wanted, ulonglong *first,
                           ulonglong *reserved) override;
   void release_auto_increment() override;
@@ -292,7 +294,6 @@ class ha_frondb final : public handler {
   int prepare_foreign_keys(TABLE *altered, Alter_inplace_info *info, fron::Alteration *alteration);
   int commit_alter(TABLE *altered, Alter_inplace_info *info);
 
-  THR_LOCK_DATA lock_;
   fron::Share *share_ = nullptr;
   fron::StatementUse use_;
   fron::RowEncoder encoder_;

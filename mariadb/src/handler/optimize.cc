@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See handler/ha_frondb.h. Here: OPTIMIZE TABLE, which consolidates the indexes one after the other while others write.
-   With frondb_optimize_mode=copy the server copies the table instead. */
+   With frondb_optimize_mode=copy the server calls ALTER TABLE .. FORCE instead. */
 
 #include "handler/ha_frondb.h"
 

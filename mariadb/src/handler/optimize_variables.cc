@@ -14,8 +14,8 @@ const char *optimize_mode_names[] = {"hot", "copy", NullS};
 TYPELIB optimize_modes = {array_elements(optimize_mode_names) - 1, "", optimize_mode_names, nullptr};
 
 MYSQL_THDVAR_ENUM(optimize_mode, PLUGIN_VAR_RQCMDARG,
-                  "How OPTIMIZE TABLE works: hot consolidates the table while others write, copy makes "
-                  "the server copy the table.",
+                  "How OPTIMIZE TABLE works: hot consolidates the table, copy writes it anew; others write "
+                  "meanwhile.",
                   nullptr, nullptr, OPTIMIZE_HOT, &optimize_modes);
 MYSQL_THDVAR_ULONGLONG(optimize_throttle, PLUGIN_VAR_RQCMDARG,
                        "Leaves that OPTIMIZE TABLE rewrites a second, at most; 0 means no limit.", nullptr,

@@ -116,21 +116,8 @@ int ha_frondb::external_lock(THD *thd, int type) {
 
 int ha_frondb::start_stmt(THD *thd, thr_lock_type type) { return begin_statement(thd, type); }
 
-THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) {
-  if (type != TL_IGNORE) {
-    use_.asked_lock = type;
-    if (lock_.type == TL_UNLOCK) {
-      // FronDB locks rows; tables only for LOCK TABLES.
-      bool keeps = thd_in_lock_tables(thd) && thd_sql_command(thd) == SQLCOM_LOCK_TABLES;
-      if (is_write(type) && type <= TL_WRITE && !keeps) type = TL_WRITE_ALLOW_WRITE;
-      if (type == TL_READ_NO_INSERT && !keeps) type = TL_READ;
-      // TL_READ_SKIP_LOCKED sorts after TL_READ_NO_INSERT, so the server's table locks treat it as a write lock; then
-      // LOCK TABLES .. READ would not lock writers out.
-      if (type == TL_READ_SKIP_LOCKED) type = TL_READ;
-      lock_.type = type;
-    }
-  }
-  *to++ = &lock_;
+THR_LOCK_DATA **ha_frondb::store_lock(THD *, THR_LOCK_DATA **to, thr_lock_type type) {
+  if (type != TL_IGNORE) use_.asked_lock = type;
   return to;
 }
 

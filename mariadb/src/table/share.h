@@ -8,7 +8,6 @@
 #include <my_global.h>
 #include <sql_class.h>
 #include <handler.h>
-#include <thr_lock.h>
 
 #include <atomic>
 #include <memory>
@@ -30,17 +29,12 @@ class IndexBuild;
 /** Made when the table is first opened. Only the counters and the statistics change while the table is in use. */
 class Share : public Handler_share {
  public:
-  Share() { thr_lock_init(&lock); }
-  ~Share() override {
-    close_statistics();
-    thr_lock_delete(&lock);
-  }
+  ~Share() override { close_statistics(); }
 
   /** Finds the table in the dictionary and opens its trees. Called again after TRUNCATE, while no statement uses the
       table. */
   int open(const TABLE *table, const std::string &name);
 
-  THR_LOCK lock;
   /** The table's key in the dictionary; that of a partition is not the name in its TABLE. */
   std::string name;
   TableRecord record;
