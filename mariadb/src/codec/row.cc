@@ -256,7 +256,7 @@ bool unpack_row(const TABLE *table, const RowForm &form, std::string_view row, u
   uint slots;
   size_t all = slots_of(table, form.layout);
   if (!read_varint(&at, at + row.size(), &slots)) return false;
-  // A column that is NOT NULL since may be NULL in the defaults. No row without that column remains.
+  // A column that is NOT NULL since may be NULL in the defaults; then each row has the column, or an ALTER is checking it.
   if (slots < all)
     if (!unpack_some(table, form.layout, form.defaults, record, wanted, true, &slots) || slots < all) return false;
   return unpack_some(table, form.layout, row, record, wanted, wanted.passes_odd_null, &slots);
@@ -267,7 +267,7 @@ bool pack_defaults(TABLE *table, const std::vector<Field *> &added, RowForm *for
   memcpy(table->record[0], table->s->default_values, table->s->reclength);
   if (!form->defaults.empty() && !unpack_some(table, form->layout, form->defaults, table->record[0], {}, true, &slots))
     return false;
-  // The present value of the default expression. keeps_rows() has checked that it fits the field.
+  // The present value of the default expression. has_one_default() has checked that it fits the field.
   for (Field *field : added)
     if (field->default_value && field->stored_in_db()) field->set_default();
   // Blobs of the record point into the old defaults, so these are replaced only after the row is packed.

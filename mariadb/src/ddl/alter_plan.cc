@@ -34,8 +34,7 @@ constexpr alter_table_operations OF_VIRTUAL_COLUMNS =
 constexpr alter_table_operations KEEPS_VALUES =
     OF_DEFINITION | OF_DROPPED_INDEX | OF_ADDED_INDEX | ALTER_RECREATE | ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX |
     ALTER_ADD_STORED_BASE_COLUMN | ALTER_DROP_STORED_COLUMN | ALTER_STORED_COLUMN_ORDER | ALTER_COLUMN_NULLABLE |
-    ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | ALTER_COLUMN_COLUMN_FORMAT | ALTER_COLUMN_INDEX_LENGTH |
-    ALTER_COLUMN_UNVERSIONED | ALTER_CONVERT_TO | OF_VIRTUAL_COLUMNS;
+    ALTER_COLUMN_NOT_NULLABLE | ALTER_COLUMN_TYPE_CHANGE_BY_ENGINE | OF_VIRTUAL_COLUMNS;
 constexpr alter_table_operations OF_REBUILD = ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX | ALTER_RECREATE;
 /** Changes of a virtual column's expression. Only indexes have its values. */
 constexpr alter_table_operations OF_EXPRESSIONS = ALTER_VIRTUAL_GCOL_EXPR | ALTER_COLUMN_VCOL;
@@ -78,16 +77,10 @@ std::vector<const Field *> added_virtual(const TABLE *altered, const Alter_inpla
   return all;
 }
 
-bool has_part_virtual(const TABLE *altered, const KEY &key) {
-  for (uint i = 0; i < key.user_defined_key_parts; i++)
-    if (!altered->field[key.key_part[i].fieldnr - 1]->stored_in_db()) return true;
-  return false;
-}
-
 /** Whether an index that stays must be built anew, since its entries change. */
 bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const OldNumbers &old,
                    const KEY &key) {
-  if (info->handler_flags & OF_EXPRESSIONS && has_part_virtual(altered, key)) return true;
+  if (info->handler_flags & OF_EXPRESSIONS && has_virtual_part(altered, key)) return true;
   for (uint i = 0; i < key.user_defined_key_parts; i++) {
     const KEY_PART_INFO &part = key.key_part[i];
     uint number = part.fieldnr - 1;
@@ -100,18 +93,24 @@ bool changes_index(const TABLE *table, const TABLE *altered, const Alter_inplace
   return false;
 }
 
-/** Whether a value that changes, or compares in another way, may change others: that of a stored generated column, or the
-    partition. */
+/** Whether a value that changes may change others: that of a stored generated column, or the partition. */
 bool has_derived_values(const TABLE *altered) {
   for (Field **field = altered->vfield; field && *field; field++)
     if ((*field)->stored_in_db()) return true;
   return altered->part_info;
 }
 
-/** Whether the partition of a row, or a generated column, may depend on how a column compares. */
+/** Whether the partition of a row, or a generated column, depends on how a column compares. */
 bool depends_on(const TABLE *table, uint field) {
-  if (table->vfield && *table->vfield) return true;
-  return table->part_info && bitmap_is_set(&table->part_info->full_part_field_set, field);
+  if (table->part_info && bitmap_is_set(&table->part_info->full_part_field_set, field)) return true;
+  std::vector<my_bitmap_map> bits(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map) + 1);
+  for (Field **at = table->vfield; at && *at; at++) {
+    MY_BITMAP used;
+    if (my_bitmap_init(&used, bits.data(), table->s->fields)) return true;
+    (*at)->vcol_info->expr->walk(&Item::register_field_in_bitmap, 1, &used);
+    if (bitmap_is_set(&used, field)) return true;
+  }
+  return false;
 }
 
 /** Why the columns of existing rows cannot be read with the new definition; null if they can. Collects the columns that
@@ -128,7 +127,7 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
     const Field *before = table->field[plan->old[i]];
     if (!keeps_bytes(before, after)) return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
     if (before->charset() != after->charset() && depends_on(table, plan->old[i]))
-      return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
+      return "a generated column or the partition depends on the column";
     // A column that gets numbers: the next one depends on the rows.
     if (after->unireg_check == Field::NEXT_NUMBER && before->unireg_check != Field::NEXT_NUMBER)
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);
@@ -171,8 +170,13 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   alter_table_operations wanted = info->handler_flags;
   const HA_CREATE_INFO *create = info->create_info;
   // The row of a sequence has a fixed hidden key, which a table might give to another row.
-  if (create->sequence || table->s->sequence) return "SEQUENCE";
-  if (altered->versioned() != table->versioned()) return "SYSTEM VERSIONING";
+  if (create->sequence || table->s->sequence) return "the table is or becomes a sequence";
+  if (altered->versioned() != table->versioned()) return "system versioning is added or dropped";
+  // The server computes and checks the values of the hidden column of such a key.
+  if ((has_hash_column(table) || has_hash_column(altered)) && wanted & ~OF_DEFINITION)
+    return "a unique key of the table is too long for an index";
+  if (wanted & (ALTER_ADD_STORED_GENERATED_COLUMN | ALTER_STORED_GCOL_EXPR)) return "a stored generated column is computed";
+  if (wanted & ALTER_ADD_CHECK_CONSTRAINT) return "rows must be checked against a constraint";
   if (wanted & (ALTER_STORED_COLUMN_TYPE | ALTER_VIRTUAL_COLUMN_TYPE))
     return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
   if (wanted & ~IN_PLACE || info->error_if_not_empty) return "rows must be rewritten";
@@ -187,7 +191,8 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   // The least value that the counter may be lowered to depends on the rows. All partitions must give the same answer:
   // the server uses the smallest of their answers, and a copy is not the smallest.
   bool is_partition = share.name.find(PARTITION) != std::string::npos;
-  if (create->used_fields & HA_CREATE_USED_AUTO &&
+  // The flag is also set where the column is dropped.
+  if (create->used_fields & HA_CREATE_USED_AUTO && altered->found_next_number_field &&
       (is_partition || create->auto_increment_value < share.auto_increment))
     return "AUTO_INCREMENT becomes lower";
   // A copy calls create(), which refuses the option.
@@ -215,6 +220,12 @@ bool is_added(const Alter_inplace_info *info, const char *name) {
   return false;
 }
 
+bool has_virtual_part(const TABLE *altered, const KEY &key) {
+  for (uint i = 0; i < key.user_defined_key_parts; i++)
+    if (!altered->field[key.key_part[i].fieldnr - 1]->stored_in_db()) return true;
+  return false;
+}
+
 AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_inplace_info *info, const Share &share) {
   AlterPlan plan;
   if ((plan.copied_because = refuse(table, altered, info, share))) return plan;
@@ -224,13 +235,15 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   }
   if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
   plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
-  // The server computes and checks the values of a long unique key's hidden column.
-  if (has_hash_column(altered) && plan.rebuilds) plan.copied_because = "a long unique key";
   for (uint k = 0; k < altered->s->keys; k++) {
     const KEY &key = altered->key_info[k];
     if (k == altered->s->primary_key) continue;
     if (!plan.rebuilds && !is_added(info, key.name.str) && !changes_index(table, altered, info, plan.old, key)) continue;
     plan.built.push_back(k);
+    // Rows with equal keys would have to go.
+    bool may_be_equal = !plan.not_null.empty() || !is_added(info, key.name.str);
+    if (info->ignore && key.flags & HA_NOSAME && may_be_equal && (!plan.rebuilds || !plan.not_null.empty()))
+      plan.copied_because = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);
   }
   if (!plan.copied_because) plan.copied_because = plan_foreign_keys(info, share, plan);
   return plan;

@@ -50,6 +50,9 @@ uint index_of_name(const TABLE *table, const char *name);
 /** The old name of an index of the new definition. */
 const char *old_name(const Alter_inplace_info *info, const char *name);
 
+/** Whether a part of a key is a virtual column. */
+bool has_virtual_part(const TABLE *altered, const KEY &key);
+
 /** Whether the statement adds an index of this name, perhaps in place of another one. */
 bool is_added(const Alter_inplace_info *info, const char *name);
 

@@ -22,7 +22,7 @@ AlteredRows::AlteredRows(THD *thd, TABLE *altered, const IndexBuild &build, cons
     auto has_field = [&](const Slot &slot) { return slot.field == number; };
     size_t slot = number;
     if (!layout.empty()) slot = size_t(std::find_if(layout.begin(), layout.end(), has_field) - layout.begin());
-    not_null_.push_back({slot, altered->field[number]});
+    not_null_.push_back({slot, altered->field[number], false});
   }
   uint longest = 0;
   for (uint k = 0; k < altered->s->keys; k++) longest = std::max(longest, altered->key_info[k].key_length);
@@ -43,15 +43,18 @@ AlteredRows::AlteredRows(THD *thd, TABLE *altered, const IndexBuild &build, cons
 
 int AlteredRows::damaged() const { return ha_damaged(altered_->s->normalized_path.str, "(rows)"); }
 
-int AlteredRows::check_nulls(std::string_view row) {
-  for (const NotNull &column : not_null_) {
-    if (!is_null_in(build_.form(), row, column.slot)) continue;
+int AlteredRows::check_nulls(std::string_view row, bool is_first) {
+  for (NotNull &column : not_null_) {
+    // A row that lacks the slot has the default of before, which the altered form may have replaced.
+    column.is_null = is_null_in(build_.form_before(), row, column.slot);
+    if (!column.is_null) continue;
+    const char *name = column.field->field_name.str;
     if (!converts_null_) {
-      my_error(ER_INVALID_USE_OF_NULL, MYF(0));
+      my_error(WARN_DATA_TRUNCATED, MYF(0), name, rows_);
       return ALTER_ERROR_REPORTED;
     }
-    push_warning_printf(thd_, Sql_condition::WARN_LEVEL_WARN, WARN_DATA_TRUNCATED, ER_THD(thd_, WARN_DATA_TRUNCATED),
-                        column.field->field_name.str, rows_);
+    if (is_first)
+      push_warning_printf(thd_, Sql_condition::WARN_LEVEL_WARN, WARN_DATA_TRUNCATED, ER_THD(thd_, WARN_DATA_TRUNCATED), name, rows_);
   }
   return 0;
 }
@@ -67,12 +70,13 @@ int AlteredRows::compute_virtual() {
   return errors ? ALTER_ERROR_REPORTED : 0;
 }
 
-int AlteredRows::decode(std::string_view primary, std::string_view row) {
-  rows_++;
-  if (int error = check_nulls(row)) return error;
-  // A NULL that is converted leaves the default in its field.
-  if (converts_null_ && !not_null_.empty()) memcpy(altered_->record[0], altered_->s->default_values, altered_->s->reclength);
+int AlteredRows::decode(std::string_view primary, std::string_view row, bool is_first) {
+  if (is_first) rows_++;
+  if (int error = check_nulls(row, is_first)) return error;
   if (!unpack_row(altered_, build_.form(), row, altered_->record[0], build_.wanted())) return damaged();
+  // As a copy converts it, whatever the column's default is.
+  for (const NotNull &column : not_null_)
+    if (column.is_null) column.field->reset();
   if (int error = compute_virtual()) return error;
   primary_.assign(primary);
   if (!rebuilds_ || has_hidden_key(altered_)) return 0;

@@ -22,7 +22,7 @@ class AlteredRows : public BuiltRows {
  public:
   AlteredRows(THD *thd, TABLE *altered, const IndexBuild &build, const AlterPlan &plan);
 
-  int decode(std::string_view primary, std::string_view row) override;
+  int decode(std::string_view primary, std::string_view row, bool is_first) override;
   bool entry(size_t index, std::string *key, std::string *value) override;
   int report_duplicate(size_t index) override;
 
@@ -33,7 +33,7 @@ class AlteredRows : public BuiltRows {
   int damaged() const;
 
  private:
-  int check_nulls(std::string_view row);
+  int check_nulls(std::string_view row, bool is_first);
   int compute_virtual();
   void encode_key(const Index &index, KEY *info, std::string *to);
 
@@ -45,6 +45,8 @@ class AlteredRows : public BuiltRows {
   struct NotNull {
     size_t slot;
     Field *field;
+    /** Whether the decoded row has a NULL there. */
+    bool is_null = false;
   };
   std::vector<NotNull> not_null_;
   /** Virtual fields of the indexes. */

@@ -35,7 +35,7 @@ bool keeps_bytes(const Field *before, const Field *after);
     each row. */
 bool has_one_default(Field *added);
 
-/** Whether the layout has too many slots after the change: each takes a bit in each row, forever. */
+/** Whether the layout has too many slots after the change: each takes a bit in each row until a rebuild. */
 bool has_too_many_slots(const TABLE *table, const TABLE *altered, const OldNumbers &old, const Layout &layout);
 
 /** Changes the form so that existing rows are read with the new definition. Uses record[0] of `altered`. False if the

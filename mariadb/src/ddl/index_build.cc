@@ -30,20 +30,13 @@ bool is_late_writer(const Error &error) {
   return kind == FRONDB_LOCK_TIMEOUT || kind == FRONDB_DEADLOCK || kind == FRONDB_BUSY;
 }
 
-bool has_virtual(const TABLE *altered, uint number) {
-  const KEY &key = altered->key_info[number];
-  for (uint i = 0; i < key.user_defined_key_parts; i++)
-    if (!altered->field[key.key_part[i].fieldnr - 1]->stored_in_db()) return true;
-  return false;
-}
-
 }  // namespace
 
 // --- Trees ---
 
 IndexBuild::IndexBuild(const Share &share, const TABLE *table, const TABLE *altered, const AlterPlan &plan,
                        const RowForm &form, uint32_t *next_index)
-    : table_(share.record.number), next_index_(next_index), form_(form),
+    : table_(share.record.number), next_index_(next_index), form_(form), form_before_(share.record.form),
       journal_([this](std::string *name, Tree *tree) { return make_journal_tree(name, tree); }) {
   // Rows that are written anew have the columns in their order.
   if (!plan.rebuilds) layout_ = form.layout;
@@ -69,7 +62,7 @@ void IndexBuild::want(const TABLE *table, const TABLE *altered, const AlterPlan 
   wanted_.fields.assign(altered->s->fields, 0);
   wanted_of_writers_.fields.assign(table->s->fields, 0);
   for (const BuiltIndex &built : indexes) {
-    if (built.number == MAX_KEY || built.index.is_clustering || has_virtual(altered, built.number)) {
+    if (built.number == MAX_KEY || built.index.is_clustering || has_virtual_part(altered, altered->key_info[built.number])) {
       wants_all = true;
       break;
     }
@@ -152,11 +145,11 @@ int IndexBuild::apply(frondb_snapshot *at, const Killed &killed, BuiltRows *rows
     return journal_.each(at, [&](const RowChange &change) {
       if (++*changes % CHANGES_A_STEP == 0 && killed()) return HA_ERR_ABORTED_BY_USER;
       if (change.before) {
-        if (int error = rows->decode(change.primary, *change.before)) return error;
+        if (int error = rows->decode(change.primary, *change.before, false)) return error;
         for (size_t i = 0; i < indexes.size(); i++) rows->entry(i, &old_keys[i], &old_values[i]);
       }
       if (change.after)
-        if (int error = rows->decode(change.primary, *change.after)) return error;
+        if (int error = rows->decode(change.primary, *change.after, !removes)) return error;
       for (size_t i = 0; i < indexes.size(); i++) {
         bool is_unique = change.after && rows->entry(i, &key, &value);
         if (change.before && change.after && key == old_keys[i] && value == old_values[i]) continue;

@@ -43,8 +43,9 @@ struct BuiltIndex {
 class BuiltRows {
  public:
   virtual ~BuiltRows() = default;
-  /** Decodes a row of the table. Returns an HA_ERR_ number. */
-  virtual int decode(std::string_view primary, std::string_view row) = 0;
+  /** Decodes a row of the table. `is_first`: the row as it is now, for the first time, so its warnings count. Returns an
+      HA_ERR_ number. */
+  virtual int decode(std::string_view primary, std::string_view row, bool is_first) = 0;
   /** Key and value of the decoded row's entry. Returns whether no other row may have the key. */
   virtual bool entry(size_t index, std::string *key, std::string *value) = 0;
   /** Reports that another row has the key of the decoded row; returns the HA_ERR_ number. */
@@ -70,6 +71,8 @@ class IndexBuild {
   const Layout &layout() const { return layout_; }
   /** The form in which the ALTER reads rows, and what it wants of them. */
   const RowForm &form() const { return form_; }
+  /** The form before the ALTER. */
+  const RowForm &form_before() const { return form_before_; }
   const Wanted &wanted() const { return wanted_; }
 
   // Writers.
@@ -97,7 +100,7 @@ class IndexBuild {
 
   uint64_t table_;
   uint32_t *next_index_;
-  RowForm form_;
+  RowForm form_, form_before_;
   Layout layout_;
   /** What is wanted of rows, by the numbers of the altered table, and by those of the table. */
   Wanted wanted_, wanted_of_writers_;

@@ -70,7 +70,7 @@ int TableBuild::put_rows(Load *load) {
     if (rows.count == 0) return 0;
     yielding.passed(rows.count);
     for (size_t i = 0; i < rows.count; i++) {
-      if (int error = rows_.decode(view(rows.entries[i].key), view(rows.entries[i].value))) return error;
+      if (int error = rows_.decode(view(rows.entries[i].key), view(rows.entries[i].value), true)) return error;
       for (size_t k = 0; k < build_->indexes.size(); k++) {
         rows_.entry(k, &key, &value);
         if (value.size() > ROW_BYTES_MAX) return HA_ERR_TO_BIG_ROW;

@@ -48,11 +48,11 @@ int check_own(const ForeignKey &key, const Changed &column, bool is_strict) {
 int check_referencing(const ForeignKey &key, const Changed &column, bool is_strict) {
   size_t place = place_of(key.referenced, column.name);
   if (place == ABSENT) return 0;
-  std::string child = shown_database(key.child) + "." + shown_table(key.child);
-  if (column.gets_type) return refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, full_name(key), child);
+  std::string database = shown_database(key.child), table = shown_table(key.child);
+  if (column.gets_type) return refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, full_name(key), database + "/" + table);
   bool can_child_be_null = !key.child_side.is_bound || key.child_side.parts[place].can_be_null;
   bool may_cascade_null = is_strict && column.gets_null && key.on_update == Action::Cascade && !can_child_be_null;
-  return may_cascade_null ? refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, key.name, child) : 0;
+  return may_cascade_null ? refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, key.name, database + "." + table) : 0;
 }
 
 }  // namespace

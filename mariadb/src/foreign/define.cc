@@ -404,8 +404,14 @@ int bind_in_place(THD *thd, const TABLE *altered, ForeignKey *key, bool is_paren
   if (int error = check_columns(thd, altered, *key, is_parent)) return error;
   KeySide &side = is_parent ? key->parent_side : key->child_side;
   std::string index = side.index;
+  // An earlier statement has dropped the index, without checks.
+  bool was_bound = side.is_bound;
   if (!bind_again(thd, altered, *key, is_parent, &side)) {
     if (!side.is_bound) side = {};
+    return 0;
+  }
+  if (!was_bound) {
+    side = {};
     return 0;
   }
   my_error(ER_DROP_INDEX_FK, MYF(0), index.c_str());

@@ -22,12 +22,27 @@ using namespace fron;
 
 namespace fron {
 
-void GatheredRows::add(const std::vector<frondb_write> &writes) {
+void GatheredRows::add(const std::vector<frondb_write> &writes, size_t *all) {
+  size_t before = bytes_.size();
   for (const frondb_write &write : writes) {
     entries_.push_back({write, bytes_.size()});
     bytes_.append(view(write.key)).append(view(write.value));
   }
   ends_.push_back(entries_.size());
+  size_t bytes = bytes_.size() - before + writes.size() * sizeof(Entry);
+  all_ = all;
+  counted_ += bytes;
+  *all_ += bytes;
+}
+
+void GatheredRows::clear() {
+  if (all_) *all_ -= counted_;
+  all_ = nullptr;
+  counted_ = 0;
+  // Frees the memory.
+  std::string().swap(bytes_);
+  std::vector<Entry>().swap(entries_);
+  std::vector<size_t>().swap(ends_);
 }
 
 const std::vector<frondb_write> &GatheredRows::row(size_t number) {
@@ -46,7 +61,7 @@ const std::vector<frondb_write> &GatheredRows::row(size_t number) {
 namespace {
 
 /** Bytes of gathered rows that are enough, however few the rows are: single writes of them would be sorted into runs by
-    the commit. */
+    the commit. Of all partitions together, since each gathers its own. */
 constexpr size_t GATHERED_BYTES_MAX = 4 << 20;
 
 /** A table with as many rows, by its approximate count, is not empty: nothing is read to learn that. */
@@ -106,8 +121,9 @@ int ha_frondb::bulk_row(const uchar *record) {
   int error = writer_.encode_insert(record);
   if (!error && bulk_.phase == BulkInsert::Phase::Writing) error = write_in_bulk(writer_.writes());
   if (!error && bulk_.phase == BulkInsert::Phase::Gathering) {
-    bulk_.rows.add(writer_.writes());
-    if (bulk_.rows.count() >= bulk_.rows_min || bulk_.rows.bytes() >= GATHERED_BYTES_MAX) error = begin_bulk();
+    size_t *gathered = &use_.connection->gathered_bytes;
+    bulk_.rows.add(writer_.writes(), gathered);
+    if (bulk_.rows.count() >= bulk_.rows_min || *gathered >= GATHERED_BYTES_MAX) error = begin_bulk();
   }
   if (!error && share_->has_hidden_key) current_ = writer_.primary();
   if (error) fail_bulk();

@@ -24,12 +24,17 @@ namespace fron {
 /** Rows, each as the writes of its entries. */
 class GatheredRows {
  public:
-  void add(const std::vector<frondb_write> &writes);
+  GatheredRows() = default;
+  ~GatheredRows() { clear(); }
+  GatheredRows(const GatheredRows &) = delete;
+  GatheredRows &operator=(const GatheredRows &) = delete;
+
+  /** `all`: the bytes of all rows that the statement has gathered, in all partitions. */
+  void add(const std::vector<frondb_write> &writes, size_t *all);
   size_t count() const { return ends_.size(); }
-  size_t bytes() const { return bytes_.size(); }
   /** The writes of one row; valid until the next call. */
   const std::vector<frondb_write> &row(size_t number);
-  void clear() { *this = GatheredRows(); }
+  void clear();
 
  private:
   /** A write, and where its key begins in `bytes_`; the value follows the key. */
@@ -37,6 +42,8 @@ class GatheredRows {
     frondb_write write;
     size_t at;
   };
+  size_t *all_ = nullptr;
+  size_t counted_ = 0;
   std::string bytes_;
   std::vector<Entry> entries_;
   /** For each row the number of entries up to its last one. */

@@ -254,6 +254,7 @@ class ha_frondb final : public handler {
 
   // CHECK and statistics: admin.cc, info.cc.
   int check_blocks(THD *thd, uint index);
+  bool renew_entry(const frondb_entry &entry, std::string *value);
   int check_entries(THD *thd);
   int indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const;
   int optimize_index(THD *thd, uint index, frondb_progress progress, void *data);

@@ -89,6 +89,8 @@ class Connection {
   /** The transaction may have an overlay (handler/overlay.h), so plain reads must check it. The flag is reset only when
       the transaction ends: it can be true although the overlay was rolled back or belonged to an earlier statement. */
   bool has_overlay = false;
+  /** Bytes of rows that the statement has gathered before it writes them in bulk (handler/bulk_insert.h). */
+  size_t gathered_bytes = 0;
   /** Rows of a statement were dropped because it failed (handler/bulk_insert.cc). Until the statement is rolled back, no
       commit may succeed. */
   bool has_lost_rows = false;

@@ -116,8 +116,10 @@ impl Run {
         if engine != "innodb" {
             let plugin = ["--plugin-load-add=ha_frondb.so", "--plugin-maturity=experimental"];
             self.arguments.extend(plugin.map(|option| format!("--mysqld={option}")));
-            // InnoDB's default, which the expected results presume.
-            self.arguments.push("--mysqld=--loose-frondb-autoinc-lock-mode=1".to_owned());
+            // InnoDB's default, and its way to optimize a table, which the expected results presume.
+            let like_innodb = ["autoinc-lock-mode=1", "optimize-mode=copy"];
+            let options = like_innodb.map(|option| format!("--mysqld=--loose-frondb-{option}"));
+            self.arguments.extend(options);
         }
         self
     }
