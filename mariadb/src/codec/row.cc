@@ -117,7 +117,7 @@ void copy_columns(TABLE *table, KEY *key, const uchar *record, uint length, ucha
 }
 
 /** Appends a VARCHAR whose length is escaped; see pack_fields(). */
-void pack_escaped(const Field *field, std::string *to) {
+static void pack_escaped(const Field *field, std::string *to) {
   size_t length = uint2korr(field->ptr);
   if (length <= ESCAPED_VARCHAR) {
     to->push_back(char(length));
@@ -128,7 +128,7 @@ void pack_escaped(const Field *field, std::string *to) {
   to->append(reinterpret_cast<const char *>(field->ptr) + 2, length);
 }
 
-const uchar *unpack_escaped(const Field *field, const uchar *at, const uchar *end) {
+static const uchar *unpack_escaped(const Field *field, const uchar *at, const uchar *end) {
   if (at == end) return nullptr;
   size_t length = *at++;
   if (length > ESCAPED_VARCHAR) {
@@ -144,7 +144,7 @@ const uchar *unpack_escaped(const Field *field, const uchar *at, const uchar *en
 
 /** Packs fields and their NULL bits. Rows lack virtual fields; index entries have them, for index-only reads. */
 template <typename NumberOf>
-void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const Wanted &wanted,
+static void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, const Wanted &wanted,
           const std::vector<bool> &widened, const uchar *record, std::string *to) {
   my_ptrdiff_t offset = record - table->record[0];
   size_t bits = to->size();
@@ -176,7 +176,7 @@ void pack(const TABLE *table, size_t count, NumberOf number_of, bool is_row, con
 /** Unpacks fields and their NULL bits. Returns the end of the bytes, or null if the bytes are damaged; if the last slots
     are not wanted, they are not read. `layout` describes slots; null for a list of fields. */
 template <typename NumberOf>
-const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
+static const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of, const Layout *layout, const Wanted &wanted,
                     bool passes_odd_null, const std::vector<bool> &widened, const uchar *at, const uchar *end,
                     uchar *record) {
   my_ptrdiff_t offset = record - table->record[0];
