@@ -145,13 +145,8 @@ class Round {
     TABLE *table = columns_.table();
     uint fields = table->s->fields;
     fron::Wanted wanted;
-    for (uint i = 0; i < fields; i++) {
-      fron::Slot bytes{i};
-      fron::describe_bytes(table->field[i], &bytes);
-      wanted.others.push_back(bytes);
-      wanted.fields.push_back(uint8_t(random_.below(2)));
-    }
-    wanted.slots = fron::wanted_slots(table, layout, wanted);
+    for (uint i = 0; i < fields; i++) wanted.fields.push_back(uint8_t(random_.below(2)));
+    fron::pass_others(table, layout, &wanted);
     fron::RowForm form;
     form.layout = layout;
     memset(columns_.record(1), 0xA5, columns_.bytes());

@@ -219,12 +219,19 @@ static const uchar *unpack(const TABLE *table, size_t count, NumberOf number_of,
   return at && read < count ? end : at;
 }
 
-size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &wanted) {
+void pass_others(const TABLE *table, const Layout &layout, Wanted *wanted) {
+  wanted->others.clear();
+  for (uint i = 0; i < table->s->fields; i++) {
+    Slot bytes{i};
+    describe_bytes(table->field[i], &bytes);
+    wanted->others.push_back(bytes);
+  }
+  for (const Slot &slot : layout)
+    if (slot.field != Slot::GONE) wanted->others[slot.field].short_until = slot.short_until;
   FieldOf number_of(layout);
-  size_t slots = slots_of(table, layout);
-  auto is_other = [&](uint number) { return number == Slot::GONE || !wanted.has(number); };
-  while (slots > 0 && is_other(number_of(slots - 1))) slots--;
-  return slots;
+  auto is_other = [&](uint number) { return number == Slot::GONE || !wanted->has(number); };
+  wanted->slots = slots_of(table, layout);
+  while (wanted->slots > 0 && is_other(number_of(wanted->slots - 1))) wanted->slots--;
 }
 
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to, const Wanted &wanted) {

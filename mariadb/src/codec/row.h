@@ -46,8 +46,8 @@ struct Wanted {
   bool has(uint field) const { return fields.empty() || fields[field]; }
 };
 
-/** The number of a table's slots up to the last field that is wanted. */
-size_t wanted_slots(const TABLE *table, const Layout &layout, const Wanted &wanted);
+/** Completes a selection whose `fields` are set: how the others are passed over, and where a row need not be read on. */
+void pass_others(const TABLE *table, const Layout &layout, Wanted *wanted);
 
 /** Appends the row in `record`. Fields that are not wanted are left out, and must not be wanted when the row is read. */
 void pack_row(const TABLE *table, const Layout &layout, const uchar *record, std::string *to,

@@ -63,18 +63,17 @@ bool same_primary(const TABLE *table, const TABLE *altered, const Alter_inplace_
   return !is_added(info, name) && index_of_name(table, old_name(info, name)) == table->s->primary_key;
 }
 
-/** The virtual fields of indexes that are added. */
-std::vector<const Field *> added_virtual(const TABLE *altered, const Alter_inplace_info *info) {
-  std::vector<const Field *> all;
+/** Whether an added index has a virtual column with a date or a time. */
+bool adds_virtual_time(const TABLE *altered, const Alter_inplace_info *info) {
   for (uint k = 0; k < altered->s->keys; k++) {
     const KEY &key = altered->key_info[k];
     if (!is_added(info, key.name.str)) continue;
     for (uint i = 0; i < key.user_defined_key_parts; i++) {
       const Field *field = altered->field[key.key_part[i].fieldnr - 1];
-      if (!field->stored_in_db()) all.push_back(field);
+      if (!field->stored_in_db() && field->cmp_type() == TIME_RESULT) return true;
     }
   }
-  return all;
+  return false;
 }
 
 /** Whether an index that stays must be built anew, since its entries change. */
@@ -255,8 +254,7 @@ bool copies_values(const TABLE *altered, const Alter_inplace_info *info) {
   if (info->handler_flags & ALTER_RECREATE && info->handler_flags & OF_VIRTUAL_COLUMNS) return false;
   // Rows that lose their primary key are written as new rows.
   if ((info->handler_flags & (ALTER_ADD_PK_INDEX | ALTER_DROP_PK_INDEX)) == ALTER_DROP_PK_INDEX) return false;
-  for (const Field *field : added_virtual(altered, info))
-    if (field->cmp_type() == TIME_RESULT) return false;
+  if (adds_virtual_time(altered, info)) return false;
   List_iterator_fast<Create_field> columns(info->alter_info->create_list);
   for (Field **at = altered->field; *at; at++) {
     const Create_field *column = columns++;
@@ -267,6 +265,5 @@ bool copies_values(const TABLE *altered, const Alter_inplace_info *info) {
   }
   return true;
 }
-
 
 }  // namespace fron

@@ -75,15 +75,9 @@ void IndexBuild::want(const TABLE *table, const TABLE *altered, const AlterPlan 
     return;
   }
   for (uint field : plan.not_null) wanted_.fields[field] = 1;
-  for (uint i = 0; i < altered->s->fields; i++) {
+  for (uint i = 0; i < altered->s->fields; i++)
     if (wanted_.fields[i] && plan.old[i] != Slot::GONE) wanted_of_writers_.fields[plan.old[i]] = 1;
-    Slot bytes{i};
-    describe_bytes(altered->field[i], &bytes);
-    wanted_.others.push_back(bytes);
-  }
-  for (const Slot &slot : form_.layout)
-    if (slot.field != Slot::GONE) wanted_.others[slot.field].short_until = slot.short_until;
-  wanted_.slots = wanted_slots(altered, form_.layout, wanted_);
+  pass_others(altered, form_.layout, &wanted_);
 }
 
 Error IndexBuild::make_tree(frondb_tree_options *options, std::string *name, uint32_t *number, Tree *tree) {

@@ -187,8 +187,6 @@ int ForeignKeyAddition::validate(THD *thd, TABLE *table, const Share &share) {
   std::vector<Scanned> scanned;
   Wanted wanted;
   wanted.fields.assign(table->s->fields, 0);
-  wanted.others.resize(table->s->fields);
-  for (uint i = 0; i < table->s->fields; i++) describe_bytes(table->field[i], &wanted.others[i]);
   std::vector<frondb_tree *> trees;
   for (const ForeignKeyPtr &key : keys_) {
     Scanned one{key, ColumnKey::make(table, key->columns), {}, {}, nullptr, {}};
@@ -200,7 +198,7 @@ int ForeignKeyAddition::validate(THD *thd, TABLE *table, const Share &share) {
     scanned.push_back(std::move(one));
   }
   if (table->versioned()) wanted.fields[table->vers_end_field()->field_index] = 1;
-  wanted.slots = wanted_slots(table, form.layout, wanted);
+  pass_others(table, form.layout, &wanted);
   Snapshot at;
   Error error = snapshot_behind_writers(trees, session_lock_timeout_millis(thd), &at);
   if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();

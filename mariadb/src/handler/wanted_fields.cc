@@ -33,14 +33,8 @@ void WantedFields::plan() {
   wanted_ = {};
   const KEY *primary = primary_key_of(table);
   if (!is_all_) {
-    for (uint i = 0; i < table->s->fields; i++) {
+    for (uint i = 0; i < table->s->fields; i++)
       wanted_.fields.push_back(bitmap_is_set(table->read_set, i) || bitmap_is_set(table->write_set, i));
-      Slot bytes{i};
-      describe_bytes(table->field[i], &bytes);
-      wanted_.others.push_back(bytes);
-    }
-    for (const Slot &slot : encoder_->share().record.form.layout)
-      if (slot.field != Slot::GONE) wanted_.others[slot.field].short_until = slot.short_until;
     // A row filter compares positions, which are made from the primary key.
     if (primary && has_filter_) want_key(primary);
     if (table->part_info) {
@@ -48,7 +42,7 @@ void WantedFields::plan() {
       if (primary) want_key(primary);
       if (tree_ != 0) want_key(key_of_tree());
     }
-    wanted_.slots = wanted_slots(table, encoder_->share().record.form.layout, wanted_);
+    pass_others(table, encoder_->share().record.form.layout, &wanted_);
   }
   key_targets_.clear();
   primary_targets_.clear();
