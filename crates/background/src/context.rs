@@ -6,9 +6,10 @@ use frondb_core::events::Event;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
-use frondb_trunk::job::JobEnv;
+use frondb_trunk::job::{JobEnv, Packing};
 
 use crate::counters::{BackgroundStats, JobCounters, Latencies};
+use crate::dictionaries::Dictionaries;
 use crate::throttle::Throttle;
 
 /// The handles that jobs get besides their tree. One for each open database; any thread may use it.
@@ -27,6 +28,8 @@ pub struct JobContext {
     pub shares: MemoryShares,
     /// The rate limit on what jobs write.
     pub throttle: Throttle,
+    /// What trees are packed with.
+    pub(crate) dictionaries: Dictionaries,
     pub(crate) counters: JobCounters,
     /// How long commits and jobs take.
     pub latencies: Latencies,
@@ -46,8 +49,18 @@ impl JobContext {
         bytes_per_second: u64,
     ) -> Arc<Self> {
         let (throttle, counters) = (Throttle::new(bytes_per_second), JobCounters::default());
-        let latencies = Latencies::default();
-        Arc::new(Self { reads, trees, ids, log, edits, shares, throttle, counters, latencies })
+        Arc::new(Self {
+            reads,
+            trees,
+            ids,
+            log,
+            edits,
+            shares,
+            throttle,
+            dictionaries: Dictionaries::default(),
+            counters,
+            latencies: Latencies::default(),
+        })
     }
 
     /// The handles that a job of `tree` passes on to the trunk. With `frees_space` the job may use
@@ -62,6 +75,7 @@ impl JobContext {
             run_env: Arc::clone(&self.reads.runs),
             run_ids: Arc::clone(self.ids.runs()),
             update: tree.update.clone(),
+            packing: Packing::Quick,
         }
     }
 

@@ -34,6 +34,7 @@ mod background;
 mod checkpoint;
 mod context;
 mod counters;
+mod dictionaries;
 mod failures;
 mod freezing;
 mod full_disk;

@@ -2,7 +2,8 @@
 //!
 //! A smaller priority number runs first: 0 tombstone compaction, 1 flushes, 2 merges of runs, 3
 //! rewrites of bases, 4 amortised merges, 5 work that frees large values, 6 work for an idle
-//! database ([`crate::priority`]). A worker checks after each step of a job whether work of a
+//! database, 7 packing of leaves, which also runs when the database is not idle
+//! ([`crate::priority`]). A worker checks after each step of a job whether work of a
 //! smaller number waits; if so, the job is parked (rule 3). Amortised merges get at least a quarter
 //! of the steps, whatever waits. Requests come first: hints of readers to be planned, searches for
 //! tombstone runs, and probes for known-empty ranges. Maintenance of the log, the manifest and the
@@ -44,6 +45,14 @@ impl Queue {
     /// Limits how many merges may be under way at the same time, parked ones included.
     pub fn set_merges_max(&self, most: usize) {
         self.state.lock().merges_max = most;
+        self.changed.notify_all();
+    }
+
+    /// Limits how many leaves may be packed at the same time while the database is not idle, parked
+    /// jobs included: a step of such a job takes a tenth of a second, in which its worker does nothing
+    /// else.
+    pub fn set_packing_max(&self, most: usize) {
+        self.state.lock().packing_max = most;
         self.changed.notify_all();
     }
 
@@ -114,7 +123,10 @@ impl Queue {
         for job in &gone {
             match job {
                 Running::Flush(_) => drop(state.busy_flushes.remove(&tree)),
-                Running::Merge(job) => drop(state.busy_nodes.remove(&(tree, job.planned.node))),
+                Running::Merge(job) => {
+                    state.busy_nodes.remove(&(tree, job.planned.node));
+                    state.packing.remove(&(tree, job.planned.node));
+                }
             }
         }
         self.changed.notify_all();

@@ -9,6 +9,7 @@ mod encode;
 use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 
 use crate::codec::Codec;
+use crate::dictionary::DictionaryEncoder;
 use crate::envelope::frame_checksum;
 use crate::stats::BlockSummary;
 use crate::transposed::{self, Transposer};
@@ -122,6 +123,8 @@ pub struct BlockBuilder {
     /// The codec of the current block and the following ones.
     codec: Codec,
     trial: CodecTrial,
+    /// Compresses the blocks in place of the codec.
+    encoder: Option<DictionaryEncoder>,
 }
 
 /// The layout of values that was smaller when both were last tried.
@@ -162,7 +165,22 @@ impl BlockBuilder {
             value_layout: ValueLayout::default(),
             codec: options.codec,
             trial: CodecTrial::new(options.codec),
+            encoder: None,
         }
+    }
+
+    /// Compresses the blocks with a dictionary, in place of the codec of the options. REQUIRES: that
+    /// codec is one of zstd, and no block has ended.
+    #[must_use]
+    pub fn with_dictionary(mut self, encoder: DictionaryEncoder) -> Self {
+        self.encoder = Some(encoder);
+        self
+    }
+
+    /// What compresses the blocks with a dictionary, if anything does.
+    #[must_use]
+    pub fn encoder(&self) -> Option<&DictionaryEncoder> {
+        self.encoder.as_ref()
     }
 
     /// The options of the builder.

@@ -16,7 +16,7 @@ use std::str::FromStr;
 use frondb_core::{Error, Result};
 
 pub use contexts::trim_contexts;
-pub(crate) use contexts::{compress, decompress};
+pub(crate) use contexts::{compress, decompress, decompress_with};
 
 /// The compression of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -30,6 +30,9 @@ pub enum Codec {
     Lz4,
     /// Zstandard at a level of 1..=19.
     Zstd(u8),
+    /// Zstandard at a level of 1..=19 with a dictionary that is trained from the tree's own data
+    /// ([`Dictionary`](crate::Dictionary)); without one while the tree is small.
+    ZstdDictionary(u8),
     /// zlib (RFC 1950) at a level of 1..=9.
     Zlib(u8),
     /// LZMA2 in an xz stream, preset 0..=9: smallest and slowest; pays off with blocks of 128 KiB
@@ -53,24 +56,70 @@ pub(crate) const CODEC_BYTE_MAX: u8 = CODEC_LZMA;
 
 impl Codec {
     /// The profile for data that is written once and rarely read.
-    pub const AGGRESSIVE: Self = Self::Lzma(6);
+    pub const AGGRESSIVE: Self = Self::ZstdDictionary(19);
+
+    /// What data is compressed with until background work has time for a codec that
+    /// [is slow](Self::is_slow).
+    pub const QUICK: Self = Self::Zstd(1);
+
+    /// Whether the codec takes so long that writers would wait for merges which use it. Data is then
+    /// packed with [`QUICK`](Self::QUICK) first, and packed again in the background.
+    #[must_use]
+    pub const fn is_slow(self) -> bool {
+        matches!(self, Self::Zstd(10..) | Self::ZstdDictionary(_) | Self::Lzma(_))
+    }
 
     /// The byte on disk.
     pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::None => CODEC_NONE,
             Self::Lz4 => CODEC_LZ4,
-            Self::Zstd(_) => CODEC_ZSTD,
+            Self::Zstd(_) | Self::ZstdDictionary(_) => CODEC_ZSTD,
             Self::Zlib(_) => CODEC_ZLIB,
             Self::Lzma(_) => CODEC_LZMA,
         }
+    }
+
+    /// Whether data that was packed with `used` is packed as a tree with this codec wants it in the
+    /// end; `None` if that is unknown, as in bases of earlier versions.
+    #[must_use]
+    pub fn is_final_for(self, used: Option<Self>) -> bool {
+        used.map_or(!self.is_slow(), |used| used == self)
+    }
+
+    /// The codec in two bytes: algorithm and level. Metadata of runs has them; do not change them.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; 2] {
+        match self {
+            Self::None => [0, 0],
+            Self::Lz4 => [1, 0],
+            Self::Zstd(level) => [2, level],
+            Self::Zlib(level) => [3, level],
+            Self::Lzma(level) => [4, level],
+            Self::ZstdDictionary(level) => [5, level],
+        }
+    }
+
+    /// The codec of [`to_bytes`](Self::to_bytes); `None` if there is no such codec.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 2]) -> Option<Self> {
+        let codec = match bytes {
+            [0, 0] => Self::None,
+            [1, 0] => Self::Lz4,
+            [2, level] => Self::Zstd(level),
+            [3, level] => Self::Zlib(level),
+            [4, level] => Self::Lzma(level),
+            [5, level] => Self::ZstdDictionary(level),
+            _ => return None,
+        };
+        codec.validate().ok().map(|()| codec)
     }
 
     /// The raw block size from which the codec pays off, bytes; `None` if any size will do.
     #[must_use]
     pub const fn preferred_block_bytes(self) -> Option<usize> {
         match self {
-            Self::Lzma(_) => Some(128 * 1024),
+            Self::Lzma(_) | Self::ZstdDictionary(_) => Some(128 * 1024),
             _ => None,
         }
     }
@@ -83,6 +132,7 @@ impl Codec {
         let (name, level, range) = match self {
             Self::None | Self::Lz4 => return Ok(()),
             Self::Zstd(level) => ("zstd", level, 1..=19),
+            Self::ZstdDictionary(level) => ("zstd-dictionary", level, 1..=19),
             Self::Zlib(level) => ("zlib", level, 1..=9),
             Self::Lzma(level) => ("lzma", level, 0..=9),
         };
@@ -103,6 +153,7 @@ impl fmt::Display for Codec {
             Self::None => f.write_str("none"),
             Self::Lz4 => f.write_str("lz4"),
             Self::Zstd(level) => write!(f, "zstd:{level}"),
+            Self::ZstdDictionary(level) => write!(f, "zstd-dictionary:{level}"),
             Self::Zlib(level) => write!(f, "zlib:{level}"),
             Self::Lzma(level) => write!(f, "lzma:{level}"),
         }
@@ -112,8 +163,8 @@ impl fmt::Display for Codec {
 impl FromStr for Codec {
     type Err = Error;
 
-    /// Parses what `Display` prints; `zstd`, `zlib` and `lzma` without a level take 3, 6 and 6,
-    /// and `aggressive` is [`Codec::AGGRESSIVE`].
+    /// Parses what `Display` prints; `zstd`, `zstd-dictionary`, `zlib` and `lzma` without a level
+    /// take 3, 19, 6 and 6, and `aggressive` is [`Codec::AGGRESSIVE`].
     fn from_str(text: &str) -> Result<Self> {
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => {
@@ -129,12 +180,13 @@ impl FromStr for Codec {
             ("lz4", None) => Self::Lz4,
             ("aggressive", None) => Self::AGGRESSIVE,
             ("zstd", level) => Self::Zstd(level.unwrap_or(3)),
+            ("zstd-dictionary", level) => Self::ZstdDictionary(level.unwrap_or(19)),
             ("zlib", level) => Self::Zlib(level.unwrap_or(6)),
             ("lzma", level) => Self::Lzma(level.unwrap_or(6)),
             _ => {
                 return Err(Error::invalid(format!(
-                    "unknown codec `{text}`: use none, lz4, zstd:1 to zstd:19, zlib:1 to zlib:9, \
-                     lzma:0 to lzma:9 or aggressive"
+                    "unknown codec `{text}`: use none, lz4, zstd:1 to zstd:19, zstd-dictionary:1 to \
+                     zstd-dictionary:19, zlib:1 to zlib:9, lzma:0 to lzma:9 or aggressive"
                 )));
             }
         };
@@ -154,14 +206,44 @@ mod tests {
             Codec::Lz4,
             Codec::Zstd(1),
             Codec::Zstd(19),
+            Codec::ZstdDictionary(7),
             Codec::Zlib(9),
             Codec::Lzma(0),
         ] {
             assert_eq!(codec.to_string().parse::<Codec>().unwrap(), codec);
+            assert_eq!(Codec::from_bytes(codec.to_bytes()), Some(codec));
         }
         assert_eq!("aggressive".parse::<Codec>().unwrap(), Codec::AGGRESSIVE);
-        for wrong in ["", "zstd:", "zstd:0", "zstd:20", "lz4:1", "zlib:10", "brotli", "zstd:-1"] {
+        for wrong in [
+            "",
+            "zstd:",
+            "zstd:0",
+            "zstd:20",
+            "zstd-dictionary:0",
+            "lz4:1",
+            "zlib:10",
+            "brotli",
+            "zstd:-1",
+        ] {
             assert!(wrong.parse::<Codec>().is_err(), "{wrong} was accepted");
+        }
+        for wrong in [[0, 1], [1, 1], [2, 0], [2, 20], [6, 1]] {
+            assert_eq!(Codec::from_bytes(wrong), None);
+        }
+    }
+
+    #[test]
+    fn a_base_is_packed_in_the_end_with_the_tree_s_codec() {
+        let aggressive = Codec::ZstdDictionary(19);
+        for (codec, used, is_final) in [
+            (aggressive, Some(aggressive), true),
+            (aggressive, Some(Codec::ZstdDictionary(18)), false),
+            (aggressive, Some(Codec::QUICK), false),
+            (Codec::QUICK, Some(Codec::QUICK), true),
+            (Codec::Zstd(3), None, true),
+            (Codec::Lzma(6), None, false),
+        ] {
+            assert_eq!(codec.is_final_for(used), is_final, "{codec} {used:?}");
         }
     }
 

@@ -10,7 +10,8 @@ use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::{Buf, Bytes};
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, Codec};
+use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, CODEC_ZSTD, Codec};
+use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::{BlockKind, CHECKSUM_BYTES, FRAME_HEADER_BYTES, VERSION};
 
 /// The place of a block, for error messages.
@@ -59,7 +60,7 @@ pub fn encode_frame_with(
         out.truncate(start);
         encode_frame(kind, codec, &raw, out)?;
     } else {
-        seal(&mut out[start..], kind, CODEC_NONE, len, 0);
+        seal(&mut out[start..], kind, Coding::STORED, len, 0);
     }
     Ok(len)
 }
@@ -75,7 +76,7 @@ pub fn encode_frame_with(
 pub fn seal_frame(kind: BlockKind, frame: &mut [u8]) -> Result<()> {
     let raw_len = frame.len() - FRAME_HEADER_BYTES;
     check_len(kind, raw_len)?;
-    seal(frame, kind, CODEC_NONE, raw_len, 0);
+    seal(frame, kind, Coding::STORED, raw_len, 0);
     Ok(())
 }
 
@@ -97,26 +98,63 @@ pub(crate) fn encode_frame_with_tail(
     tail: usize,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    let coding = Coding { codec: codec.byte(), dictionary: 0 };
+    encode_by(kind, coding, raw, tail, out, |head, out| codec::compress(codec, head, out))
+}
+
+/// [`encode_frame_with_tail`] that compresses with a dictionary.
+pub(crate) fn encode_frame_with_dictionary(
+    kind: BlockKind,
+    encoder: &mut DictionaryEncoder,
+    raw: &[u8],
+    tail: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let coding = Coding { codec: CODEC_ZSTD, dictionary: encoder.dictionary().tag().get() };
+    encode_by(kind, coding, raw, tail, out, |head, out| encoder.compress(head, out))
+}
+
+/// Appends one frame, whose payload without its tail `compress` appends as `coding` says.
+fn encode_by(
+    kind: BlockKind,
+    coding: Coding,
+    raw: &[u8],
+    tail: usize,
+    out: &mut Vec<u8>,
+    compress: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<bool>,
+) -> Result<()> {
     check_len(kind, raw.len())?;
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
     let (head, stored) = raw.split_at(raw.len() - tail);
-    let compressed = codec::compress(codec, head, out);
+    let compressed = compress(head, out);
     if !compressed.inspect_err(|_| out.truncate(start))? {
         out.extend_from_slice(raw);
-        seal(&mut out[start..], kind, CODEC_NONE, raw.len(), 0);
+        seal(&mut out[start..], kind, Coding::STORED, raw.len(), 0);
         return Ok(());
     }
     out.extend_from_slice(stored);
-    seal(&mut out[start..], kind, codec.byte(), raw.len(), tail);
+    seal(&mut out[start..], kind, coding, raw.len(), tail);
     Ok(())
 }
 
+/// How a payload is compressed, as its frame's header says.
+#[derive(Clone, Copy)]
+struct Coding {
+    codec: u8,
+    /// Tag of the dictionary; 0 if there is none.
+    dictionary: u32,
+}
+
+impl Coding {
+    const STORED: Self = Self { codec: CODEC_NONE, dictionary: 0 };
+}
+
 /// Fills in the header of a frame whose compressed bytes are in place.
-fn seal(frame: &mut [u8], kind: BlockKind, codec_byte: u8, raw_len: usize, tail: usize) {
+fn seal(frame: &mut [u8], kind: BlockKind, coding: Coding, raw_len: usize, tail: usize) {
     let body_len = frame.len() - FRAME_HEADER_BYTES;
-    frame[8..12].copy_from_slice(&[VERSION, kind as u8, codec_byte, 0]);
-    frame[12..16].copy_from_slice(&0u32.to_le_bytes());
+    frame[8..12].copy_from_slice(&[VERSION, kind as u8, coding.codec, 0]);
+    frame[12..16].copy_from_slice(&coding.dictionary.to_le_bytes());
     frame[16..20].copy_from_slice(&(body_len as u32).to_le_bytes());
     frame[20..24].copy_from_slice(&(raw_len as u32).to_le_bytes());
     frame[24..28].copy_from_slice(&(tail as u32).to_le_bytes());
@@ -133,7 +171,7 @@ pub fn frame_checksum(frame: &[u8]) -> u64 {
 
 /// A frame with a verified header and checksum.
 struct Opened<'a> {
-    codec: u8,
+    coding: Coding,
     compressed: &'a [u8],
     tail: &'a [u8],
     raw_len: usize,
@@ -155,14 +193,16 @@ fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opene
         u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
     };
     let [version, kind_byte, codec, flags] = [header[8], header[9], header[10], header[11]];
-    if version != VERSION || flags != 0 || u32_at(12) != 0 || codec > CODEC_BYTE_MAX {
+    let coding = Coding { codec, dictionary: u32_at(12) };
+    let is_known = codec <= CODEC_BYTE_MAX && (coding.dictionary == 0 || codec == CODEC_ZSTD);
+    if version != VERSION || flags != 0 || !is_known {
         let message = format!(
             "{} at offset {} of {} has version {version}, codec {codec}, flags {flags}, \
-             dictionary {}: written by a newer version",
+             dictionary {:08x}: written by a newer version",
             kind.name(),
             place.offset,
             place.file,
-            u32_at(12)
+            coding.dictionary
         );
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
@@ -180,7 +220,7 @@ fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opene
         return Err(place.corruption(kind, message));
     }
     let (compressed, tail) = body.split_at(body.len() - tail);
-    Ok(Opened { codec, compressed, tail, raw_len })
+    Ok(Opened { coding, compressed, tail, raw_len })
 }
 
 /// Verifies and decompresses one frame that must fill `frame` exactly and hold a block of `kind`.
@@ -189,18 +229,54 @@ fn open<'a>(frame: &'a [u8], kind: BlockKind, place: &Place<'_>) -> Result<Opene
 /// Corruption with `place` if any byte is not what was written; Unsupported if a newer version
 /// wrote it.
 pub fn decode_frame(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Bytes> {
-    decode_to_buf(frame, kind, place).map(Buf::freeze)
+    decode_to_buf(frame, kind, None, place).map(Buf::freeze)
 }
 
-/// [`decode_frame`] into a buffer that the caller may change.
-pub(crate) fn decode_to_buf(frame: &[u8], kind: BlockKind, place: &Place<'_>) -> Result<Buf> {
+/// [`decode_frame`] of a frame that may have been compressed with `dictionary`.
+///
+/// # Errors
+/// As `decode_frame`; Corruption also if the frame was compressed with another dictionary.
+pub fn decode_frame_with_dictionary(
+    frame: &[u8],
+    kind: BlockKind,
+    dictionary: Option<&Dictionary>,
+    place: &Place<'_>,
+) -> Result<Bytes> {
+    decode_to_buf(frame, kind, dictionary, place).map(Buf::freeze)
+}
+
+/// [`decode_frame_with_dictionary`] into a buffer that the caller may change.
+pub(crate) fn decode_to_buf(
+    frame: &[u8],
+    kind: BlockKind,
+    dictionary: Option<&Dictionary>,
+    place: &Place<'_>,
+) -> Result<Buf> {
     let opened = open(frame, kind, place)?;
     let mut raw = Buf::packed(opened.raw_len);
     let (head, tail) = raw.split_at_mut(opened.raw_len - opened.tail.len());
     tail.copy_from_slice(opened.tail);
-    codec::decompress(opened.codec, opened.compressed, head)
-        .map_err(|message| place.corruption(kind, format!("cannot decompress: {message}")))?;
+    decompress(&opened, dictionary, head).map_err(|message| place.corruption(kind, message))?;
     Ok(raw)
+}
+
+fn decompress(
+    opened: &Opened<'_>,
+    dictionary: Option<&Dictionary>,
+    out: &mut [u8],
+) -> Result<(), String> {
+    let Opened { coding, compressed, .. } = *opened;
+    let decompressed = match (coding.dictionary, dictionary) {
+        (0, _) => codec::decompress(coding.codec, compressed, out),
+        (tag, Some(dictionary)) if dictionary.tag().get() == tag => {
+            codec::decompress_with(dictionary, compressed, out)
+        }
+        (tag, other) => {
+            let other = other.map_or("none".into(), |other| format!("{:08x}", other.tag()));
+            return Err(format!("compressed with dictionary {tag:08x}; the run has {other}"));
+        }
+    };
+    decompressed.map_err(|message| format!("cannot decompress: {message}"))
 }
 
 /// The length of the frame that begins with `header`, for readers of consecutive frames. Nothing is
@@ -219,7 +295,8 @@ pub fn may_be_data_frame(header: &[u8]) -> bool {
     header.first_chunk::<FRAME_HEADER_BYTES>().is_some_and(|header| {
         header[8..10] == [VERSION, BlockKind::Data as u8]
             && header[10] <= CODEC_BYTE_MAX
-            && header[11..16] == [0; 5]
+            && header[11] == 0
+            && (header[10] == CODEC_ZSTD || header[12..16] == [0; 4])
     })
 }
 

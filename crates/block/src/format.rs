@@ -5,10 +5,10 @@
 //! ```text
 //!  0  u64  checksum      XXH3-64 of everything after it, up to the end of the frame
 //!  8  u8   version       1; a block of a higher version with a right checksum is Unsupported
-//!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta, 6 spool
+//!  9  u8   block kind    1 data, 2 index, 3 filter, 4 blob, 5 meta, 6 spool, 7 dictionary
 //! 10  u8   codec         0 stored, 1 lz4, 2 zstd, 3 zlib, 4 xz (LZMA2)
 //! 11  u8   flags         0 (reserved)
-//! 12  u32  dictionary    0 (reserved)
+//! 12  u32  dictionary    tag of the zstd dictionary that the payload was compressed with; 0: none
 //! 16  u32  body length   bytes after the header
 //! 20  u32  raw length    of the payload, at most limits::BLOCK_RAW_BYTES_MAX
 //! 24  u32  tail length   the last so many bytes of payload and body are the same: stored, not
@@ -134,6 +134,8 @@ pub enum BlockKind {
     Meta = 5,
     /// A part of a spool: entries of an external sort, gone after a restart.
     Spool = 6,
+    /// A dictionary of a run's data blocks.
+    Dictionary = 7,
 }
 
 impl BlockKind {
@@ -147,6 +149,7 @@ impl BlockKind {
             Self::Blob => "blob block",
             Self::Meta => "meta block",
             Self::Spool => "spool block",
+            Self::Dictionary => "dictionary block",
         }
     }
 
@@ -160,6 +163,7 @@ impl BlockKind {
             4 => Some(Self::Blob),
             5 => Some(Self::Meta),
             6 => Some(Self::Spool),
+            7 => Some(Self::Dictionary),
             _ => None,
         }
     }

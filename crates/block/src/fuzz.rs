@@ -28,7 +28,7 @@ pub fn frame(data: &[u8]) {
     if let Ok(block) = Block::decode(&sealed, &PLACE) {
         read_all(&block);
     }
-    if let Ok(block) = Block::decode_columns(&sealed, &PLACE) {
+    if let Ok(block) = Block::decode_columns(&sealed, None, &PLACE) {
         read_all(&block);
     }
 }

@@ -16,6 +16,7 @@
 mod builder;
 pub mod codec;
 mod columns;
+mod dictionary;
 mod envelope;
 mod fill;
 pub mod format;
@@ -35,9 +36,12 @@ pub mod fuzz;
 
 pub use builder::{BlockBuilder, BlockOptions, DEFAULT_RESTART_INTERVAL};
 pub use codec::Codec;
+pub use dictionary::{
+    DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN, Dictionary, DictionaryEncoder, SAMPLE_FACTOR,
+};
 pub use envelope::{
-    Place, decode_frame, encode_frame, encode_frame_with, frame_checksum, frame_len, frame_raw_len,
-    may_be_data_frame, seal_frame,
+    Place, decode_frame, decode_frame_with_dictionary, encode_frame, encode_frame_with,
+    frame_checksum, frame_len, frame_raw_len, may_be_data_frame, seal_frame,
 };
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
 pub use passing::{DamagedFrame, PassingFrames};

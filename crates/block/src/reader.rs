@@ -11,6 +11,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
 use crate::columns::Columns;
+use crate::dictionary::Dictionary;
 use crate::envelope::{Place, decode_to_buf};
 use crate::format::{BlockKind, FLAG_KINDS, FLAG_VALUES_FIXED, PayloadHeader};
 use crate::layout::{Areas, Keys, Layout, rows};
@@ -51,21 +52,42 @@ impl Block {
     /// Corruption with `place` if anything is not what was written; Unsupported if a newer version
     /// wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
-        Self::decode_as(frame, false, place)
+        Self::decode_with(frame, None, place)
     }
 
-    /// As [`decode`](Self::decode), but SeqNos and values that are stored as columns stay columns:
-    /// faster, and less memory, but a read of a value has to gather it. For a block that is probably
-    /// read only once.
+    /// As [`decode`](Self::decode), of a frame that may have been compressed with `dictionary`.
     ///
     /// # Errors
-    /// As `decode`.
-    pub fn decode_columns(frame: &[u8], place: &Place<'_>) -> Result<Self> {
-        Self::decode_as(frame, true, place)
+    /// As `decode`; Corruption also if the frame was compressed with another dictionary.
+    pub fn decode_with(
+        frame: &[u8],
+        dictionary: Option<&Dictionary>,
+        place: &Place<'_>,
+    ) -> Result<Self> {
+        Self::decode_as(frame, dictionary, false, place)
     }
 
-    fn decode_as(frame: &[u8], keeps_columns: bool, place: &Place<'_>) -> Result<Self> {
-        let payload = decode_to_buf(frame, BlockKind::Data, place)?;
+    /// As [`decode_with`](Self::decode_with), but SeqNos and values that are stored as columns stay
+    /// columns: faster, and less memory, but a read of a value has to gather it. For a block that is
+    /// probably read only once.
+    ///
+    /// # Errors
+    /// As `decode_with`.
+    pub fn decode_columns(
+        frame: &[u8],
+        dictionary: Option<&Dictionary>,
+        place: &Place<'_>,
+    ) -> Result<Self> {
+        Self::decode_as(frame, dictionary, true, place)
+    }
+
+    fn decode_as(
+        frame: &[u8],
+        dictionary: Option<&Dictionary>,
+        keeps_columns: bool,
+        place: &Place<'_>,
+    ) -> Result<Self> {
+        let payload = decode_to_buf(frame, BlockKind::Data, dictionary, place)?;
         Self::from_payload(payload, keeps_columns)
             .map_err(|what| place.corruption(BlockKind::Data, format!("malformed: {what}")))
     }

@@ -19,7 +19,7 @@ fn every_flipped_bit_is_a_corruption() {
         let (mut frame, _) = encode(&messages, options);
         for bit in 0..frame.len() * 8 {
             frame[bit / 8] ^= 1 << (bit % 8);
-            assert!(Block::decode_columns(&frame, &PLACE).is_err(), "{codec} bit {bit}");
+            assert!(Block::decode_columns(&frame, None, &PLACE).is_err(), "{codec} bit {bit}");
             let error = Block::decode(&frame, &PLACE).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corruption, "{codec} bit {bit}");
             let place = error.place().unwrap();

@@ -8,8 +8,8 @@
 #[cfg(not(shuttle))]
 mod imp {
     pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-    pub use std::sync::Arc;
     pub use std::sync::atomic;
+    pub use std::sync::{Arc, Weak};
 }
 
 #[cfg(shuttle)]
@@ -19,7 +19,9 @@ mod imp;
 // A value that is set once and then only read gives a scheduler nothing to interleave.
 pub use std::sync::OnceLock;
 
-pub use imp::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};
+pub use imp::{
+    Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak, atomic,
+};
 
 /// A static counter whose numbers are unique in the process. It is an atomic of the standard
 /// library under shuttle, too: shuttle's atomics belong to one schedule, and tests run several

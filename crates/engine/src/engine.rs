@@ -136,6 +136,7 @@ impl Engine {
         })?;
         let background = self.background();
         background.queue.forget(tree.id);
+        background.jobs.forget(tree.id);
         background.touched();
         background.queue.add_maintenance();
         Ok(())

@@ -35,6 +35,8 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
         writes: 1,
         first_key: (*b"a").into(),
         last_key: (*b"z").into(),
+        codec: None,
+        dictionary: None,
     }
 }
 

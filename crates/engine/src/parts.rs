@@ -117,6 +117,7 @@ impl Parts {
     /// Constructs the transaction context of the database, and the background work below it.
     pub(crate) fn transactions(&self, options: &EngineOptions) -> Arc<Transactions> {
         let jobs = &self.jobs;
+        self.queue.set_packing_max((options.background_threads / 2).max(1));
         let background = Background::new(
             Arc::clone(jobs),
             Arc::clone(&self.queue),

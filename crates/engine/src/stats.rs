@@ -47,6 +47,9 @@ engine_stats! {
     raw_bytes,
     /// Size of all runs on disk.
     run_bytes,
+    /// Key and value bytes that are packed with a slow codec. Trees that have one reach it in the
+    /// background.
+    packed_bytes,
     /// The memory budget.
     memory_total,
     /// Memory in use.
@@ -213,7 +216,7 @@ fn write_values(
 }
 
 /// The statistics that are values of the moment and not counters.
-pub(crate) const GAUGES: [&str; 29] = [
+pub(crate) const GAUGES: [&str; 30] = [
     "trees",
     "nodes",
     "leaves",
@@ -221,6 +224,7 @@ pub(crate) const GAUGES: [&str; 29] = [
     "entries",
     "raw_bytes",
     "run_bytes",
+    "packed_bytes",
     "memory_total",
     "memory_used",
     "memory_peak",

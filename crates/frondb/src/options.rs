@@ -210,6 +210,10 @@ impl Options {
     }
 }
 
+/// Smallest leaf of [`TreeOptions::aggressive`]: the copy of the dictionary in each of them takes two
+/// percent of it on disk.
+const AGGRESSIVE_LEAF_BYTES: u64 = 32 << 20;
+
 /// How a tree is created. Stored with the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
@@ -232,15 +236,24 @@ impl TreeOptions {
         Self::default().filter(FilterPolicy::Runs)
     }
 
-    /// Smallest files, for data that is rarely read: LZMA in blocks of 128 KiB.
+    /// Smallest files: zstd at level 19 with a dictionary that is trained from the tree's data, in
+    /// blocks of 128 KiB and leaves of 32 MiB or more. Rows are written with a quick codec, and
+    /// packed in the background ([`codec`](Self::codec)); a lookup that reads a block decompresses
+    /// all of it.
     #[must_use]
     pub fn aggressive() -> Self {
-        Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024)
+        let large_leaves = |shape: &mut TrunkOptions| shape.leaf_bytes_min = AGGRESSIVE_LEAF_BYTES;
+        Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024).shape(large_leaves)
     }
 
     /// The codec of bases, which hold consolidated data. Default zstd level 1. [`Codec::None`]
     /// also turns off the compression of runs that are not consolidated yet; otherwise runs use
     /// lz4.
+    ///
+    /// A slow codec (`Codec::is_slow`) never holds writers up: bases are packed with
+    /// [`Codec::QUICK`] first, and packed again by background threads that have nothing more urgent
+    /// to do, one leaf after the other. [`Stats`](crate::Stats) has `packed_bytes`, the data that is
+    /// there already; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
         self.trunk.base_codec = codec;

@@ -16,7 +16,7 @@
 //! needs the block, and saves that reader the wait for the device. While the cache holds frames, it
 //! gets the frames of the new blocks and indexes, too.
 
-use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
+use frondb_block::{Block, BlockKind, Dictionary, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, RunId};
@@ -74,12 +74,17 @@ impl CacheWarmer {
     /// # Errors
     /// `Corruption` if a reader would reject the frame. In that case the caller must not write the
     /// frame.
-    pub(crate) fn block(&mut self, number: u32, frame: &[u8]) -> Result<()> {
+    pub(crate) fn block(
+        &mut self,
+        number: u32,
+        frame: &[u8],
+        dictionary: Option<&Dictionary>,
+    ) -> Result<()> {
         let reads = self.handover.take(raw_len(frame));
         if reads.is_none() && !self.is_in_room(frame) {
             return Ok(());
         }
-        let block = Block::decode(frame, &UNWRITTEN)?;
+        let block = Block::decode_with(frame, dictionary, &UNWRITTEN)?;
         let bytes = block.memory_bytes() as u64;
         let key = CacheKey::block(self.run, number);
         let (value, bytes) = if self.env.wants_frame(frame.len(), bytes) {

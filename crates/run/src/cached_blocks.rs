@@ -123,7 +123,9 @@ impl Run {
     #[cold]
     fn decode_frame_of(&self, number: usize, frame: &Frame) -> Option<Block> {
         let env = self.env();
-        let Ok(block) = Block::decode_columns(frame, &NO_PLACE) else {
+        let held = self.dictionary().ok()?;
+        let dictionary = held.as_deref().map(|held| &**held.dictionary());
+        let Ok(block) = Block::decode_columns(frame, dictionary, &NO_PLACE) else {
             drop(env.cache.remove(self.key_of(number)));
             return None;
         };

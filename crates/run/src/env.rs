@@ -16,6 +16,7 @@ use frondb_space::Space;
 
 use crate::block_reads::BlockReads;
 use crate::device_pace::DevicePace;
+use crate::dictionaries::Dictionaries;
 use crate::frames::{Frame, FrameHits};
 use crate::index::BlockIndex;
 use crate::index::TopIndex;
@@ -113,6 +114,8 @@ pub struct RunEnv {
     pub(crate) window_bytes: AtomicU64,
     /// With low memory: bytes of the blocks that readers' cursors hold.
     pub(crate) held_bytes: AtomicU64,
+    /// The dictionaries in memory.
+    pub(crate) dictionaries: Dictionaries,
     /// Bytes of the top indexes that runs keep.
     pub(crate) top_index_bytes: AtomicU64,
     /// Block indexes rebuilt by a salvage.
@@ -146,6 +149,7 @@ impl RunEnv {
             pace: DevicePace::new(clock),
             window_bytes: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
+            dictionaries: Dictionaries::default(),
             top_index_bytes: AtomicU64::new(0),
             rebuilt: Rebuilt::default(),
             stats: RunStats::default(),

@@ -5,7 +5,7 @@
 //! ```text
 //! id, tree, flags (u8), writes (u8)
 //!   flags: bit 0 per-entry seqs, bit 1 shifted, bit 2 unique keys, bit 3 several filter parts,
-//!          bit 4 several index parts
+//!          bit 4 several index parts, bit 5 codec, bit 6 dictionary
 //! extent count, then each extent (space's encoding)
 //! blocks_bytes, blocks, index_bytes, filter_bytes
 //! entries, deletes, updates, refs, raw_bytes, min_seq, max_seq
@@ -14,6 +14,9 @@
 //! filter_parts               if the filter has several parts: their number
 //! index_parts, top_index_bytes   if the index has several parts: their number, and the bytes of
 //!                            the top index's frame, which are included in index_bytes
+//! codec                      if flagged: two bytes, the algorithm and the level
+//!                            (`Codec::to_bytes`)
+//! dictionary                 if flagged: the bytes of its frame, and its hash (u64)
 //! ```
 //!
 //! Block index of one part, the payload of an `Index` frame:
@@ -54,6 +57,7 @@
 //! A separator is the shortest string above the last key of the previous block and not above the
 //! first key of its own block; the first separator is empty.
 
+use frondb_block::Codec;
 use frondb_cache::CacheKey;
 use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -72,9 +76,27 @@ const FLAG_FILTER_PARTS: u8 = 8;
 /// Metadata flag: the block index has several parts; their number and the bytes of the top index
 /// follow.
 const FLAG_INDEX_PARTS: u8 = 16;
+/// Metadata flag: the codec of the blocks follows.
+const FLAG_CODEC: u8 = 32;
+/// Metadata flag: the blocks were packed with a dictionary, whose frame's bytes and hash follow.
+const FLAG_DICTIONARY: u8 = 64;
 /// All metadata flags.
-const FLAGS: u8 =
-    FLAG_PER_ENTRY_SEQS | FLAG_SHIFTED | FLAG_UNIQUE_KEYS | FLAG_FILTER_PARTS | FLAG_INDEX_PARTS;
+const FLAGS: u8 = FLAG_PER_ENTRY_SEQS
+    | FLAG_SHIFTED
+    | FLAG_UNIQUE_KEYS
+    | FLAG_FILTER_PARTS
+    | FLAG_INDEX_PARTS
+    | FLAG_CODEC
+    | FLAG_DICTIONARY;
+
+/// The dictionary of a run, as the manifest names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunDictionary {
+    /// [`Dictionary::hash`](frondb_block::Dictionary::hash).
+    pub hash: u64,
+    /// Length of its frame, which follows those of the filter.
+    pub bytes: u32,
+}
 
 /// The manifest's description of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,13 +151,24 @@ pub struct RunMeta {
     pub first_key: Box<[u8]>,
     /// Largest key.
     pub last_key: Box<[u8]>,
+    /// The codec that a base was packed with; `None` for other runs, and bases of earlier versions.
+    pub codec: Option<Codec>,
+    /// The dictionary that the blocks were packed with, if any.
+    pub dictionary: Option<RunDictionary>,
 }
 
 impl RunMeta {
-    /// Bytes on disk, index and filter included, before padding.
+    /// Bytes on disk, index, filter and dictionary included, before padding.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
-        self.blocks_bytes + u64::from(self.index_bytes) + u64::from(self.filter_bytes)
+        self.blocks_bytes
+            + u64::from(self.index_bytes)
+            + u64::from(self.filter_bytes)
+            + u64::from(self.dictionary_bytes())
+    }
+
+    fn dictionary_bytes(&self) -> u32 {
+        self.dictionary.map_or(0, |dictionary| dictionary.bytes)
     }
 
     /// The same run with its local numbers turned into SeqNos: number `n` becomes `base + n`. The
@@ -162,7 +195,9 @@ impl RunMeta {
                 | flag(shifted, FLAG_SHIFTED)
                 | flag(self.per_entry_seqs && self.unique_keys, FLAG_UNIQUE_KEYS)
                 | flag(self.filter_parts > 1, FLAG_FILTER_PARTS)
-                | flag(self.index_parts > 1, FLAG_INDEX_PARTS),
+                | flag(self.index_parts > 1, FLAG_INDEX_PARTS)
+                | flag(self.codec.is_some(), FLAG_CODEC)
+                | flag(self.dictionary.is_some(), FLAG_DICTIONARY),
         );
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
@@ -195,6 +230,13 @@ impl RunMeta {
         if self.index_parts > 1 {
             put_varint(out, u64::from(self.index_parts));
             put_varint(out, u64::from(self.top_index_bytes));
+        }
+        if let Some(codec) = self.codec {
+            out.extend_from_slice(&codec.to_bytes());
+        }
+        if let Some(dictionary) = self.dictionary {
+            put_varint(out, u64::from(dictionary.bytes));
+            out.extend_from_slice(&dictionary.hash.to_le_bytes());
         }
     }
 
@@ -242,6 +284,8 @@ impl RunMeta {
             first_key: input.bytes()?.into(),
             last_key: input.bytes()?.into(),
             seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
+            codec: None,
+            dictionary: None,
         };
         meta.filter_parts = match flags & FLAG_FILTER_PARTS {
             0 => u32::from(meta.filter_bytes > 0),
@@ -249,6 +293,13 @@ impl RunMeta {
         };
         if flags & FLAG_INDEX_PARTS != 0 {
             (meta.index_parts, meta.top_index_bytes) = (input.varint_u32()?, input.varint_u32()?);
+        }
+        if flags & FLAG_CODEC != 0 {
+            meta.codec = Some(Codec::from_bytes([input.u8()?, input.u8()?]).ok_or(Truncated)?);
+        }
+        if flags & FLAG_DICTIONARY != 0 {
+            let bytes = input.varint_u32()?;
+            meta.dictionary = Some(RunDictionary { bytes, hash: input.u64()? });
         }
         // Flags are written only where they apply.
         let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs
@@ -266,13 +317,15 @@ impl RunMeta {
         let fits = self
             .blocks_bytes
             .checked_add(u64::from(self.index_bytes) + u64::from(self.filter_bytes))
+            .and_then(|bytes| bytes.checked_add(u64::from(self.dictionary_bytes())))
             .is_some_and(|bytes| bytes <= extent_bytes(&self.extents));
         let kinds = self.deletes.checked_add(self.updates).and_then(|n| n.checked_add(self.refs));
         // The top index is empty if, and only if, the index has one part.
         let parts_bytes = self.index_bytes.saturating_sub(self.top_index_bytes);
         let index_fits =
             self.index_parts <= parts_bytes && (self.index_parts > 1) == (self.top_index_bytes > 0);
-        fits && self.blocks > 0
+        fits && self.dictionary.is_none_or(|dictionary| dictionary.bytes > 0)
+            && self.blocks > 0
             && self.blocks <= CacheKey::BLOCKS_MAX
             && index_fits
             && (1..=self.blocks.min(CacheKey::PARTS_MAX)).contains(&self.index_parts)
@@ -393,6 +446,8 @@ mod tests {
             writes: 2,
             first_key: Box::from(*b"aa"),
             last_key: Box::from(*b"zebra"),
+            codec: None,
+            dictionary: None,
         }
     }
 
@@ -483,6 +538,25 @@ mod tests {
     }
 
     #[test]
+    fn codec_and_dictionary_follow_where_a_base_has_them() {
+        let dictionary = Some(RunDictionary { hash: 0x0807_0605_0403_0201, bytes: 300 });
+        let codec = Some(Codec::ZstdDictionary(19));
+        let packed = RunMeta { codec, dictionary, ..meta() };
+        let (mut plain, mut out) = (Vec::new(), Vec::new());
+        meta().encode(&mut plain);
+        packed.encode(&mut out);
+        let expected = b"\x05\x13\xac\x02\x01\x02\x03\x04\x05\x06\x07\x08";
+        assert_eq!((out[3], &out[plain.len()..]), (97, &expected[..]));
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(packed.clone()));
+        for cut in plain.len()..out.len() {
+            assert_eq!(RunMeta::decode(&mut Reader::new(&out[..cut])), Err(Truncated));
+        }
+        out[plain.len()] = 9;
+        assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Err(Truncated), "no such algorithm");
+        assert_eq!(packed.disk_bytes(), meta().disk_bytes() + 300);
+    }
+
+    #[test]
     fn metadata_that_contradicts_itself_is_refused() {
         let refused = |change: fn(&mut RunMeta)| {
             let (mut meta, mut out) = (meta(), Vec::new());
@@ -506,8 +580,10 @@ mod tests {
         refused(|meta| meta.seq_shift = 41);
         refused(|meta| (meta.seq_shift, meta.per_entry_seqs) = (1, false));
         refused(|meta| meta.first_key = Box::from(*b"zz"));
+        refused(|meta| meta.dictionary = Some(RunDictionary { hash: 1, bytes: 0 }));
+        refused(|meta| meta.dictionary = Some(RunDictionary { hash: 1, bytes: 4096 }));
         refused(|meta| meta.last_key = vec![b'z'; KEY_BYTES_MAX + 1].into());
-        for (flags, what) in [(32, "an unknown flag"), (4, "one that says nothing")] {
+        for (flags, what) in [(128, "an unknown flag"), (4, "one that says nothing")] {
             let mut out = Vec::new();
             meta().encode(&mut out);
             out[3] = flags;

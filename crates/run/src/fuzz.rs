@@ -169,6 +169,8 @@ pub(crate) fn meta() -> RunMeta {
         writes: 1,
         first_key: Box::from(*b"a"),
         last_key: Box::from(*b"a"),
+        codec: None,
+        dictionary: None,
     }
 }
 

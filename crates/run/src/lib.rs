@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  extents of data files, one logical byte space:
-//!  | block | block | ... | block | index frames | filter frames | padding to 4 KiB |
-//!  0                             blocks_bytes                   end
+//!  | block | block | ... | block | index frames | filter frames | dictionary | padding to 4 KiB |
+//!  0                             blocks_bytes                                end
 //! ```
 //!
 //! A [`Spool`] is simpler: the temporary data of an external sort, read once and never in the
@@ -20,6 +20,8 @@ mod charge;
 mod count;
 mod cursor;
 mod device_pace;
+mod dictionaries;
+mod dictionary_reads;
 mod env;
 mod estimate;
 mod filter_writer;
@@ -47,10 +49,11 @@ mod verify;
 mod writer;
 
 pub use cursor::RunCursor;
+pub use dictionaries::HeldDictionary;
 pub use env::{Cached, RunEnv, RunStats};
 pub use estimate::KeyAfter;
 pub use filter_writer::FILTER_PART_KEYS;
-pub use format::RunMeta;
+pub use format::{RunDictionary, RunMeta};
 pub use frames::Frame;
 pub use handover::Handover;
 pub use index::{BlockIndex, INDEX_PART_BLOCKS, TopIndex};

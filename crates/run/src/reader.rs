@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use frondb_block::{Block, BlockKind, Place, decode_frame};
+use frondb_block::{Block, BlockKind, Place, decode_frame, decode_frame_with_dictionary};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::budget::Part;
 use frondb_core::events::Event;
@@ -14,6 +14,7 @@ use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
 use crate::block_reads::BlockRead;
+use crate::dictionaries::HeldDictionary;
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart};
@@ -42,6 +43,8 @@ pub struct Run {
     /// The upper level of the block index, once it was read, if the block index has several parts and
     /// there was memory for it.
     pub(crate) top_index: OnceLock<KeptTopIndex>,
+    /// The dictionary of the blocks, once it was needed, if there was memory for it.
+    pub(crate) dictionary: OnceLock<Arc<HeldDictionary>>,
     /// The handle with local numbers, which owns the extents.
     private: Option<Arc<Run>>,
 }
@@ -51,8 +54,8 @@ impl Run {
     #[must_use]
     pub fn new(meta: RunMeta, filter_prefix: Option<u16>, env: Arc<RunEnv>) -> Arc<Self> {
         let (dead, presence) = (AtomicBool::new(false), Presence::default());
-        let top_index = OnceLock::new();
-        Arc::new(Self { meta, filter_prefix, env, dead, presence, top_index, private: None })
+        let (top_index, dictionary, private) = (OnceLock::new(), OnceLock::new(), None);
+        Arc::new(Self { meta, filter_prefix, env, dead, presence, top_index, dictionary, private })
     }
 
     /// The run with its local numbers turned into SeqNos ([`RunMeta::attached`]): the same bytes,
@@ -67,6 +70,7 @@ impl Run {
             dead: AtomicBool::new(false),
             presence: Presence::default(),
             top_index: OnceLock::new(),
+            dictionary: OnceLock::new(),
             private: Some(self),
         })
     }
@@ -185,16 +189,32 @@ impl Run {
             return self.decode_rows(frame, offset);
         }
         profile::count(|profile| profile.blocks += 1);
-        Block::decode_columns(frame, &NO_PLACE)
-            .or_else(|_| self.decode_at(offset, |place| Block::decode_columns(frame, place)))
+        let held = self.dictionary()?;
+        let dictionary = held.as_deref().map(|held| &**held.dictionary());
+        Block::decode_columns(frame, dictionary, &NO_PLACE).or_else(|_| {
+            self.decode_at(offset, |place| Block::decode_columns(frame, dictionary, place))
+        })
     }
 
     /// As [`decode`](Self::decode), but the block always has rows.
     pub(crate) fn decode_rows(&self, frame: &[u8], offset: u64) -> Result<Block> {
         profile::count(|profile| profile.blocks += 1);
+        let held = self.dictionary()?;
+        let dictionary = held.as_deref().map(|held| &**held.dictionary());
         // The file name costs an allocation, so it is only determined after a failed decode.
-        Block::decode(frame, &NO_PLACE)
-            .or_else(|_| self.decode_at(offset, |place| Block::decode(frame, place)))
+        Block::decode_with(frame, dictionary, &NO_PLACE).or_else(|_| {
+            self.decode_at(offset, |place| Block::decode_with(frame, dictionary, place))
+        })
+    }
+
+    /// The decompressed payload of the data block whose frame is `frame`, at logical `offset`.
+    pub(crate) fn payload(&self, frame: &[u8], offset: u64) -> Result<Bytes> {
+        let held = self.dictionary()?;
+        let dictionary = held.as_deref().map(|held| &**held.dictionary());
+        let decode = |place: &Place<'_>| {
+            decode_frame_with_dictionary(frame, BlockKind::Data, dictionary, place)
+        };
+        decode(&NO_PLACE).or_else(|_| self.decode_at(offset, decode))
     }
 
     /// Removes the blocks, the filter and the index from the cache.
@@ -210,7 +230,11 @@ impl Run {
     }
 
     /// Decodes once more, so that the error names the file, the offset and this run.
-    fn decode_at<T>(&self, offset: u64, decode: impl FnOnce(&Place<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn decode_at<T>(
+        &self,
+        offset: u64,
+        decode: impl FnOnce(&Place<'_>) -> Result<T>,
+    ) -> Result<T> {
         let (file, offset) = locate(&self.env.space, &self.meta.extents, offset);
         decode(&Place { file: &file, offset }).map_err(|error| {
             let error = error.context(format_args!("run {}", self.meta.id));

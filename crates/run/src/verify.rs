@@ -167,7 +167,7 @@ impl Run {
         Err(self.corrupt_block(offset, "the block does not match the block index"))
     }
 
-    /// Reads every block, the index and the filter, bypassing the cache, and checks order, counts
+    /// Reads every block, the index, the filter and the dictionary, bypassing the cache, and checks order, counts
     /// and ranges.
     ///
     /// # Errors
@@ -183,6 +183,9 @@ impl Run {
     /// As [`verify`](Self::verify).
     pub fn verify_with(&self, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let meta = self.meta();
+        if let Some(named) = meta.dictionary {
+            self.read_dictionary(named)?;
+        }
         let (mut found, mut filter) = (Tally::default(), None);
         for index in self.index_parts() {
             let index = index?;

@@ -1,14 +1,15 @@
 //! Writes one run: blocks, block index, filter, metadata.
 
-use frondb_block::{BlockBuilder, BlockOptions, Codec};
+use frondb_block::{BlockBuilder, BlockOptions, Codec, DictionaryEncoder};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::FilterKind;
 
 use crate::cache_warmer::CacheWarmer;
+use crate::dictionaries::HeldDictionary;
 use crate::env::{RunEnv, filter_hash};
 use crate::filter_writer::FilterWriter;
-use crate::format::RunMeta;
+use crate::format::{RunDictionary, RunMeta};
 use crate::handover::Handover;
 use crate::index::IndexBuilder;
 use crate::output::Output;
@@ -49,6 +50,8 @@ pub struct RunWriter {
     meta: RunMeta,
     /// Last key of the previous block, once a block was closed.
     boundary: Option<Vec<u8>>,
+    /// The dictionary of the blocks, if any.
+    dictionary: Option<Arc<HeldDictionary>>,
 }
 
 impl RunWriter {
@@ -94,8 +97,11 @@ impl RunWriter {
                 writes: options.writes,
                 first_key: Box::default(),
                 last_key: Box::default(),
+                codec: (options.writes == u8::MAX).then_some(options.codec),
+                dictionary: None,
             },
             boundary: None,
+            dictionary: None,
             options,
         }
     }
@@ -115,6 +121,24 @@ impl RunWriter {
         let handover = Arc::clone(handover);
         self.warmer = Some(CacheWarmer::new(Arc::clone(env), self.meta.id, reads, handover));
         self
+    }
+
+    /// Packs the blocks with a dictionary, at this level of zstd, and stores it with the run. Call it
+    /// before the first message.
+    ///
+    /// # Errors
+    /// `Internal` if there is no memory for it.
+    pub fn with_dictionary(mut self, held: &Arc<HeldDictionary>, level: u8) -> Result<Self> {
+        let encoder = DictionaryEncoder::new(held.dictionary(), level)?;
+        self.builder = self.builder.with_dictionary(encoder);
+        self.dictionary = Some(Arc::clone(held));
+        Ok(self)
+    }
+
+    /// Memory that packing with a dictionary takes, bytes.
+    #[must_use]
+    pub fn encoder_bytes(&self) -> u64 {
+        self.builder.encoder().map_or(0, DictionaryEncoder::memory_bytes) as u64
     }
 
     /// Number of messages so far.
@@ -207,7 +231,8 @@ impl RunWriter {
         self.frame.clear();
         self.builder.finish(&mut self.frame)?;
         if let Some(warmer) = &mut self.warmer {
-            warmer.block(self.index.count(), &self.frame)?;
+            let dictionary = self.dictionary.as_deref().map(|held| &**held.dictionary());
+            warmer.block(self.index.count(), &self.frame, dictionary)?;
         }
         self.index.end_block(self.frame.len() as u64, entries);
         if let Some(filter) = &mut self.filter
@@ -218,7 +243,7 @@ impl RunWriter {
         output.write(&self.frame)
     }
 
-    /// Writes index and filter and returns the metadata; `None` if nothing was added.
+    /// Writes index, filter and dictionary and returns the metadata; `None` if nothing was added.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -247,6 +272,13 @@ impl RunWriter {
                 warmer.filter(part, frame)?;
             }
             warmer.keep();
+        }
+        if let Some(held) = &self.dictionary {
+            let dictionary = held.dictionary();
+            let frame = dictionary.frame();
+            output.write(frame)?;
+            self.meta.dictionary =
+                Some(RunDictionary { hash: dictionary.hash(), bytes: frame.len() as u32 });
         }
         self.meta.extents = output.end_run();
         Ok(Some(self.meta))

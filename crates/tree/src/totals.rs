@@ -24,6 +24,8 @@ pub struct TreeSizes {
     pub raw_bytes: u64,
     /// Bytes of runs on disk, after encoding.
     pub run_bytes: u64,
+    /// Key and value bytes that are packed with a slow codec.
+    pub packed_bytes: u64,
     /// Sources between the active memtable and the trunk: frozen memtables, and the attached runs
     /// of each large commit.
     pub frozen_memtables: u64,
@@ -40,6 +42,7 @@ impl TreeSizes {
             entries: totals.entries,
             raw_bytes: totals.raw_bytes,
             run_bytes: totals.disk_bytes,
+            packed_bytes: totals.packed_raw_bytes,
             frozen_memtables: version.frozen.len() as u64,
         };
         for run in version.sources().flat_map(|source| source.runs()) {
@@ -61,6 +64,7 @@ pub struct TreeTotals {
     entries: AtomicU64,
     raw_bytes: AtomicU64,
     run_bytes: AtomicU64,
+    packed_bytes: AtomicU64,
     frozen_memtables: AtomicU64,
 }
 
@@ -79,6 +83,7 @@ impl TreeTotals {
         change(&self.entries, old.entries, new.entries);
         change(&self.raw_bytes, old.raw_bytes, new.raw_bytes);
         change(&self.run_bytes, old.run_bytes, new.run_bytes);
+        change(&self.packed_bytes, old.packed_bytes, new.packed_bytes);
         change(&self.frozen_memtables, old.frozen_memtables, new.frozen_memtables);
     }
 
@@ -93,6 +98,7 @@ impl TreeTotals {
             entries: get(&self.entries),
             raw_bytes: get(&self.raw_bytes),
             run_bytes: get(&self.run_bytes),
+            packed_bytes: get(&self.packed_bytes),
             frozen_memtables: get(&self.frozen_memtables),
         }
     }

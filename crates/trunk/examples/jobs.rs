@@ -22,7 +22,7 @@ use frondb_run::{ReadMode, RunCursor, RunEnv};
 use frondb_space::{Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::VersionBuilder;
-use frondb_trunk::job::{Job, JobEnv, JobInput};
+use frondb_trunk::job::{Job, JobEnv, JobInput, Packing};
 use frondb_trunk::plan::{Plan, Reason};
 use frondb_trunk::{Key, Node, Trunk, TrunkOptions, prepare};
 
@@ -99,6 +99,7 @@ impl Bench {
             update: None,
             reads: 0,
             reserved: false,
+            packing: Packing::Quick,
         };
         let root = Node::empty_leaf(NodeId(0), Key::from([]), None);
         Self { env, trunk: Trunk { tree, root }, seq: 0, next_node: 0 }

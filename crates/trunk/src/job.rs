@@ -8,6 +8,7 @@
 //! scheduler chooses, and yields its runs. The runs belong to the job until an edit of the manifest
 //! names them: dropping the job frees their extents.
 
+use frondb_block::Codec;
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::chunk::key_prefix;
 use frondb_core::range_delete::RangeDeletes;
@@ -16,8 +17,8 @@ use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::{
-    Handover, Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter, merge_input_bytes,
-    run_block_bytes_max,
+    Handover, HeldDictionary, Output, ReadMode, Run, RunEnv, RunMeta, RunOptions, RunWriter,
+    merge_input_bytes, run_block_bytes_max,
 };
 use frondb_space::Class;
 
@@ -52,6 +53,18 @@ pub struct JobEnv {
     pub reserved: bool,
     /// The tree's update function.
     pub update: Option<frondb_core::message::SharedUpdateFn>,
+    /// How bases are packed.
+    pub packing: Packing,
+}
+
+/// How a job packs the bases that it writes.
+#[derive(Clone, Default)]
+pub enum Packing {
+    /// So that writers need not wait for long.
+    #[default]
+    Quick,
+    /// With the tree's codec, and with a dictionary if there is one.
+    Final(Option<Arc<HeldDictionary>>),
 }
 
 /// The input of a job.
@@ -120,6 +133,8 @@ pub struct Job {
     first_kept: Option<Key>,
     /// The job's share of the memory budget until the job is dropped (rule 24).
     _memory: Reservation,
+    /// The encoder of the run being written.
+    encoder_memory: Option<Reservation>,
 }
 
 /// The finished runs of a job, with their lower bounds and places.
@@ -217,6 +232,7 @@ impl Job {
             is_truncation: false,
             first_kept: None,
             _memory: memory,
+            encoder_memory: None,
         };
         job.enter_target(0);
         Ok(job)
@@ -285,7 +301,7 @@ impl Job {
                 self.lo = self.merge.key().into();
             }
             if self.writer.is_none() {
-                self.begin_run();
+                self.begin_run()?;
             }
             let merge = &self.merge;
             if let Some(writer) = &mut self.writer {
@@ -332,18 +348,29 @@ impl Job {
         self.hi_prefix = self.targets[target].hi.as_deref().map_or(u64::MAX, key_prefix);
     }
 
-    fn begin_run(&mut self) {
+    fn begin_run(&mut self) -> Result<()> {
         let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = self.run_options();
         let writer = RunWriter::new(id, self.env.tree, options, self.per_entry_seqs);
-        let writer = writer.warming_cache(&self.env.run_env, self.env.reads, &self.handover);
+        let mut writer = writer.warming_cache(&self.env.run_env, self.env.reads, &self.handover);
+        if let (Packing::Final(Some(held)), Codec::ZstdDictionary(level)) =
+            (&self.env.packing, options.codec)
+        {
+            writer = writer.with_dictionary(held, level)?;
+            let budget = &self.env.run_env.budget;
+            self.encoder_memory = Some(budget.reserve(Part::Work, writer.encoder_bytes()));
+        }
         self.writer = Some(writer);
+        Ok(())
     }
 
     fn run_options(&self) -> RunOptions {
         let mut options = match self.targets[self.target].place {
             Place::Slice => self.env.options.run(self.writes),
-            Place::Base | Place::Append => self.env.options.base(),
+            Place::Base | Place::Append => match self.env.packing {
+                Packing::Quick => self.env.options.quick_base(),
+                Packing::Final(_) => self.env.options.base(),
+            },
         };
         let most = run_block_bytes_max(self.env.run_env.budget.total());
         options.block_bytes = options.block_bytes.min(most);
@@ -352,6 +379,7 @@ impl Job {
 
     fn end_run(&mut self, output: &mut Output) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
+        self.encoder_memory = None;
         if let Some(mut meta) = writer.finish(output)? {
             let place = self.targets[self.target].place;
             if place == Place::Slice {

@@ -15,6 +15,7 @@
 //!    and ascend.
 //! 6. The root buffers nothing unless it is a leaf.
 
+use frondb_block::Codec;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
@@ -131,6 +132,8 @@ pub struct NodeTotals {
     pub raw_bytes: u64,
     /// Key and value bytes of the bases.
     pub base_raw_bytes: u64,
+    /// Those among them that have a codec which [is slow](frondb_block::Codec::is_slow).
+    pub packed_raw_bytes: u64,
     /// Messages in those bases whose runs have exactly one message per key. Runs in which open
     /// snapshots kept several versions of a key do not count.
     pub base_keys: u64,
@@ -158,6 +161,7 @@ impl NodeTotals {
         self.deletes += other.deletes;
         self.raw_bytes += other.raw_bytes;
         self.base_raw_bytes += other.base_raw_bytes;
+        self.packed_raw_bytes += other.packed_raw_bytes;
         self.base_keys += other.base_keys;
         self.disk_bytes += other.disk_bytes;
         self.refs += other.refs;
@@ -210,6 +214,9 @@ impl Node {
                 for view in base {
                     totals.add_view(view);
                     totals.base_raw_bytes += view.raw_bytes();
+                    if view.run.meta().codec.is_some_and(Codec::is_slow) {
+                        totals.packed_raw_bytes += view.raw_bytes();
+                    }
                     if view.run.meta().unique_keys {
                         totals.base_keys += view.entries();
                     }

@@ -8,6 +8,7 @@
 //! ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works on each node that holds runs
 //! above a base once, and then goes by SeqNos, so that it ends although writes go on.
 
+use frondb_block::Codec;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{RunId, SeqNo};
@@ -24,6 +25,8 @@ pub struct OptimizeScope<'a> {
     pub last_run: RunId,
     /// The oldest live snapshot.
     pub oldest_snapshot: Option<SeqNo>,
+    /// The codec that bases have in the end.
+    pub codec: Codec,
     /// Whether the optimize has worked on the node.
     pub is_worked_on: &'a dyn Fn(&Node) -> bool,
 }
@@ -125,13 +128,16 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
         [] => (scope.is_worked_on)(leaf),
         base => base.iter().all(|view| view.run.meta().id > scope.last_run),
     };
+    let is_unpacked =
+        leaf.base().iter().any(|view| !scope.codec.is_final_for(view.run.meta().codec));
     let above = !leaf.runs.is_empty() && !is_new || has_old(&leaf.runs, upto);
     let needs = above
         || old_deletes(leaf, upto) > kept
         || leaf.base().iter().filter(|view| is_old(view, upto)).count() > 1
         || leaf.truncated_entries() > 0 && !is_new
         // A rewrite since the beginning has left only what a snapshot needed.
-        || in_base && !is_held && !is_new;
+        || in_base && !is_held && !is_new
+        || is_unpacked && !(scope.is_worked_on)(leaf);
     (needs, in_base || kept > 0)
 }
 

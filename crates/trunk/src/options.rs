@@ -23,7 +23,8 @@ pub enum FilterPolicy {
 /// Shape and encoding of one tree.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrunkOptions {
-    /// Codec of base blocks.
+    /// Codec of base blocks. If it is slow (`Codec::is_slow`), bases have [`Codec::QUICK`] until
+    /// background work has time to pack them.
     pub base_codec: Codec,
     /// Codec of run blocks.
     pub run_codec: Codec,
@@ -91,7 +92,19 @@ impl TrunkOptions {
         }
     }
 
-    /// The encoding of a base.
+    /// The encoding of a base that writers may wait for.
+    #[must_use]
+    pub fn quick_base(&self) -> RunOptions {
+        let base = self.base();
+        if !self.base_codec.is_slow() {
+            return base;
+        }
+        // Large blocks are worth their cost for readers only with the codec that needs them.
+        let block_bytes = base.block_bytes.min(self.run_block_bytes);
+        RunOptions { codec: Codec::QUICK, block_bytes, ..base }
+    }
+
+    /// The encoding of a base that is packed.
     #[must_use]
     pub fn base(&self) -> RunOptions {
         let filter = match self.filter {

@@ -21,8 +21,10 @@ mod summary;
 mod thresholds;
 
 use inner::{hides_values_below, is_flush_due, is_optimized, plan_inner};
-use leaf::{garbage_percent, plan_leaf, whole_runs};
-pub use planned::{PRIORITY_AMORTISED, PRIORITY_IDLE, PRIORITY_VALUES, Plan, Planned, Reason};
+use leaf::{garbage_percent, pack_priority, plan_leaf, whole_runs};
+pub use planned::{
+    PRIORITY_AMORTISED, PRIORITY_IDLE, PRIORITY_PACK, PRIORITY_VALUES, Plan, Planned, Reason,
+};
 pub(crate) use readers::merge_for_readers;
 pub use summary::{ChildSummary, Context, RunSummary, Summary};
 pub use thresholds::{
@@ -81,6 +83,7 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
         }
         Plan::Rewrite(Reason::Values, _) => PRIORITY_VALUES,
         Plan::Rewrite(Reason::Idle, _) => PRIORITY_IDLE,
+        Plan::Rewrite(Reason::Pack, _) => pack_priority(node, context),
         Plan::Rewrite(..) => 3,
     }
 }

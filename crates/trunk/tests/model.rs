@@ -676,6 +676,7 @@ fn name_of(plan: Plan) -> &'static str {
             Reason::Optimize => "optimize",
             Reason::Values => "values",
             Reason::Idle => "idle",
+            Reason::Pack => "pack",
         },
     }
 }

@@ -14,7 +14,9 @@ use frondb_space::Extent;
 use frondb_tree::{InstallState, TreeCore, Version, extents_of, tombstones};
 use frondb_trunk::install::{Change, PlacedRun, VersionBuilder};
 use frondb_trunk::job::{Job, JobStats};
-use frondb_trunk::plan::{Plan, Planned, Summary, TOMBSTONE_RUN, TRUNCATION_RUN, plan_node};
+use frondb_trunk::plan::{
+    Plan, Planned, Reason, Summary, TOMBSTONE_RUN, TRUNCATION_RUN, plan_node,
+};
 use frondb_trunk::{CompactionHints, Node, Prepared, View, prepare};
 
 use crate::context::JobContext;
@@ -113,7 +115,10 @@ impl MergeJob {
     ) -> Result<Self> {
         let snapshots = context.reads.snapshots.list();
         let leaf_target = tree.plan_context(&version.trunk, context.plan_limits()).leaf_target();
-        let job_env = context.job_env(tree, planned.frees_space);
+        let mut job_env = context.job_env(tree, planned.frees_space);
+        if matches!(planned.plan, Plan::Rewrite(Reason::Pack | Reason::Optimize, _)) {
+            job_env.packing = context.final_packing(tree, &version.trunk)?;
+        }
         let reserved = job_env.reserved;
         let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));
         let Prepared { job, claimed, runs, consumed, run_entries } =

@@ -2,7 +2,7 @@
 
 use frondb_core::sync::Arc;
 use frondb_core::{NodeId, TreeId};
-use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_VALUES, Planned};
+use frondb_trunk::plan::{PRIORITY_IDLE, PRIORITY_PACK, PRIORITY_VALUES, Planned};
 
 use frondb_tree::TreeCore;
 
@@ -171,9 +171,11 @@ impl QueueState {
             (false, 0) => PRIORITY_VALUES,
             (false, _) => PRIORITY_IDLE,
         };
+        let packs = self.packing_max == 0 || self.packing.len() < self.packing_max;
         let may_run = |key: &(u8, TreeId, NodeId), planned: &Planned| {
+            let is_let_in = key.0 < let_in || key.0 == PRIORITY_PACK && packs;
             !self.busy_nodes.contains(&(key.1, key.2))
-                && if self.held { planned.frees_space } else { key.0 < let_in }
+                && if self.held { planned.frees_space } else { is_let_in }
         };
         let mut plans = self.plans.range(start..);
         plans.find(|(key, (_, planned))| may_run(key, planned)).map(|(key, _)| *key)
@@ -218,6 +220,9 @@ impl QueueState {
         self.busy_nodes.insert((key.1, key.2));
         if key.0 == TOMBSTONES {
             self.compacting.push(key.1);
+        }
+        if key.0 == PRIORITY_PACK {
+            self.packing.insert((key.1, key.2));
         }
         Some(Task::Plan(tree, planned))
     }

@@ -108,6 +108,7 @@ impl Queue {
         let mut state = self.state.lock();
         state.running -= 1;
         state.busy_nodes.remove(&(tree, node));
+        state.packing.remove(&(tree, node));
         if let Some(at) = state.compacting.iter().position(|of| *of == tree) {
             // If the work on another leaf of the tree ends first, threads in `wait_compacted`
             // return a little early.

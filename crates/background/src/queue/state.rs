@@ -71,6 +71,10 @@ pub(super) struct QueueState {
     /// Nodes whose plans failed because the disk was full; they are planned again at the next
     /// attempt.
     pub(super) failed: Vec<(Arc<TreeCore>, NodeId)>,
+    /// Nodes whose leaves are being packed, parked jobs included, and the limit on them while the
+    /// database is not idle; 0 means no limit.
+    pub(super) packing: HashSet<(TreeId, NodeId)>,
+    pub(super) packing_max: usize,
     /// Limit on merges under way, parked ones included; 0 means no limit.
     pub(super) merges_max: usize,
     pub(super) stopped: bool,

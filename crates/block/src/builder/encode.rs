@@ -4,7 +4,7 @@ use frondb_core::Result;
 
 use super::BlockBuilder;
 use crate::codec::Codec;
-use crate::envelope::encode_frame_with_tail;
+use crate::envelope::{encode_frame_with_dictionary, encode_frame_with_tail};
 use crate::format::{
     BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED,
     FLAG_VALUES_TRANSPOSED, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PayloadHeader,
@@ -132,7 +132,7 @@ impl BlockBuilder {
 
     /// Appends the frame of a payload that is complete except for its tail and header.
     fn seal(
-        &self,
+        &mut self,
         mut header: PayloadHeader,
         values_at: usize,
         payload: &mut Vec<u8>,
@@ -144,7 +144,12 @@ impl BlockBuilder {
         payload.extend_from_slice(&self.tail);
         header.write(payload);
         let (codec, tail) = (self.codec, self.tail.len());
-        encode_frame_with_tail(BlockKind::Data, codec, payload, tail, out)?;
+        match &mut self.encoder {
+            Some(encoder) => {
+                encode_frame_with_dictionary(BlockKind::Data, encoder, payload, tail, out)?;
+            }
+            None => encode_frame_with_tail(BlockKind::Data, codec, payload, tail, out)?,
+        }
         payload.truncate(head_len);
         Ok(())
     }

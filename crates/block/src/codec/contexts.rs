@@ -2,9 +2,10 @@
 
 use frondb_core::pool::{Limited, Pool};
 use frondb_core::{Error, Result};
-use zstd::zstd_safe::CParameter;
+use zstd::zstd_safe::{CParameter, DCtx, get_error_name};
 
 use super::{CODEC_LZ4, CODEC_LZMA, CODEC_NONE, CODEC_ZLIB, CODEC_ZSTD, Codec};
+use crate::dictionary::Dictionary;
 
 /// An encoder and its current level.
 type ZstdEncoder = (u8, zstd::bulk::Compressor<'static>);
@@ -12,7 +13,7 @@ type ZstdEncoder = (u8, zstd::bulk::Compressor<'static>);
 /// Decompression contexts, each made at first use: zstd's has some 160 KiB.
 #[derive(Default)]
 struct Decoders {
-    zstd_decoder: Option<zstd::bulk::Decompressor<'static>>,
+    zstd_decoder: Option<DCtx<'static>>,
     zlib_decoder: Option<flate2::Decompress>,
 }
 
@@ -81,7 +82,7 @@ const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 fn bound(codec: Codec, len: usize) -> usize {
     match codec {
         Codec::Lz4 => lz4_flex::block::get_maximum_output_size(len),
-        Codec::Zstd(_) => zstd::zstd_safe::compress_bound(len),
+        Codec::Zstd(_) | Codec::ZstdDictionary(_) => zstd::zstd_safe::compress_bound(len),
         Codec::None | Codec::Zlib(_) | Codec::Lzma(_) => len,
     }
 }
@@ -105,7 +106,7 @@ impl Encoders {
                 };
                 compress_into_with_table(raw, out, table).map(Some).map_err(|e| e.to_string())
             }
-            Codec::Zstd(level) => {
+            Codec::Zstd(level) | Codec::ZstdDictionary(level) => {
                 let encoder = zstd_encoder(&mut self.zstd_encoder, level)?;
                 encoder.compress_to_buffer(raw, out).map(Some).map_err(|e| e.to_string())
             }
@@ -133,12 +134,21 @@ impl Encoders {
 
 impl Decoders {
     /// Decompresses into `out`, and returns the number of bytes.
-    fn zstd(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
+    fn zstd(
+        &mut self,
+        dictionary: Option<&Dictionary>,
+        bytes: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, String> {
         let decoder = match &mut self.zstd_decoder {
             Some(decoder) => decoder,
-            slot => slot.insert(zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?),
+            slot => slot.insert(DCtx::try_create().ok_or("no memory for a decoder")?),
         };
-        decoder.decompress_to_buffer(bytes, out).map_err(|e| e.to_string())
+        let written = match dictionary {
+            Some(dictionary) => decoder.decompress_using_ddict(out, bytes, dictionary.decoder()),
+            None => decoder.decompress(out, bytes),
+        };
+        written.map_err(|code| get_error_name(code).to_owned())
     }
 
     /// As [`zstd`](Self::zstd).
@@ -248,10 +258,23 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
     }
     let n = match codec {
         CODEC_LZ4 => lz4_flex::block::decompress_into(bytes, out).map_err(|e| e.to_string())?,
-        CODEC_ZSTD => DECODERS.with(|decoders| decoders.zstd(bytes, out))?,
+        CODEC_ZSTD => DECODERS.with(|decoders| decoders.zstd(None, bytes, out))?,
         CODEC_ZLIB => DECODERS.with(|decoders| decoders.zlib(bytes, out))?,
         CODEC_LZMA => lzma_decompress(bytes, out)?,
         _ => return Err(format!("unknown codec byte {codec}")),
     };
+    if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
+}
+
+/// [`decompress`] of what was compressed with a dictionary.
+///
+/// # Errors
+/// As `decompress`.
+pub(crate) fn decompress_with(
+    dictionary: &Dictionary,
+    bytes: &[u8],
+    out: &mut [u8],
+) -> Result<(), String> {
+    let n = DECODERS.with(|decoders| decoders.zstd(Some(dictionary), bytes, out))?;
     if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
 }

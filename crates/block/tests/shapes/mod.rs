@@ -128,5 +128,5 @@ pub fn decode(frame: &[u8]) -> Block {
 }
 
 pub fn decode_columns(frame: &[u8]) -> Block {
-    Block::decode_columns(frame, &PLACE).unwrap()
+    Block::decode_columns(frame, None, &PLACE).unwrap()
 }

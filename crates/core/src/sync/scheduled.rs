@@ -14,7 +14,7 @@ use std::time::Duration;
 use shuttle::rand::Rng;
 use shuttle::sync as inner;
 
-pub use shuttle::sync::{Arc, atomic};
+pub use shuttle::sync::{Arc, Weak, atomic};
 
 /// Mutual exclusion.
 #[derive(Default)]

@@ -78,9 +78,7 @@ pub(super) fn named_extents(
             let run = NamedRun {
                 name: RunName { id: run.id, meta: xxh3(&meta) },
                 extents: run.extents.clone(),
-                frames_bytes: run.blocks_bytes
-                    + u64::from(run.index_bytes)
-                    + u64::from(run.filter_bytes),
+                frames_bytes: run.disk_bytes(),
             };
             if let Some(first) = run.extents.first() {
                 named.runs.insert(*first, run);

@@ -60,6 +60,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.entries = totals.entries;
     stats.raw_bytes = totals.raw_bytes;
     stats.run_bytes = totals.run_bytes;
+    stats.packed_bytes = totals.packed_bytes;
     stats.frozen_memtables = totals.frozen_memtables;
     stats.relogs = txns.committer.relogs();
     stats.spills = txns.spill.spills();

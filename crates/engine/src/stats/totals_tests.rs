@@ -41,9 +41,17 @@ fn check(engine: &Engine, what: &str) -> (u64, u64) {
     assert_eq!(found, expected, "after {what}");
     let stats = engine.stats();
     let EngineStats { nodes, leaves, views, entries, .. } = stats;
-    let EngineStats { raw_bytes, run_bytes, frozen_memtables, .. } = stats;
-    let reported =
-        TreeSizes { nodes, leaves, views, entries, raw_bytes, run_bytes, frozen_memtables };
+    let EngineStats { raw_bytes, run_bytes, packed_bytes, frozen_memtables, .. } = stats;
+    let reported = TreeSizes {
+        nodes,
+        leaves,
+        views,
+        entries,
+        raw_bytes,
+        run_bytes,
+        packed_bytes,
+        frozen_memtables,
+    };
     assert_eq!(reported, expected, "the statistics after {what}");
     assert_eq!(stats.trees, txns.background.jobs.trees.len() as u64, "after {what}");
     (stats.trees, expected.entries)

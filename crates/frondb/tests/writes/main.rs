@@ -10,5 +10,6 @@ mod commit_order;
 mod large_values;
 mod long_updates;
 mod missing_function;
+mod packing;
 mod sequential;
 mod stalls;

@@ -2,10 +2,12 @@
 
 use frondb_core::NodeId;
 
-use super::planned::{Plan, Reason};
+use super::planned::{PRIORITY_IDLE, PRIORITY_PACK, Plan, Reason};
 use super::readers::merge_for_readers;
 use super::summary::{Context, RunSummary, Summary};
-use super::thresholds::{BASE_VIEWS_MAX, RANGE_DELETES_MAX, SCAN_DEBT_FACTOR};
+use super::thresholds::{
+    BASE_VIEWS_MAX, PACK_IDLE_PART, PACK_PART, RANGE_DELETES_MAX, SCAN_DEBT_FACTOR,
+};
 use crate::schedule::{merge_due, runs_for};
 
 pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
@@ -76,8 +78,12 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     {
         return Some(Plan::MergeForReaders(merge.runs));
     }
+    let pack = || {
+        is_worth_packing(node, context)
+            .then_some(Plan::Rewrite(Reason::Pack, context.pieces(total)))
+    };
     if held {
-        return None;
+        return pack();
     }
     // Each delete above large values most likely hides one of them. If their space is worth the
     // bytes that the rewrite reads and writes, the rewrite counts as debt, because users wait for
@@ -99,7 +105,22 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
     if node.range_deletes > 0 || garbage_in_base {
         return rewrite(Reason::Idle);
     }
-    None
+    pack()
+}
+
+/// Whether so much of the leaf is not packed that packing all of it is worth it. What the leaf's runs
+/// have would be written twice if their rewrite is due soon.
+fn is_worth_packing(node: &Summary, context: &Context) -> bool {
+    let (left, all) = (node.unpacked_bytes(context.options.base_codec), node.base.raw_bytes);
+    left > 0 && left * PACK_IDLE_PART >= all && node.runs_raw_bytes() * PACK_PART <= all
+}
+
+/// A leaf that is still small, or has little to pack, waits until the database is idle: most likely
+/// more will be added, and all of it be packed again.
+pub(super) fn pack_priority(node: &Summary, context: &Context) -> u8 {
+    let (left, all) = (node.unpacked_bytes(context.options.base_codec), node.base.raw_bytes);
+    let is_large = all >= context.leaf_target() / 2;
+    if is_large && left * PACK_PART >= all { PRIORITY_PACK } else { PRIORITY_IDLE }
 }
 
 /// The merge of neighbouring views of a base that costs least for each view that it removes: small

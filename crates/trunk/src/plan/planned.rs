@@ -13,6 +13,9 @@ pub const PRIORITY_VALUES: u8 = 5;
 /// Priority of work that runs only when the database is not being written to.
 pub const PRIORITY_IDLE: u8 = 6;
 
+/// Priority of packing leaves: after all other work, but not only when the database is idle.
+pub const PRIORITY_PACK: u8 = 7;
+
 /// Why a leaf is rewritten.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
@@ -35,6 +38,9 @@ pub enum Reason {
     /// Idle work: the leaf holds range deletes, or deletes in its base, that a rewrite can drop
     /// with the data they hide.
     Idle,
+    /// Much of the base has another codec than the tree, or was packed quickly because writers were
+    /// waiting.
+    Pack,
 }
 
 /// The work to do on one node.

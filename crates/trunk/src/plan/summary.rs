@@ -1,5 +1,6 @@
 //! [`Summary`] and [`Context`]: all that a plan depends on.
 
+use frondb_block::Codec;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{NodeId, RunId, SeqNo};
 
@@ -20,6 +21,8 @@ pub struct RunSummary {
     pub entries: u64,
     /// Deletes.
     pub deletes: u64,
+    /// The codec of a base, if it is known.
+    pub codec: Option<Codec>,
 }
 
 impl RunSummary {
@@ -31,6 +34,7 @@ impl RunSummary {
             raw_bytes: view.raw_bytes(),
             entries: view.entries(),
             deletes: view.deletes(),
+            codec: meta.codec,
         }
     }
 }
@@ -199,6 +203,12 @@ impl Summary {
 
     pub(super) fn runs_raw_bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.raw_bytes).sum()
+    }
+
+    /// Key and value bytes of the base that are not packed as a tree with `codec` wants it.
+    pub(super) fn unpacked_bytes(&self, codec: Codec) -> u64 {
+        let unpacked = self.base_views.iter().filter(|view| !codec.is_final_for(view.codec));
+        unpacked.map(|view| view.raw_bytes).sum()
     }
 
     pub(super) fn run_deletes(&self) -> u64 {

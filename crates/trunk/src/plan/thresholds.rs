@@ -20,5 +20,11 @@ pub const TRUNCATION_RUN: u64 = 8 * 1024;
 /// Rewriting a byte is assumed to cost this many times as much as reading and merging it in a scan.
 pub const SCAN_DEBT_FACTOR: u64 = 4;
 
+/// A leaf is packed as soon as this part of its base is not, or less is in its runs.
+pub(super) const PACK_PART: u64 = 4;
+
+/// When the database is idle, a leaf is packed if this part of its base is not.
+pub(super) const PACK_IDLE_PART: u64 = 16;
+
 /// Two leaves are joined only if they have at most this many runs together.
 pub(super) const JOIN_RUNS_MAX: usize = 4;

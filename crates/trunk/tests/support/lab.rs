@@ -19,7 +19,7 @@ use frondb_run::{Output, Run, RunEnv, RunWriter};
 use frondb_space::{Class, Space, SpaceOptions};
 use frondb_trunk::cut::flush_targets;
 use frondb_trunk::install::{Change, Place, PlacedRun, RunsToAttach, VersionBuilder};
-use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult};
+use frondb_trunk::job::{Job, JobEnv, JobInput, JobResult, Packing};
 use frondb_trunk::plan::{Context, Plan};
 use frondb_trunk::{
     CompactionHints, Node, NodeImage, Prepared, Scan, Trunk, TrunkOptions, prepare, restore,
@@ -85,8 +85,16 @@ impl Lab {
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
         let run_env = RunEnv::new(space, cache, budget, SystemClock::shared());
         let run_ids = Arc::new(AtomicU64::new(0));
-        let env =
-            JobEnv { tree: TREE, options, run_env, run_ids, update, reads: 0, reserved: false };
+        let env = JobEnv {
+            tree: TREE,
+            options,
+            run_env,
+            run_ids,
+            update,
+            reads: 0,
+            reserved: false,
+            packing: Packing::Quick,
+        };
         let root = Node::empty_leaf(NodeId(0), Arc::from([]), None);
         Self {
             device,

@@ -1,11 +1,11 @@
 //! Interprets `testdata/plan`.
 //!
 //! ```text
-//! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage=     from the defaults
+//! options leaf=MiB..MiB slice=KiB fanout= writes= growth= garbage= codec=     from the defaults
 //! tree raw=MiB flush=MiB height= snapshot= inputs=      prints the context's numbers
 //! leaf [root] id= base=KiB[/deletes%] or views=KiB,... runs=KiB[/deletes%][@writes],...  deletes= hides-view
 //!      debt=KiB overlap=% tombstones optimize truncate-prefix truncated=KiB held= kept= old-refs=
-//!      base-refs=                                       prints the plan
+//!      base-refs= codecs=NAME,... of the views           prints the plan
 //! inner [root] runs=... deletes= children=KiB[/runs],... or (children/deletes...) refs= ...
 //! ```
 
@@ -54,8 +54,9 @@ impl PlanScript {
         let options = &mut self.context.options;
         *options = TrunkOptions::default();
         for (name, values) in args {
-            let number = values[0].parse::<u64>().unwrap();
+            let number = values[0].parse::<u64>().unwrap_or_default();
             match &**name {
+                "codec" => options.base_codec = values[0].parse().unwrap(),
                 "leaf-min-mib" => options.leaf_bytes_min = number << 20,
                 "leaf-max-mib" => options.leaf_bytes_max = number << 20,
                 "slice-kib" => options.slice_bytes_min = number << 10,
@@ -107,6 +108,11 @@ impl PlanScript {
                 "root" => node.is_root = true,
                 "id" => node.id = NodeId(number()),
                 "base" | "views" => set_base(&mut node, value),
+                "codecs" => {
+                    for (view, codec) in node.base_views.iter_mut().zip(value.split(',')) {
+                        view.codec = Some(codec.parse().unwrap());
+                    }
+                }
                 "runs" => node.runs = runs(value),
                 "deletes" => node.range_deletes = number() as usize,
                 "hides-view" => node.hides_view = true,

@@ -1,0 +1,166 @@
+//! The dictionaries that trees are packed with: when one is trained, and from what.
+//!
+//! ```text
+//!   first packing of a leaf ---- the tree is large enough? -- no --> no dictionary
+//!                                       | yes
+//!   blocks from all over the tree -> training -> the runs that are packed from now on
+//!                                       |
+//!   the tree is four times as large --- again; older runs keep the dictionary that they have
+//! ```
+//!
+//! A tree's current dictionary is that of its newest packed run, so nothing about dictionaries has to
+//! be stored besides the runs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use frondb_block::{Codec, DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN, Dictionary, SAMPLE_FACTOR};
+use frondb_core::budget::Part;
+use frondb_core::sync::{Arc, Mutex};
+use frondb_core::{Result, RunId, TreeId};
+use frondb_run::{HeldDictionary, Run};
+use frondb_tree::TreeCore;
+use frondb_trunk::Trunk;
+use frondb_trunk::job::Packing;
+
+use crate::context::JobContext;
+
+/// A dictionary has at most the bytes of the tree divided by this: samples are a half of them then.
+const TREE_DIVISOR: u64 = 32;
+/// And at most those of a leaf divided by this. Each leaf has a copy, which is compressed as well as
+/// the leaf's blocks are.
+const LEAF_DIVISOR: u64 = 64;
+/// And at most the memory budget divided by this: the tables of the encoder take some 40 times the
+/// dictionary while a leaf is packed.
+const MEMORY_DIVISOR: u64 = 512;
+/// A dictionary is trained again when the tree has so many times the data.
+const GROWTH: u64 = 4;
+/// After an attempt in vain, training is tried again when the tree has so many times the data.
+const GROWTH_AFTER_FAILURE: u64 = 2;
+
+/// The current dictionaries of trees.
+#[derive(Default)]
+pub(crate) struct Dictionaries {
+    trees: Mutex<HashMap<TreeId, Arc<Mutex<Current>>>>,
+}
+
+/// What a tree is packed with now. Locked while a dictionary is trained, so that another job on the
+/// tree waits for it rather than train its own.
+#[derive(Default)]
+struct Current {
+    dictionary: Option<Arc<HeldDictionary>>,
+    /// Size of the tree when training was last tried, bytes.
+    tried: u64,
+}
+
+impl Dictionaries {
+    fn of(&self, tree: &TreeCore) -> Arc<Mutex<Current>> {
+        Arc::clone(self.trees.lock().entry(tree.id).or_default())
+    }
+}
+
+impl JobContext {
+    /// Forgets what is known of a tree that was dropped.
+    pub fn forget(&self, tree: TreeId) {
+        self.dictionaries.trees.lock().remove(&tree);
+    }
+
+    /// How a leaf of the tree is packed in the end. Trains a dictionary if the tree wants one and it is
+    /// time, which takes about a second.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a block that was to be a sample.
+    pub(crate) fn final_packing(&self, tree: &TreeCore, trunk: &Trunk) -> Result<Packing> {
+        if !matches!(tree.options.trunk.base_codec, Codec::ZstdDictionary(_)) {
+            return Ok(Packing::Final(None));
+        }
+        let current = self.dictionaries.of(tree);
+        let mut current = current.lock();
+        if current.dictionary.is_none() {
+            current.dictionary = newest(trunk);
+        }
+        let tree_bytes = trunk.root.totals.base_raw_bytes;
+        let is_due = tree_bytes >= current.tried.saturating_mul(GROWTH_AFTER_FAILURE)
+            && current.dictionary.as_ref().is_none_or(|held| {
+                tree_bytes >= held.dictionary().trained_on().saturating_mul(GROWTH)
+            });
+        let leaf_bytes = tree.plan_context(trunk, self.plan_limits()).leaf_target();
+        let size = dictionary_bytes(tree_bytes, leaf_bytes, self.reads.budget.total());
+        if is_due && size >= DICTIONARY_BYTES_MIN {
+            current.tried = tree_bytes;
+            if let Some(trained) = self.train(trunk, size, tree_bytes)? {
+                tracing::info!("tree {}: trained {trained:?}", tree.id);
+                current.dictionary = Some(self.reads.runs.hold_dictionary(trained));
+            }
+        }
+        Ok(Packing::Final(current.dictionary.clone()))
+    }
+
+    fn train(&self, trunk: &Trunk, size: usize, tree_bytes: u64) -> Result<Option<Dictionary>> {
+        let wanted = size * SAMPLE_FACTOR;
+        // The samples, and as much for the trainer's tables.
+        let _memory = self.reads.budget.reserve(Part::Work, 2 * wanted as u64);
+        Dictionary::train(&samples(trunk, wanted)?, size, tree_bytes)
+    }
+}
+
+/// The largest useful dictionary, a power of two.
+fn dictionary_bytes(tree_bytes: u64, leaf_bytes: u64, memory_bytes: u64) -> usize {
+    let most = (tree_bytes / TREE_DIVISOR).min(leaf_bytes / LEAF_DIVISOR);
+    let most = most.min(memory_bytes / MEMORY_DIVISOR).min(DICTIONARY_BYTES_MAX as u64);
+    if most == 0 { 0 } else { 1 << most.ilog2() }
+}
+
+/// The bases of a tree, by id.
+fn bases(trunk: &Trunk) -> BTreeMap<RunId, &Arc<Run>> {
+    let mut runs = BTreeMap::new();
+    trunk.for_each(&mut |node| {
+        if node.is_leaf() {
+            runs.extend(node.base().iter().map(|view| (view.run.meta().id, &view.run)));
+        }
+    });
+    runs
+}
+
+/// The dictionary of the newest run that has one. A damaged one is passed over: reads of its run and
+/// verify report it.
+fn newest(trunk: &Trunk) -> Option<Arc<HeldDictionary>> {
+    bases(trunk).values().rev().find_map(|run| run.dictionary().ok().flatten())
+}
+
+/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree.
+fn samples(trunk: &Trunk, wanted: usize) -> Result<Vec<u8>> {
+    let runs = bases(trunk);
+    let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
+    let bytes: u64 = runs.values().map(|run| run.meta().raw_bytes).sum();
+    let count = (wanted as u64 / (bytes / blocks.max(1)).max(1)).clamp(1, blocks.max(1));
+    let mut places = (0..count).map(|i| (i * blocks + blocks / 2) / count).peekable();
+    let (mut samples, mut passed) = (Vec::with_capacity(wanted), 0);
+    for run in runs.values() {
+        let end = passed + u64::from(run.meta().blocks);
+        while let Some(place) = places.next_if(|place| *place < end) {
+            if samples.len() >= wanted {
+                return Ok(samples);
+            }
+            samples.extend_from_slice(&run.sample((place - passed) as usize)?);
+        }
+        passed = end;
+    }
+    samples.truncate(wanted);
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dictionary_is_small_beside_the_tree_and_the_memory() {
+        let huge = u64::MAX;
+        assert_eq!(dictionary_bytes(0, huge, huge), 0);
+        assert_eq!(dictionary_bytes(1 << 20, huge, huge), 32 << 10);
+        assert_eq!(dictionary_bytes(huge, 8 << 20, huge), 128 << 10);
+        assert_eq!(dictionary_bytes(huge, huge, 256 << 20), 512 << 10);
+        assert_eq!(dictionary_bytes(huge, huge, 20 << 20), 32 << 10);
+        assert_eq!(dictionary_bytes(huge, huge, huge), DICTIONARY_BYTES_MAX);
+    }
+}

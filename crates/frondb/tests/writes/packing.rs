@@ -1,0 +1,113 @@
+//! Slow codecs: rows are written with a quick one and packed in the background, with a dictionary if
+//! the codec wants one; every reader sees the same rows before, during and after.
+
+use frondb::{
+    Batch, Codec, CursorOptions, Db, Durability, OptimizeOptions, Options, Tree, TreeOptions,
+};
+use frondb_core::prng::Prng;
+use frondb_testkit::TempDir;
+use frondb_testkit::seed::from_env;
+
+use crate::support::{Rows, rows};
+
+const MEMORY: u64 = 64 << 20;
+
+fn options() -> Options {
+    // Without threads, all work happens in order inside the calls below.
+    Options::new().memory_bytes(MEMORY).background_threads(0).write_buffer_bytes(512 << 10)
+}
+
+/// Leaves of 2 MiB: large enough for a dictionary of 32 KiB.
+fn tree_options(codec: Codec) -> TreeOptions {
+    TreeOptions::new().codec(codec).shape(|shape| {
+        (shape.leaf_bytes_min, shape.leaf_bytes_max) = (2 << 20, 2 << 20);
+        shape.slice_bytes_min = 16 << 10;
+    })
+}
+
+/// A line of a log, most words of which occur in other blocks only.
+fn line(prng: &mut Prng) -> Vec<u8> {
+    let mut line = Vec::new();
+    for _ in 0..12 {
+        let word = prng.below(4_000).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        line.extend_from_slice(format!("{:x} ", word >> 34).as_bytes());
+    }
+    line
+}
+
+fn fill(db: &Db, tree: &Tree, model: &mut Rows, prng: &mut Prng, from: u64, lines: u64) {
+    for begin in (from..from + lines).step_by(500) {
+        let mut batch = Batch::new();
+        for at in begin..begin + 500 {
+            let (key, value) = (at.to_be_bytes().to_vec(), line(prng));
+            batch.put(tree, &key, &value);
+            model.insert(key, value);
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+}
+
+/// Does all work that is due, that of an idle database included.
+fn work(db: &Db) {
+    db.flush().unwrap();
+    while db.run_one(true) {}
+}
+
+fn check(db: &Db, tree: &Tree, model: &Rows) {
+    assert_eq!(rows(tree), *model);
+    for (key, value) in model.iter().step_by(997) {
+        assert_eq!(tree.get(key).unwrap().as_deref(), Some(&value[..]));
+    }
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{report:?}");
+}
+
+#[test]
+fn rows_are_packed_with_a_dictionary_and_stay_the_same() {
+    let mut prng = Prng::new(from_env("PACKING_SEED", 1_u64));
+    let dir = TempDir::new("packing");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let quick = db.create_tree("quick", tree_options(Codec::QUICK)).unwrap();
+    let plain = db.create_tree("plain", tree_options(Codec::Zstd(12))).unwrap();
+    let packed = db.create_tree("packed", tree_options(Codec::ZstdDictionary(12))).unwrap();
+    let mut model = Rows::new();
+    for tree in [&quick, &plain, &packed] {
+        fill(&db, tree, &mut model, &mut prng.clone(), 0, 60_000);
+    }
+    work(&db);
+    let bytes = |tree: &Tree| tree.stats().unwrap().disk_bytes;
+    let (q, z, d) = (bytes(&quick), bytes(&plain), bytes(&packed));
+    assert!(z < q && d * 10 < z * 9, "quick {q}, plain {z}, with a dictionary {d}");
+    let raw = plain.stats().unwrap().raw_bytes + packed.stats().unwrap().raw_bytes;
+    // What is left is a small part of some leaf.
+    assert!((raw * 15 / 16..=raw).contains(&db.stats().packed_bytes), "{raw} {}", db.stats());
+    check(&db, &packed, &model);
+
+    // New rows among the old ones, deletes, and a reader from before.
+    let before = db.snapshot().unwrap();
+    let old = model.clone();
+    for at in (0..60_000u64).step_by(7) {
+        packed.delete(&at.to_be_bytes()).unwrap();
+        model.remove(&at.to_be_bytes()[..]);
+    }
+    fill(&db, &packed, &mut model, &mut prng, 90_000, 20_000);
+    work(&db);
+    check(&db, &packed, &model);
+    let mut cursor = packed.cursor_with(CursorOptions::new().at(&before)).unwrap();
+    let mut seen = Rows::new();
+    while cursor.next().unwrap() {
+        seen.insert(cursor.key().to_vec(), cursor.value().unwrap().to_vec());
+    }
+    assert_eq!(seen, old);
+    drop((cursor, before));
+    drop((quick, plain, packed));
+    db.close().unwrap();
+
+    let db = Db::open(dir.path(), options()).unwrap();
+    let packed = db.open_tree("packed").unwrap();
+    check(&db, &packed, &model);
+    packed.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+    check(&db, &packed, &model);
+    drop(packed);
+    db.close().unwrap();
+}
