@@ -19,7 +19,7 @@ use frondb_txn::{BulkOptions, TransactionOptions};
 
 use super::*;
 use crate::options::EngineOptions;
-use crate::{Batch, Tree};
+use crate::{BackupOptions, Batch, Tree};
 
 /// What the device has seen of writes: to the log, to data files, and to all other files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -205,7 +205,14 @@ fn step(setup: &Setup, prng: &mut Prng) -> &'static str {
             engine.checkpoint().unwrap();
             "a checkpoint"
         }
-        7 if prng.chance(1, 3) => {
+        7 if prng.chance(1, 2) => {
+            // Its own files are elsewhere; the database notes the name.
+            let target: SharedDevice = Arc::new(MemoryDevice::new());
+            let backup = engine.begin_backup(target, None, BackupOptions::default()).unwrap();
+            backup.copy(&mut |_, _| true).unwrap();
+            "a backup"
+        }
+        7 if prng.chance(1, 2) => {
             engine.drop_tree(tree.name().as_str()).unwrap();
             "a drop"
         }
