@@ -13,6 +13,7 @@ const VARIABLES: &[&str] = &[
 /// Workloads that run on a MariaDB server.
 const SQL: &[&str] = &[
     "sql-iibench",
+    "wear",
     "sql-delete-left",
     "sql-foreign-keys",
     "optimize",

@@ -93,11 +93,12 @@ impl Background {
         let counters = &self.jobs.counters;
         add(&counters.commits, 1);
         add(&counters.messages, messages);
-        add(&counters.user_bytes, bytes);
+        self.jobs.edits.wear.add_user(bytes);
         let now = self.now();
         self.jobs.latencies.commit.add(now.since(begun).as_nanos() as u64);
         self.last_commit.store(now.0, Ordering::Relaxed);
         self.period.committed(now);
+        self.jobs.edits.wear.tick(now);
         self.touched();
         self.flush_attached(&committed.attached);
         committed.trees.iter().for_each(|tree| self.request_probe(tree));
@@ -108,7 +109,7 @@ impl Background {
     /// the call began.
     pub fn prepared(&self, messages: u64, bytes: u64, begun: Nanos) {
         add(&self.jobs.counters.messages, messages);
-        add(&self.jobs.counters.user_bytes, bytes);
+        self.jobs.edits.wear.add_user(bytes);
         self.jobs.latencies.prepare.add(self.jobs.nanos_since(begun));
     }
 

@@ -4,6 +4,7 @@ use frondb_commit::{Edits, Ids, Log};
 use frondb_core::clock::Nanos;
 use frondb_core::events::Event;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::{JobEnv, Packing};
@@ -63,11 +64,12 @@ impl JobContext {
         })
     }
 
-    /// The handles that a job of `tree` passes on to the trunk. With `frees_space` the job may use
+    /// The handles that a job of `tree` passes on to the trunk. Its writes count for `cause`. With `frees_space` the job may use
     /// the reserve of a full disk (rule 25).
     #[must_use]
-    pub fn job_env(&self, tree: &TreeCore, frees_space: bool) -> JobEnv {
+    pub fn job_env(&self, cause: WriteCause, tree: &TreeCore, frees_space: bool) -> JobEnv {
         JobEnv {
+            cause,
             reserved: frees_space && self.reads.health.full().is_some(),
             reads: self.reads.counters.found(),
             tree: tree.id,

@@ -34,8 +34,6 @@ job_counters! {
     commits,
     /// Messages committed or prepared.
     messages,
-    /// Bytes of batches and transactions committed or prepared.
-    user_bytes,
     /// Private runs of large commits that were attached to a tree unchanged, counted once for each
     /// tree.
     attaches,

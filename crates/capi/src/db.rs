@@ -478,6 +478,33 @@ pub extern "C" fn frondb_db_stats(
     })
 }
 
+/// What the database has written to its files: since it was created, or first opened by a version
+/// that counts (`total_...`), and over the last hour (`last_hour_...`). `since` and `until` are seconds
+/// since 1970. A period has its `seconds`; `user_bytes`, of batches and transactions; `bytes` and
+/// `requests` of all writes; and both for each cause: `log`, `flush`, `merge`, `relocation`,
+/// `manifest`, `private_runs`, `large_values`. frondb_stats_text() is a page with the amplification
+/// and, unless `tbw` is 0, with the lifetime of a new drive that can be written `tbw` terabytes.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID if `tbw` is negative or no number.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_wear(
+    db: *mut frondb_db,
+    tbw: f64,
+    wear: Option<&mut MaybeUninit<*mut frondb_stats>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = cleared(wear);
+        let db = handle::shared::<Db>(db)?;
+        if !tbw.is_finite() || tbw < 0.0 {
+            return Err(Error::invalid(format!("{tbw} terabytes is not the endurance of a drive")));
+        }
+        let wear = db.wear();
+        stats::give(place, wear.named_values(), Some(wear.page(tbw).to_string()))
+    })
+}
+
 /// As frondb_db_stats(); frondb_stats_text() is then a page in Prometheus' text format, version
 /// 0.0.4: for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
 /// the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.

@@ -121,6 +121,23 @@ pub(crate) struct Stats {
     /// Print a page in Prometheus' text format; without the trees
     #[arg(long, conflicts_with = "json")]
     pub(crate) prometheus: bool,
+    /// Print what the database has written to its files, by cause, since it was created and over the
+    /// last hour; does not open it, so that it may be open elsewhere, and shows what was recorded at
+    /// the latest checkpoint, merge or close
+    #[arg(long, conflicts_with = "prometheus")]
+    pub(crate) wear: bool,
+    /// With --wear: terabytes that the drive may be written (its TBW), to print how long a new one
+    /// lasts
+    #[arg(long, value_name = "TB", requires = "wear", value_parser = terabytes)]
+    pub(crate) tbw: Option<f64>,
+}
+
+/// The endurance of a drive.
+fn terabytes(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err("give a number of terabytes above 0, such as 600".to_owned()),
+    }
 }
 
 /// A tree of a database.

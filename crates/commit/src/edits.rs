@@ -20,11 +20,14 @@ use frondb_records::{Edit, encode_edit};
 use frondb_tree::Health;
 
 use crate::pending::PendingState;
+use crate::wear::WearMeter;
 
 /// The manifest of an open database. Any thread may use it.
 pub struct Edits {
     /// The manifest, which stores edits as bytes.
     pub manifest: Manifest,
+    /// What the database writes to its files. The superblocks of the manifest carry the totals.
+    pub wear: Arc<WearMeter>,
     /// The edit latch: held for reading while an edit is made, for writing while a snapshot is
     /// captured.
     latch: RwLock<()>,
@@ -44,9 +47,15 @@ impl Edits {
     /// Takes the manifest that recovery has opened, and what it records of transactions that are
     /// not part of the trees yet.
     #[must_use]
-    pub fn new(manifest: Manifest, pending: PendingState, health: Arc<Health>) -> Arc<Self> {
+    pub fn new(
+        manifest: Manifest,
+        pending: PendingState,
+        health: Arc<Health>,
+        wear: Arc<WearMeter>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             manifest,
+            wear,
             latch: RwLock::new(()),
             snapshot: Mutex::new(()),
             pending: Mutex::new(pending),

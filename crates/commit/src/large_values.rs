@@ -4,6 +4,7 @@
 use frondb_core::checksum::xxh3;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Error, MessageKind, Result};
 use frondb_run::format::ValueRef;
 use frondb_space::{Class, Extent, Space};
@@ -110,7 +111,7 @@ fn write_extent(space: &Space, extent: Extent, bytes: &[u8]) -> Result<()> {
         let padded = piece.len().next_multiple_of(PAGE_BYTES);
         buf[..piece.len()].copy_from_slice(piece);
         buf[piece.len()..padded].fill(0);
-        space.write(extent, (i * PIECE_BYTES) as u64, &buf[..padded])?;
+        space.write(WriteCause::LargeValues, extent, (i * PIECE_BYTES) as u64, &buf[..padded])?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@
 //! | `hook.rs` | the commit hook |
 //! | `calls.rs` | keeps a database from being closed under a call |
 //! | `log.rs`, `edits.rs`, `ids.rs` | the log, the manifest and the ids of an open database |
+//! | `wear.rs` | what an open database writes to its files |
 //!
 //! A commit reads no block and starts no background work: it returns the trees that have changed to
 //! its caller.
@@ -35,6 +36,7 @@ mod pending;
 mod pending_parts;
 mod relog;
 mod under_lock;
+mod wear;
 
 pub use attachment::{Attachment, parts_of};
 pub use batch::{Batch, Durability, Section};
@@ -49,3 +51,4 @@ pub use log::Log;
 pub use messages::{Messages, insert, sections_of};
 pub use pending::{PendingState, PreparedInManifest, parts};
 pub use pending_parts::{NewTree, PendingParts, check_trees, was_dropped};
+pub use wear::WearMeter;

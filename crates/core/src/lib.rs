@@ -25,6 +25,7 @@ pub mod profile;
 pub mod range_delete;
 pub mod sync;
 pub mod tuple;
+pub mod wear;
 
 pub use chunk::{Chunk, Direction, Source};
 pub use error::{CorruptionPlace, Error, ErrorKind, Result};

@@ -1,6 +1,6 @@
 //! A device wrapper that passes every call to an [`Interceptor`] before making it.
 //!
-//! Faults, throttle and trace differ only in what they do with a call. So each is an interceptor of
+//! Faults, throttle, trace and counters differ only in what they do with a call. So each is an interceptor of
 //! a few lines, and the forwarding code of both traits is written once.
 //!
 //! ```text

@@ -11,14 +11,16 @@
 //! | [`faults`] | a wrapper with errors, flipped bits and a full disk by script |
 //! | [`throttle`] | a wrapper that limits bytes and calls per second |
 //! | [`trace`] | a wrapper that records every call as a line of text |
+//! | [`CountedDevice`] | a wrapper that counts writes |
 //! | [`CopyOnWriteDevice`] | a wrapper that keeps changes apart from the device that it wraps |
 //! | [`modes`] | permissions of new files and directories |
-//! | [`intercept`] | the common code of the wrappers `faults`, `throttle` and `trace` |
+//! | [`intercept`] | the common code of the wrappers `faults`, `throttle`, `trace` and `counted` |
 //!
 //! Every device and file may be used from many threads at once. Concurrent reads and writes of
 //! overlapping ranges are the caller's mistake: the result of such a read is unspecified.
 
 mod copy_on_write;
+mod counted;
 pub mod device;
 pub mod faults;
 pub mod intercept;
@@ -31,6 +33,7 @@ pub mod throttle;
 pub mod trace;
 
 pub use copy_on_write::CopyOnWriteDevice;
+pub use counted::CountedDevice;
 pub use device::{Device, DeviceLock, File, OpenOptions, ReadRequest, SharedDevice, SharedFile};
 pub use faults::FaultDevice;
 pub use machine::memory_bytes;

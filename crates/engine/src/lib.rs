@@ -27,6 +27,7 @@ mod replay;
 mod stats;
 mod survey;
 mod transactions;
+mod wear;
 
 pub use backup::{
     Backup, BackupContents, BackupOptions, BackupReport, RestoreReport, restore, verify_backup,

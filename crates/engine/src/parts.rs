@@ -2,7 +2,9 @@
 
 use frondb_background::{Background, JobContext, Queue};
 use frondb_catalog::{Catalog, CatalogParts};
-use frondb_commit::{Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState};
+use frondb_commit::{
+    Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState, WearMeter,
+};
 use frondb_core::budget::Budget;
 use frondb_core::clock::SharedClock;
 use frondb_core::sync::atomic::AtomicUsize;
@@ -28,6 +30,7 @@ pub(crate) struct LogAndManifest {
     /// End of the part of the log that is durable according to the manifest.
     pub(crate) log_known: Lsn,
     pub(crate) manifest: Manifest,
+    pub(crate) wear: Arc<WearMeter>,
     pub(crate) pending: PendingState,
     pub(crate) largest: LargestIds,
     /// The largest SeqNo.
@@ -56,7 +59,8 @@ impl Parts {
         clock: SharedClock,
         files: LogAndManifest,
     ) -> Self {
-        let LogAndManifest { wal, log_from, log_known, manifest, pending, largest, last } = files;
+        let LogAndManifest { wal, log_from, log_known, manifest, wear, pending, largest, last } =
+            files;
         let queue = Arc::new(Queue::default());
         let health = Arc::new(Health::new(options.read_only, Arc::clone(&runs.events)));
         let oracle = Arc::new(SeqOracle::new(last));
@@ -80,7 +84,7 @@ impl Parts {
         });
         let (trees, ids): (Arc<Trees>, _) = (Arc::default(), Ids::after(largest));
         let log = Log::new(wal, log_from, log_known);
-        let edits = Edits::new(manifest, pending, Arc::clone(&health));
+        let edits = Edits::new(manifest, pending, Arc::clone(&health), wear);
         let jobs = JobContext::new(
             Arc::clone(&reads),
             Arc::clone(&trees),

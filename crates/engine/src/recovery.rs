@@ -19,12 +19,14 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use frondb_cache::{Cache, CacheOptions};
+use frondb_commit::WearMeter;
 use frondb_core::budget::{Budget, Part};
-use frondb_core::clock::{Nanos, SharedClock};
+use frondb_core::clock::{Nanos, SharedClock, unix_millis};
 use frondb_core::sync::Arc;
+use frondb_core::wear::{WriteCause, WriteCounters};
 use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
-use frondb_device::{DeviceLock, SharedDevice};
-use frondb_manifest::{Manifest, ManifestOptions};
+use frondb_device::{CountedDevice, DeviceLock, SharedDevice};
+use frondb_manifest::{Manifest, ManifestOptions, NoteSource};
 use frondb_run::{Run, RunEnv};
 use frondb_space::{Extent, Space, SpaceOptions};
 use frondb_tree::InstallState;
@@ -81,8 +83,12 @@ pub(crate) fn open(
     mut damage: Option<&mut Damage>,
 ) -> Result<Recovered> {
     let mut recovery = Recovery::default();
-    let (manifest, mut state, log_device, lock) =
-        open_manifest(&device, log_device, &options, &mut recovery, &mut damage)?;
+    let writes: Arc<WriteCounters> = Arc::default();
+    let (manifest, mut state, log_device, lock, note) =
+        open_manifest(&device, log_device, &writes, &options, &mut recovery, &mut damage)?;
+    let counters = (!options.read_only).then(|| Arc::clone(&writes));
+    let wear = WearMeter::new(counters, &note, Arc::clone(&clock), unix_millis() / 1000);
+    manifest.set_notes(Arc::clone(&wear) as Arc<dyn NoteSource>)?;
     let budget = Budget::new(options.memory_bytes);
     let db_id = manifest.db_id();
     // A salvage has already recorded a missing end of the log: do not report it again.
@@ -126,7 +132,7 @@ pub(crate) fn open(
     if damage.is_some() {
         frondb_space::extend_files(&device, &used)?;
     }
-    let space = Space::open(Arc::clone(&device), space_options, used)?;
+    let space = Space::open_counting(Arc::clone(&device), space_options, used, writes)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs = RunEnv::new(space, cache, Arc::clone(&budget), Arc::clone(&clock));
     let uncharged =
@@ -144,6 +150,7 @@ pub(crate) fn open(
         log_from,
         log_known: durable,
         manifest,
+        wear,
         pending,
         largest: state.ids,
         last,
@@ -242,6 +249,7 @@ pub(crate) fn check_new_log(device: &SharedDevice, given: Option<&SharedDevice>)
 fn make_manifest(
     device: &SharedDevice,
     log_device: Option<SharedDevice>,
+    writes: &Arc<WriteCounters>,
 ) -> Result<(Manifest, SharedDevice, DeviceLock)> {
     let log_device = match log_device {
         Some(log_device) => log_device,
@@ -251,27 +259,39 @@ fn make_manifest(
             log_device
         }
     };
+    let log_device = CountedDevice::shared(log_device, Arc::clone(writes), WriteCause::Log);
     let db_id = new_db_id();
     let lock = owner::claim(&log_device, db_id)?;
-    let manifest = Manifest::create(Arc::clone(device), db_id, ManifestOptions::default(), &[])?;
+    let manifest =
+        Manifest::create(manifest_device(device, writes), db_id, ManifestOptions::default(), &[])?;
     owner::complete_claim(&log_device, db_id)?;
     Ok((manifest, log_device, lock))
 }
 
+/// The device of the manifest, whose writes count.
+fn manifest_device(device: &SharedDevice, writes: &Arc<WriteCounters>) -> SharedDevice {
+    CountedDevice::shared(Arc::clone(device), Arc::clone(writes), WriteCause::Manifest)
+}
+
+/// The manifest and its state, the log's directory and its lock, and the note of the superblock.
+type OpenManifest = (Manifest, ManifestState, SharedDevice, DeviceLock, Vec<u8>);
+
 fn open_manifest(
     device: &SharedDevice,
     log_device: Option<SharedDevice>,
+    writes: &Arc<WriteCounters>,
     options: &EngineOptions,
     recovery: &mut Recovery,
     damage: &mut Option<&mut Damage>,
-) -> Result<(Manifest, ManifestState, SharedDevice, DeviceLock)> {
+) -> Result<OpenManifest> {
     // Check again: another process may have created a database before this one got the lock.
     if !exists(device, options)? {
         recovery.created = true;
-        let (manifest, log_device, lock) = make_manifest(device, log_device)?;
-        return Ok((manifest, ManifestState::default(), log_device, lock));
+        let (manifest, log_device, lock) = make_manifest(device, log_device, writes)?;
+        return Ok((manifest, ManifestState::default(), log_device, lock, Vec::new()));
     }
-    let (manifest, recovered) = Manifest::open(Arc::clone(device), ManifestOptions::default())?;
+    let (manifest, recovered) =
+        Manifest::open(manifest_device(device, writes), ManifestOptions::default())?;
     recovery.manifest_tail = recovered.torn_tail.map(|tail| tail.to_string());
     for warning in &recovered.warnings {
         tracing::warn!("{warning}");
@@ -292,6 +312,7 @@ fn open_manifest(
             device.subdevice(LOG_DIR)?
         }
     };
+    let log_device = CountedDevice::shared(log_device, Arc::clone(writes), WriteCause::Log);
     let lock = match damage {
         Some(damage) => {
             // Lock first: a log that another process writes looks damaged.
@@ -303,7 +324,7 @@ fn open_manifest(
         }
         None => owner::take(&log_device, manifest.db_id())?,
     };
-    Ok((manifest, state, log_device, lock))
+    Ok((manifest, state, log_device, lock, recovered.note))
 }
 
 /// Fails for a directory with other files, so that it does not become a database by accident.

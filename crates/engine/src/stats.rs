@@ -82,6 +82,11 @@ engine_stats! {
     messages,
     /// Bytes of batches and transactions committed or prepared.
     user_bytes,
+    /// Bytes written to the files of the database for all causes: log, flushes, merges, relocation,
+    /// manifest, private runs and large values.
+    written_bytes,
+    /// Write requests for all causes, a count.
+    write_requests,
     /// Point reads.
     gets,
     /// Times that a cursor was positioned.
@@ -126,6 +131,12 @@ engine_stats! {
     prefix_truncations,
     /// Bytes that merges, rewrites and node flushes wrote.
     merge_bytes,
+    /// Bytes that the relocation of runs wrote, which lets data files shrink.
+    relocation_bytes,
+    /// Bytes of private runs of large transactions, and of bulk loads.
+    private_run_bytes,
+    /// Bytes of large values, which have extents of their own.
+    large_value_bytes,
     /// Messages that merges, rewrites and node flushes read.
     merged_entries,
     /// Steps of background jobs; a job yields between two.
@@ -176,6 +187,8 @@ engine_stats! {
     lock_wait_nanos,
     /// Bytes of edits in the current manifest file.
     manifest_log_bytes,
+    /// Bytes written to the manifest and its superblocks.
+    manifest_written_bytes,
     /// Manifest snapshots written, a count.
     manifest_rotations,
     /// Size of the data files.

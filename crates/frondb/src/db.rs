@@ -7,6 +7,7 @@
 //!  transactions.rs  transactions, the prepared ones, hooks, locks
 //!  settings.rs      settings that can be changed while it is open
 //!  maintenance.rs   flushes, checkpoints, background work, files, statistics
+//!  wear.rs          what was written
 //! ```
 
 mod maintenance;
@@ -14,6 +15,7 @@ mod opening;
 mod settings;
 mod transactions;
 mod trees;
+mod wear;
 
 use std::path::PathBuf;
 

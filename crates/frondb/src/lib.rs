@@ -66,6 +66,9 @@ pub use frondb_core::limits;
 pub use frondb_core::message::UpdateFn;
 pub use frondb_core::profile::ReadProfile;
 pub use frondb_core::tuple;
+pub use frondb_core::wear::{
+    Lifetimes, Wear, WearPage, WriteCause, WriteSums, Writes, Written, lifetime,
+};
 pub use frondb_engine::{
     BackupContents, BackupReport, Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo,
     Durability, EngineStats as Stats, FileInfo, FileKind, FirstEntries, Isolation, Latencies,

@@ -12,7 +12,9 @@
 //!      32    8 generation    of this superblock and of the manifest file it names
 //!      40    8 durable       bytes of that file that were durable before this was written
 //!      48    8 update        how often `durable` was raised for this generation
-//!      56    . zero
+//!      56    2 note length  at most 4,030; 0 in superblocks of builds that wrote none
+//!      58    . note          bytes of the engine: what the database has written (wear)
+//!       .    . zero
 //!    4088    8 checksum      XXH3-64 of bytes 0 .. 4088; at this offset in every version
 //! ```
 //!
@@ -55,6 +57,10 @@ pub const SUPER_FILE: &str = "SUPER";
 pub(crate) const SUPER_FILE_NEW: &str = "SUPER.new";
 /// Where the version is, in a superblock and in the header of a manifest file.
 pub(crate) const VERSION_BYTES: Range<usize> = 8..12;
+/// Where the note of a superblock begins: its length, then its bytes.
+const NOTE_AT: usize = 56;
+/// Bytes of the longest note in a superblock.
+pub const NOTE_BYTES_MAX: usize = SLOT_BYTES - CHECKSUM_BYTES - NOTE_AT - 2;
 /// Bytes of one superblock.
 pub const SLOT_BYTES: usize = 4096;
 /// Bytes before the first record of a manifest file.
@@ -115,11 +121,17 @@ impl Superblock {
         (self.generation, self.update)
     }
 
-    pub(crate) fn encode(&self) -> [u8; SLOT_BYTES] {
+    /// The bytes of a slot. A note that does not fit is left out: nothing depends on notes.
+    pub(crate) fn encode(&self, note: &[u8]) -> [u8; SLOT_BYTES] {
         let mut bytes = [0; SLOT_BYTES];
         put_common(&mut bytes, MAGIC_SUPER, self.db_id, self.generation);
         bytes[40..48].copy_from_slice(&self.durable_bytes.to_le_bytes());
-        bytes[48..56].copy_from_slice(&self.update.to_le_bytes());
+        bytes[48..NOTE_AT].copy_from_slice(&self.update.to_le_bytes());
+        if let (Ok(len), ..=NOTE_BYTES_MAX) = (u16::try_from(note.len()), note.len()) {
+            let start = NOTE_AT + 2;
+            bytes[NOTE_AT..start].copy_from_slice(&len.to_le_bytes());
+            bytes[start..start + note.len()].copy_from_slice(note);
+        }
         seal(&mut bytes);
         bytes
     }
@@ -131,6 +143,17 @@ impl Superblock {
         let (durable_bytes, update) = (next()?, next()?);
         Ok(Self { db_id, generation, durable_bytes, update })
     }
+}
+
+/// The note in the bytes of a slot that were decoded; empty if there is none.
+pub(crate) fn note_of(slot: &[u8]) -> &[u8] {
+    let read = || {
+        let (note, _checksum) =
+            slot.get(NOTE_AT..SLOT_BYTES)?.split_last_chunk::<CHECKSUM_BYTES>()?;
+        let (len, note) = note.split_first_chunk()?;
+        note.get(..usize::from(u16::from_le_bytes(*len)))
+    };
+    read().unwrap_or_default()
 }
 
 /// The header of a manifest file.
@@ -218,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_superblock_is_these_bytes() {
-        let bytes = SUPERBLOCK.encode();
+        let bytes = SUPERBLOCK.encode(b"");
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
@@ -226,6 +249,19 @@ mod tests {
              07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
+    }
+
+    #[test]
+    fn a_superblock_carries_a_note() {
+        for len in [0, 1, 300, NOTE_BYTES_MAX] {
+            let note: Vec<u8> = (1..=len).map(|i| i as u8).collect();
+            let bytes = SUPERBLOCK.encode(&note);
+            assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
+            assert_eq!(note_of(&bytes), note);
+            assert_eq!(usize::from(u16::from_le_bytes([bytes[56], bytes[57]])), len);
+        }
+        assert_eq!(note_of(&SUPERBLOCK.encode(&[7; NOTE_BYTES_MAX + 1])), b"");
+        assert_eq!(note_of(&[0xff; SLOT_BYTES]), b"");
     }
 
     #[test]
@@ -243,7 +279,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_seen() {
         for bit in 0..SLOT_BYTES * 8 {
-            let mut bytes = SUPERBLOCK.encode();
+            let mut bytes = SUPERBLOCK.encode(b"note");
             bytes[bit / 8] ^= 1 << (bit % 8);
             let bad = if bit < 64 { DecodeFault::Foreign } else { DecodeFault::Damaged };
             assert_eq!(Superblock::decode(&bytes), Err(bad), "bit {bit}");
@@ -252,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_newer_version_is_distinguished_from_damage() {
-        let mut bytes = SUPERBLOCK.encode();
+        let mut bytes = SUPERBLOCK.encode(b"note");
         bytes[8] = 9;
         seal(&mut bytes);
         assert_eq!(Superblock::decode(&bytes), Err(DecodeFault::Newer(9)));

@@ -2,14 +2,15 @@
 
 use frondb_block::frame::scan::{ScanRange, Scanner, Step};
 
-use crate::format::{FileHeader, HEADER_BYTES, Superblock};
+use crate::format::{FileHeader, HEADER_BYTES, Superblock, note_of};
 use crate::recovery::Parser;
 
 /// Decodes a superblock.
 pub fn superblock(bytes: &[u8]) {
     if let Ok(superblock) = Superblock::decode(bytes) {
-        let again = Superblock::decode(&superblock.encode());
-        assert_eq!(again, Ok(superblock), "decoded bytes encode to the same bytes");
+        let again = superblock.encode(note_of(bytes));
+        assert_eq!(Superblock::decode(&again), Ok(superblock), "decoded bytes encode to the same");
+        assert_eq!(note_of(&again), note_of(bytes), "so does the note");
     }
 }
 

@@ -32,10 +32,11 @@ mod superblock;
 #[doc(hidden)]
 pub mod fuzz;
 
-pub use format::SUPER_FILE;
+pub use format::{NOTE_BYTES_MAX, SUPER_FILE};
 pub use manifest::{Manifest, Ticket};
 pub use options::ManifestOptions;
 pub use recovery::{Recovered, TornTail};
 pub use salvage::salvage;
 pub use snapshot::SnapshotWriter;
 pub use stats::ManifestStats;
+pub use superblock::NoteSource;

@@ -10,6 +10,7 @@ use crate::recovery::{self, Recovered};
 use crate::snapshot::SnapshotWriter;
 use crate::state::{Edit, Files, ManifestState, Shared, Sizes};
 use crate::stats::ManifestStats;
+use crate::superblock::NoteSource;
 
 /// Identifies an appended edit, to wait for. Later edits have greater tickets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -92,6 +93,26 @@ impl Manifest {
         let (files, sizes, recovered) = recovery::open(&device, &options)?;
         let manifest = Self::new(device, recovered.db_id, options, files, sizes);
         Ok((manifest, recovered))
+    }
+
+    /// The note in the newest superblock of a database, which may be open meanwhile. Empty if it has
+    /// none.
+    ///
+    /// # Errors
+    /// Like [`Manifest::open`] for errors in the superblocks.
+    pub fn read_note(device: &SharedDevice) -> Result<Vec<u8>> {
+        recovery::note(device)
+    }
+
+    /// Asks `notes` for the note of every superblock that is written from now on.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub fn set_notes(&self, notes: Arc<dyn NoteSource>) -> Result<()> {
+        let (state, mut files) = self.shared.take_lead()?;
+        files.slots.set_notes(notes);
+        self.shared.end_lead(state, files);
+        Ok(())
     }
 
     /// Whether a database's superblocks are in `device`. Opening it may still fail. Changes

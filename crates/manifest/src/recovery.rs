@@ -30,6 +30,8 @@ pub struct Recovered {
     pub edits: Vec<Vec<u8>>,
     /// The torn end that was cut off, if any. None of its edits was acknowledged as durable.
     pub torn_tail: Option<TornTail>,
+    /// The note of the superblock in force; empty if it has none.
+    pub note: Vec<u8>,
     /// Harmless irregularities, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -61,6 +63,19 @@ pub(crate) fn exists(device: &SharedDevice) -> Result<bool> {
     }
     lost_superblock(device, &manifest_files(device)?)?;
     Ok(false)
+}
+
+/// The note of the superblock in force; reads nothing else.
+pub(crate) fn note(device: &SharedDevice) -> Result<Vec<u8>> {
+    match Slots::open(&**device, OpenOptions::READ) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(no_database(device)),
+        found => Ok(found?.slots.note().to_vec()),
+    }
+}
+
+fn no_database(device: &SharedDevice) -> Error {
+    let message = format!("there is no FronDB database in {}", device.describe());
+    Error::new(ErrorKind::NotFound, message)
 }
 
 /// Creates the first manifest file, with a snapshot, and the superblocks, all durable.
@@ -105,8 +120,7 @@ pub(crate) fn open(
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 lost_superblock(device, &others)?;
-                let message = format!("there is no FronDB database in {}", device.describe());
-                return Err(Error::new(ErrorKind::NotFound, message));
+                return Err(no_database(device));
             }
             Err(error) => return Err(error),
         };
@@ -120,6 +134,7 @@ pub(crate) fn open(
             return Err(Error::corruption(SUPER_FILE, 0, WHAT_SUPERBLOCK, message));
         }
     }
+    let note = slots.note().to_vec();
     let (file, content) = read(device, &superblock)?;
     let mut log = make_durable(device, &mut slots, &superblock, file, &content)?;
     for &other in others.iter().filter(|&&other| other != superblock.generation) {
@@ -139,6 +154,7 @@ pub(crate) fn open(
         torn_tail: content.torn_tail(&superblock),
         snapshot: content.snapshot,
         edits: content.edits,
+        note,
         warnings: warning.into_iter().collect(),
     };
     Ok((Files { log, slots }, sizes, recovered))

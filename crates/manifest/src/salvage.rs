@@ -173,7 +173,7 @@ fn newer(name: &str, version: u32) -> Error {
 /// Makes both superblocks name this file.
 fn put_in_force(device: &SharedDevice, header: &FileHeader, durable_bytes: u64) -> Result<()> {
     let FileHeader { db_id, generation } = *header;
-    let slot = Superblock { db_id, generation, durable_bytes, update: 0 }.encode();
+    let slot = Superblock { db_id, generation, durable_bytes, update: 0 }.encode(&[]);
     let file = device.open(SUPER_FILE, OpenOptions::CREATE)?;
     file.set_len(0)?;
     file.write_vectored_at(0, &[&slot, &slot])

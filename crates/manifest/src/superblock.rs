@@ -16,12 +16,15 @@
 //!
 //! [`recovery`]: crate::recovery
 
+use std::fmt;
+
+use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Device, OpenOptions, SharedFile};
 
 use crate::format::{
     DecodeFault, FORMAT_VERSION, SLOT_BYTES, SUPER_FILE, SUPER_FILE_NEW, Superblock, VERSION_BYTES,
-    WHAT_SUPERBLOCK,
+    WHAT_SUPERBLOCK, note_of,
 };
 
 /// The open file and the slot in force.
@@ -34,6 +37,18 @@ pub(crate) struct Slots {
     bytes: Vec<u8>,
     /// Whether the other slot records the same, so that either slot may be lost.
     is_twice: bool,
+    /// Gives the notes of the superblocks that are written; without one, each carries the note of
+    /// the superblock before it.
+    notes: Option<Arc<dyn NoteSource>>,
+}
+
+/// Gives the note of each superblock that is written. A note is a few bytes that need not be exact:
+/// after a crash the newest superblock has an older one, and nothing of recovery depends on it.
+pub trait NoteSource: fmt::Debug + Send + Sync {
+    /// The note of a superblock that is about to be written, of at most
+    /// [`NOTE_BYTES_MAX`](crate::NOTE_BYTES_MAX) bytes. Called by the thread that leads the manifest,
+    /// so it must be quick and not call the manifest. `bytes` is the size of the write.
+    fn note(&self, bytes: u64) -> Vec<u8>;
 }
 
 /// The superblocks of a database as they were found.
@@ -50,14 +65,14 @@ impl Slots {
     /// the content, and both are durable.
     pub(crate) fn create(device: &dyn Device, superblock: &Superblock) -> Result<Self> {
         let file = device.open(SUPER_FILE_NEW, OpenOptions::CREATE)?;
-        let slot = superblock.encode();
+        let slot = superblock.encode(&[]);
         file.set_len(0)?;
         file.write_vectored_at(0, &[&slot, &slot])?;
         file.sync()?;
         device.rename(SUPER_FILE_NEW, SUPER_FILE)?;
         device.sync_dir("")?;
         let bytes = slot.to_vec();
-        Ok(Self { file, current: 0, superblock: *superblock, bytes, is_twice: true })
+        Ok(Self { file, current: 0, superblock: *superblock, bytes, is_twice: true, notes: None })
     }
 
     /// Reads the file and chooses the newest valid superblock.
@@ -120,8 +135,18 @@ impl Slots {
             )
         });
         let bytes = if current == 0 { first.to_vec() } else { second.to_vec() };
-        let slots = Self { file, current, superblock, bytes, is_twice };
+        let slots = Self { file, current, superblock, bytes, is_twice, notes: None };
         Ok(FoundSlots { slots, superblock, warning })
+    }
+
+    /// The note of the superblock in force.
+    pub(crate) fn note(&self) -> &[u8] {
+        note_of(&self.bytes)
+    }
+
+    /// Asks `notes` for the note of every superblock from now on.
+    pub(crate) fn set_notes(&mut self, notes: Arc<dyn NoteSource>) {
+        self.notes = Some(notes);
     }
 
     /// Makes durable what was read. The slot is written again, because a failed sync may have lost
@@ -171,7 +196,11 @@ impl Slots {
     /// # Errors
     /// Errors of the device. It is then unknown which superblock the next startup finds.
     pub(crate) fn replace(&mut self, superblock: &Superblock) -> Result<()> {
-        let (slot, bytes) = (1 - self.current, superblock.encode());
+        let note = match &self.notes {
+            Some(notes) => notes.note(SLOT_BYTES as u64),
+            None => self.note().to_vec(),
+        };
+        let (slot, bytes) = (1 - self.current, superblock.encode(&note));
         self.file.write_at((slot * SLOT_BYTES) as u64, &bytes)?;
         self.file.sync()?;
         self.current = slot;

@@ -3,7 +3,10 @@
 use frondb_core::codec::Reader;
 use frondb_core::{Result, SeqNo, TreeId};
 
-use crate::{Op, PrepareRecord, RecordVisitor, decode_edit, decode_record, encode_edit};
+use crate::{
+    Op, PrepareRecord, RecordVisitor, decode_edit, decode_history, decode_record, encode_edit,
+    encode_history,
+};
 
 /// Accepts every record.
 struct Ignore;
@@ -34,6 +37,13 @@ impl RecordVisitor for Ignore {
     }
 }
 
+/// Decodes `data` as the note of a superblock; it may fail, but must not panic.
+pub fn wear_note(data: &[u8]) {
+    if let Some(history) = decode_history(data) {
+        assert_eq!(decode_history(&encode_history(&history)), Some(history));
+    }
+}
+
 /// Decodes `data` as the payload of a log record; it may fail, but must not panic.
 pub fn wal_record(data: &[u8]) {
     let _ = decode_record(data, &mut Ignore);
@@ -53,6 +63,7 @@ pub fn manifest_edit(data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use frondb_core::prng::Prng;
+    use frondb_core::wear::{History, Sample, WriteCause, WriteSums};
     use frondb_core::{Lsn, MessageKind, NodeId, RangeDelete, RunId};
     use frondb_space::Extent;
 
@@ -159,6 +170,18 @@ mod tests {
         });
         let samples: Vec<Vec<u8>> = encoded.collect();
         frondb_testkit::fuzz::smoke(1, 20_000, &samples, manifest_edit);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_notes_panic() {
+        let mut history = History::new(1_000);
+        let mut samples = Vec::new();
+        for minute in 0..9 {
+            samples.push(encode_history(&history));
+            let sums = WriteSums::default().with(WriteCause::Merge, 1 << (7 * minute));
+            history.add(Sample { at: 1_000 + 600 * minute, sums });
+        }
+        frondb_testkit::fuzz::smoke(1, 20_000, &samples, wear_note);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //!  log.rs       records of the write-ahead log: batches, commits, prepares
 //!  edit.rs      edits of the manifest: trees, runs, nodes, pending parts
 //!  options.rs   options of a tree, which an edit carries
+//!  wear.rs      what the database has written, which the superblocks carry
 //! ```
 //!
 //! The crates `wal` and `manifest` store these bytes and do not decode them. This crate does no
@@ -13,10 +14,12 @@
 mod edit;
 mod log;
 mod options;
+mod wear;
 
 pub use edit::{Edit, PendingPart, decode_edit, encode_edit};
 pub use log::*;
 pub use options::TreeOptions;
+pub use wear::{decode_history, encode_history};
 
 #[doc(hidden)]
 pub mod fuzz;

@@ -17,6 +17,7 @@ use frondb_core::Result;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_space::{Class, Extent, Space};
 
 /// Bytes per write to the device. With larger writes, a reader's request would wait longer for a
@@ -29,6 +30,7 @@ const ACQUIRE_PAGES_MAX: u64 = 4 * 1024 * 1024 / PAGE_BYTES as u64;
 /// The output stream of runs; see the module documentation.
 pub struct Output {
     space: Arc<Space>,
+    cause: WriteCause,
     class: Class,
     reserved: bool,
     /// Bytes still expected: a hint for the size of the next extent.
@@ -49,15 +51,22 @@ pub struct Output {
 }
 
 impl Output {
-    /// A stream into `space` that expects about `expected_bytes`. `reserved` lets the stream use
-    /// the space that is reserved for a full disk.
+    /// A stream into `space` that expects about `expected_bytes` and counts its writes for `cause`.
+    /// `reserved` lets the stream use the space that is reserved for a full disk.
     #[must_use]
-    pub fn new(space: Arc<Space>, class: Class, expected_bytes: u64, reserved: bool) -> Self {
+    pub fn new(
+        space: Arc<Space>,
+        cause: WriteCause,
+        class: Class,
+        expected_bytes: u64,
+        reserved: bool,
+    ) -> Self {
         let buf_bytes = (expected_bytes.min(BUFFER_BYTES as u64) as usize)
             .next_multiple_of(PAGE_BYTES)
             .max(PAGE_BYTES);
         Self {
             space,
+            cause,
             class,
             reserved,
             expected: expected_bytes,
@@ -199,7 +208,7 @@ impl Output {
         debug_assert!(self.filled.is_multiple_of(PAGE_BYTES));
         if self.filled > 0 {
             let offset = u64::from(self.pages_written) * PAGE_BYTES as u64;
-            self.space.write(extent, offset, &self.buf[..self.filled])?;
+            self.space.write(self.cause, extent, offset, &self.buf[..self.filled])?;
             self.pages_written += (self.filled / PAGE_BYTES) as u32;
             self.bytes_written += self.filled as u64;
             self.filled = 0;

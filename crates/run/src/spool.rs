@@ -22,6 +22,7 @@ use frondb_core::codec::Reader;
 use frondb_core::mem::{Array, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Chunk, Error, MessageKind, Result, SeqNo, Source};
 use frondb_space::{Class, Extent, Space};
 
@@ -69,8 +70,14 @@ impl SpoolWriter {
     #[must_use]
     pub fn new(env: Arc<RunEnv>, codec: Codec, expected_bytes: u64) -> Self {
         Self {
-            output: Output::new(Arc::clone(&env.space), Class::Merge, expected_bytes, false)
-                .with_buffer(BATCH_BYTES),
+            output: Output::new(
+                Arc::clone(&env.space),
+                WriteCause::PrivateRuns,
+                Class::Merge,
+                expected_bytes,
+                false,
+            )
+            .with_buffer(BATCH_BYTES),
             env,
             trial: CodecTrial::new(codec),
             frame: Frame::default(),

@@ -2,6 +2,7 @@
 
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::{Arc, Mutex};
+use frondb_core::wear::{WriteCause, WriteCounters};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{SharedDevice, SharedFile};
 
@@ -44,6 +45,7 @@ pub struct Space {
     pub(crate) growth: Mutex<()>,
     pub(crate) state: Mutex<SpaceState>,
     pub(crate) syncs: GroupSync,
+    writes: Arc<WriteCounters>,
 }
 
 impl Space {
@@ -57,6 +59,19 @@ impl Space {
         options: SpaceOptions,
         used: impl IntoIterator<Item = Extent>,
     ) -> Result<Arc<Self>> {
+        Self::open_counting(device, options, used, Arc::default())
+    }
+
+    /// As [`open`](Self::open), for writes that count in `writes`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_counting(
+        device: SharedDevice,
+        options: SpaceOptions,
+        used: impl IntoIterator<Item = Extent>,
+        writes: Arc<WriteCounters>,
+    ) -> Result<Arc<Self>> {
         let options = options.clamped();
         let files = DataFiles::open(device, options.direct)?;
         let mut spaces = Vec::new();
@@ -69,7 +84,7 @@ impl Space {
         free_unused_pages(&mut spaces, &used)?;
         let state = Mutex::new(SpaceState { files: spaces, ..SpaceState::default() });
         let growth = Mutex::new(());
-        Ok(Arc::new(Self { options, files, growth, state, syncs: GroupSync::default() }))
+        Ok(Arc::new(Self { options, files, growth, state, syncs: GroupSync::default(), writes }))
     }
 
     /// Takes an extent of `pages` pages, or of fewer if no free range is that long: the caller then
@@ -134,7 +149,7 @@ impl Space {
         place.file.handle.read_exact_at(place.offset, buf)
     }
 
-    /// Writes whole pages from `byte_offset` on within an extent.
+    /// Writes whole pages from `byte_offset` on within an extent. The write counts for `cause`.
     ///
     /// # Errors
     /// Errors of the device; `Poisoned` after a failed sync.
@@ -142,8 +157,14 @@ impl Space {
     /// # Panics
     /// If offset or length are not multiples of a page or reach outside the extent: the caller
     /// acquired the extent and did not read it from disk, so this is a bug and not corruption.
-    pub fn write(&self, extent: Extent, byte_offset: u64, bytes: &[u8]) -> Result<()> {
-        self.write_vectored(extent, byte_offset, &[bytes])
+    pub fn write(
+        &self,
+        cause: WriteCause,
+        extent: Extent,
+        byte_offset: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        self.write_vectored(cause, extent, byte_offset, &[bytes])
     }
 
     /// Writes several buffers one after the other; otherwise as [`write`](Self::write).
@@ -153,7 +174,13 @@ impl Space {
     ///
     /// # Panics
     /// As [`write`](Self::write).
-    pub fn write_vectored(&self, extent: Extent, byte_offset: u64, bufs: &[&[u8]]) -> Result<()> {
+    pub fn write_vectored(
+        &self,
+        cause: WriteCause,
+        extent: Extent,
+        byte_offset: u64,
+        bufs: &[&[u8]],
+    ) -> Result<()> {
         let len: usize = bufs.iter().map(|buf| buf.len()).sum();
         assert!(byte_offset.is_multiple_of(PAGE_BYTES as u64), "unaligned write at {byte_offset}");
         assert!(
@@ -163,6 +190,7 @@ impl Space {
         assert!(byte_offset + len as u64 <= extent.bytes(), "write outside {extent}");
         self.syncs.check()?;
         let place = self.files.locate(extent, byte_offset, len)?;
+        self.writes.add(cause, len as u64);
         place.file.handle.write_vectored_at(place.offset, bufs)?;
         place.file.note_written();
         Ok(())

@@ -6,6 +6,7 @@
 use frondb_core::ErrorKind;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_device::faults::{FaultDevice, Script};
 use frondb_device::trace::{Detail, TraceDevice};
 use frondb_device::{MemoryDevice, SharedDevice};
@@ -29,13 +30,16 @@ fn a_failed_sync_poisons_writing_for_ever_and_reading_goes_on() {
     let device = Arc::new(FaultDevice::new(Arc::new(MemoryDevice::new()), &script("")));
     let space = open(device.clone());
     let extent = space.acquire(1, Class::Base).unwrap();
-    space.write(extent, 0, &page()).unwrap();
+    space.write(WriteCause::Flush, extent, 0, &page()).unwrap();
     device.set_script(&script("fail sync data nth=1"));
     assert_eq!(space.sync().unwrap_err().kind(), ErrorKind::Poisoned);
     device.set_script(&script(""));
     // The device works again, but what it lost is unknown.
     assert_eq!(space.sync().unwrap_err().kind(), ErrorKind::Poisoned);
-    assert_eq!(space.write(extent, 0, &page()).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(
+        space.write(WriteCause::Flush, extent, 0, &page()).unwrap_err().kind(),
+        ErrorKind::Poisoned
+    );
     assert_eq!(space.acquire(1, Class::Base).unwrap_err().kind(), ErrorKind::Poisoned);
     space.read(extent, 0, &mut page()).unwrap();
 }
@@ -93,10 +97,10 @@ fn device_calls_are_in_the_order_of_durability() {
     space.sync().unwrap();
     let first = space.acquire(200, Class::Base).unwrap();
     let second = space.acquire(200, Class::Base).unwrap();
-    space.write(second, 4096, &page()).unwrap();
+    space.write(WriteCause::Flush, second, 4096, &page()).unwrap();
     space.sync().unwrap();
     space.sync().unwrap();
-    space.write_vectored(first, 0, &[&page(), &page()]).unwrap();
+    space.write_vectored(WriteCause::Flush, first, 0, &[&page(), &page()]).unwrap();
     space.release(second);
     while space.reclaim_step(Reclaim::Idle).unwrap() {}
     space.sync().unwrap();

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_core::{ErrorKind, RunId};
 use frondb_device::{CrashMode, MemoryDevice};
 use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions, TailMove};
@@ -105,7 +106,7 @@ impl Model {
         let run = RunId(self.next);
         self.next += 1;
         // Disk space is reserved for the extent, so this write cannot fail on a full disk.
-        self.space.write(extent, last_page(extent), &page_of(run)).unwrap();
+        self.space.write(WriteCause::Flush, extent, last_page(extent), &page_of(run)).unwrap();
         self.live.push((extent, run));
     }
 

@@ -4,6 +4,7 @@
 
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_device::{Device, OpenOptions, PosixDevice};
 use frondb_space::{Class, Extent, Reclaim, Space, SpaceOptions};
 
@@ -30,7 +31,7 @@ fn released_space_is_returned_to_the_file_system() {
     let mut live: Vec<Extent> = Vec::new();
     for _ in 0..24 {
         let extent = space.acquire(256, Class::Flush).unwrap();
-        space.write(extent, 0, &bytes[..extent.bytes() as usize]).unwrap();
+        space.write(WriteCause::Flush, extent, 0, &bytes[..extent.bytes() as usize]).unwrap();
         live.push(extent);
     }
     space.sync().unwrap();

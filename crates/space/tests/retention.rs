@@ -6,6 +6,7 @@
 use frondb_core::ErrorKind;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_device::MemoryDevice;
 use frondb_space::{Class, Extent, Space, SpaceOptions};
 
@@ -19,7 +20,7 @@ fn page(space: &Space, byte: u8) -> Extent {
     let extent = space.acquire(1, Class::Base).unwrap();
     let mut buf = Buf::zeroed(4096);
     buf.fill(byte);
-    space.write(extent, 0, &buf).unwrap();
+    space.write(WriteCause::Flush, extent, 0, &buf).unwrap();
     extent
 }
 

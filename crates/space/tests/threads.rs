@@ -9,6 +9,7 @@ use frondb_core::ErrorKind;
 use frondb_core::mem::Buf;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_device::MemoryDevice;
 use frondb_space::{Class, Reclaim, Space, SpaceOptions};
 
@@ -22,7 +23,7 @@ fn work(space: &Space, seed: u64) {
         let extent = space.acquire(pages, Class::Merge).unwrap();
         let mut bytes = Buf::zeroed(extent.pages as usize * PAGE);
         Prng::new(seed << 32 | round).fill(&mut bytes);
-        space.write(extent, 0, &bytes).unwrap();
+        space.write(WriteCause::Flush, extent, 0, &bytes).unwrap();
         held.push((extent, bytes));
         if prng.chance(1, 8) {
             space.sync().unwrap();
@@ -79,7 +80,7 @@ fn a_read_outside_its_extent_is_corruption() {
     let space = Space::open(Arc::new(MemoryDevice::new()), SpaceOptions::default(), []).unwrap();
     let extent = space.acquire(2, Class::Base).unwrap();
     let mut buf = Buf::zeroed(PAGE);
-    space.write(extent, PAGE as u64, &buf).unwrap();
+    space.write(WriteCause::Flush, extent, PAGE as u64, &buf).unwrap();
     space.read(extent, PAGE as u64, &mut buf).unwrap();
     for offset in [2 * PAGE as u64, u64::MAX - 100] {
         let error = space.read(extent, offset, &mut buf).unwrap_err();

@@ -15,6 +15,7 @@ use frondb_core::prng::Prng;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::AtomicU64;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Chunk, Direction, MessageKind, NodeId, Result, SeqNo, Source, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_filter::{FilterBuilder, FilterKind};
@@ -92,6 +93,7 @@ impl Bench {
         let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
         let tree = TreeId(1);
         let env = JobEnv {
+            cause: WriteCause::Merge,
             tree,
             options: TrunkOptions::default(),
             run_env: RunEnv::new(space, cache, budget, SystemClock::shared()),

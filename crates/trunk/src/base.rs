@@ -121,6 +121,7 @@ mod tests {
     use frondb_core::budget::Budget;
     use frondb_core::clock::SystemClock;
     use frondb_core::sync::Arc;
+    use frondb_core::wear::WriteCause;
     use frondb_core::{MessageKind, RunId, SeqNo, TreeId};
     use frondb_device::MemoryDevice;
     use frondb_filter::FilterKind;
@@ -158,7 +159,8 @@ mod tests {
             index_part_blocks: INDEX_PART_BLOCKS,
             writes: 1,
         };
-        let mut output = Output::new(Arc::clone(&env.space), Class::Merge, 0, false);
+        let mut output =
+            Output::new(Arc::clone(&env.space), WriteCause::Merge, Class::Merge, 0, false);
         let mut writer = RunWriter::new(RunId(u64::from(letter)), TreeId(1), options, false);
         for number in 0..100 {
             let (key, kind) = (key(letter, number), MessageKind::Put);

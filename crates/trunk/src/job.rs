@@ -14,6 +14,7 @@ use frondb_core::chunk::key_prefix;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::wear::WriteCause;
 use frondb_core::{Direction, Result, RunId, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::{
@@ -38,6 +39,8 @@ pub const STEP_MESSAGES: u64 = 64 * 1024;
 /// The environment that all jobs of a tree share.
 #[derive(Clone)]
 pub struct JobEnv {
+    /// What the job's writes count for.
+    pub cause: WriteCause,
     /// The tree.
     pub tree: TreeId,
     /// Its options.
@@ -210,8 +213,13 @@ impl Job {
         let windows = (input.sources.len() as u64 * source_bytes).min(input.raw_bytes * 2);
         let memory = budget.reserve(Part::Work, windows + source_bytes);
         let merge = FoldMerge::new(input.sources, options)?;
-        let output =
-            Output::new(Arc::clone(&env.run_env.space), class, input.disk_bytes, env.reserved);
+        let output = Output::new(
+            Arc::clone(&env.run_env.space),
+            env.cause,
+            class,
+            input.disk_bytes,
+            env.reserved,
+        );
         let finished = FinishedRuns { env: Arc::clone(&env.run_env), runs: Vec::new() };
         let mut job = Self {
             env,

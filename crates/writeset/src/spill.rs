@@ -8,6 +8,7 @@
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Direction, Error, Result, RunId, SeqNo, Source};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::format::ValueRef;
@@ -218,7 +219,8 @@ impl TreeWrites {
         let mut merge = FoldMerge::new(input.sources, options)?;
         let expected = input.raw_bytes * 3 / 4;
         let space = Arc::clone(&env.runs.space);
-        let mut output = Output::new(space, Class::Merge, expected, input.reserved);
+        let mut output =
+            Output::new(space, WriteCause::PrivateRuns, Class::Merge, expected, input.reserved);
         let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = RunOptions { writes: input.writes, ..tree.options };
         let mut writer = RunWriter::new(id, self.tree, options, per_entry);

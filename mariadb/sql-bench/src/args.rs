@@ -87,6 +87,8 @@ pub(crate) struct Args {
 pub(crate) enum Workload {
     /// The insert benchmark: a primary key and three secondary indexes, then reads
     SqlIibench,
+    /// The load of sql-iibench: bytes and requests that wear out the drive, and its lifetime
+    Wear,
     /// Half of a table deleted from the left, then the smallest key
     SqlDeleteLeft,
     /// Orders with two foreign keys, a cascading delete, a foreign key that is added
@@ -110,6 +112,7 @@ impl Workload {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::SqlIibench => "sql-iibench",
+            Self::Wear => "wear",
             Self::SqlDeleteLeft => "sql-delete-left",
             Self::SqlForeignKeys => "sql-foreign-keys",
             Self::Optimize => "optimize",

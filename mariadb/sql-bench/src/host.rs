@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use frondb_bench::measure::Throttle;
+use frondb_bench::driver::note;
 use frondb_bench::measure::disk::{Device, sync_file_system};
 use frondb_bench::measure::process::Process;
+use frondb_bench::measure::{DiskLimit, GroupWrites, Throttle};
 use frondb_bench::{Error, Result};
 use frondb_mariadb_harness::{Client, Server};
 
@@ -55,6 +56,26 @@ impl Host {
             self.throttle = Some(throttle);
         }
         Ok(())
+    }
+
+    /// Puts the server into a group that counts its requests to the disk. Where that is not possible,
+    /// only the device counts.
+    pub(crate) fn count_writes(&mut self) -> Result<()> {
+        if self.throttle.is_none() {
+            match Throttle::create(&self.folder, DiskLimit::BEYOND) {
+                Ok(throttle) => {
+                    throttle.add(self.pid()?)?;
+                    self.throttle = Some(throttle);
+                }
+                Err(error) => note(&format!("warning: only the device counts requests: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the server has written to the disk since [`Host::count_writes`], also after it has ended.
+    pub(crate) fn writes(&self) -> Option<GroupWrites> {
+        self.throttle.as_ref()?.writes()
     }
 
     /// Opens a connection that uses the database.
@@ -120,6 +141,11 @@ impl Host {
 
     /// Stops the server; returns the bytes that it leaves on disk.
     pub(crate) fn stop(mut self) -> Result<u64> {
+        self.halt()
+    }
+
+    /// As [`stop`](Self::stop); the counters of what the server wrote stay readable.
+    pub(crate) fn halt(&mut self) -> Result<u64> {
         self.server.stop().map_err(Error::engine)?;
         sync_file_system(&self.folder)?;
         self.contender.disk_bytes(&self.server.data())

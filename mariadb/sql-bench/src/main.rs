@@ -8,7 +8,7 @@
 //!    |
 //!  host     a private server for one engine: fresh data directory, its memory, a slow disk if asked for
 //!    |
-//!  iibench, sysbench, counts, delete_left, foreign_keys, optimize, memory      what is done to it
+//!  iibench, sysbench, counts, delete_left, foreign_keys, optimize, memory, wear   what is done to it
 //!  timed -> graph, tpcc                                  by clients of our own, for a fixed time
 //!  slices, sysbench_slices                             the same of two servers, in short turns
 //! ```
@@ -42,6 +42,7 @@ mod sysbench_slices;
 mod timed;
 mod tpcc;
 mod turns;
+mod wear;
 mod writer;
 
 use std::process::ExitCode;

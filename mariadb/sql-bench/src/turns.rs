@@ -12,7 +12,7 @@ use crate::contender::Contender;
 use crate::ratios::ratios;
 use crate::{
     counts, delete_left, foreign_keys, host, iibench, memory, optimize, slices, sysbench,
-    sysbench_slices, timed,
+    sysbench_slices, timed, wear,
 };
 
 /// Measures all engines and reports.
@@ -56,6 +56,7 @@ fn measure(contender: Contender, args: &Args) -> Vec<Measurement> {
     let progress = Progress::visible(label);
     let measured = match args.workload {
         Workload::SqlIibench => iibench::measure(contender, args, &progress).map(|m| vec![m]),
+        Workload::Wear => wear::measure(contender, args, &progress).map(|m| vec![m]),
         Workload::SqlDeleteLeft => {
             delete_left::measure(contender, args, &progress).map(|m| vec![m])
         }

@@ -18,6 +18,7 @@
 #include "handler/read_free.h"
 #include "inspect/lock_rows.h"
 #include "inspect/transactions.h"
+#include "plugin/variables.h"
 #include "txn/session.h"
 
 namespace fron {
@@ -147,6 +148,13 @@ Error add_statistics(frondb_error *(*of)(frondb_db *, frondb_stats **), std::str
   return {};
 }
 
+Error add_wear(std::string *page) {
+  Stats wear;
+  if (Error error = frondb_db_wear(db(), double(drive_tbw()), wear.out())) return error;
+  *page += frondb_stats_text(wear.get());
+  return {};
+}
+
 Error add_deadlock(TreeNames *names, std::string *page) {
   frondb_deadlock_info info;
   std::vector<LockRow> waits;
@@ -202,6 +210,8 @@ Error make_page(std::string *page) {
   *page += "FronDB " FRONDB_VERSION "\n";
   *page += heading("Statistics since the start (docs/operating/status.md)");
   if (Error error = add_statistics(frondb_db_stats, page)) return error;
+  *page += heading("Wear");
+  if (Error error = add_wear(page)) return error;
   *page += heading("What the last start recovered");
   if (Error error = add_statistics(frondb_db_recovery, page)) return error;
   *page += heading("Latest deadlock");

@@ -15,6 +15,7 @@
 use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Result, SeqNo};
 use frondb_tree::{MemSource, TreeCore, Version};
 use frondb_trunk::cut::flush_targets;
@@ -118,7 +119,7 @@ impl FlushJob {
             disk_bytes: raw_bytes * 3 / 4,
             handover: Arc::default(),
         };
-        let job_env = context.job_env(tree, frees_space(&at.frozen));
+        let job_env = context.job_env(WriteCause::Flush, tree, frees_space(&at.frozen));
         let reserved = job_env.reserved;
         let job = Job::new(job_env, input, targets, 1)?;
         let tree = Arc::clone(tree);

@@ -114,6 +114,7 @@ pub fn install<'a>(
     build: impl FnOnce(&mut VersionBuilder<'_>, &mut InstallState) -> bool,
     end: impl FnOnce(&Change, &mut InstallState) -> Result<InstallEnd<'a>>,
 ) -> Result<Option<Installed>> {
+    context.edits.wear.tick(context.now());
     let latch = context.edits.begin();
     let mut state = tree.install.lock();
     let old = tree.version();

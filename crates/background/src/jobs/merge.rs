@@ -7,6 +7,7 @@ use frondb_core::clock::Nanos;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::wear::WriteCause;
 use frondb_core::{NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_records::Edit;
 use frondb_run::Run;
@@ -115,7 +116,7 @@ impl MergeJob {
     ) -> Result<Self> {
         let snapshots = context.reads.snapshots.list();
         let leaf_target = tree.plan_context(&version.trunk, context.plan_limits()).leaf_target();
-        let mut job_env = context.job_env(tree, planned.frees_space);
+        let mut job_env = context.job_env(WriteCause::Merge, tree, planned.frees_space);
         if matches!(planned.plan, Plan::Rewrite(Reason::Pack | Reason::Optimize, _)) {
             job_env.packing = context.final_packing(tree, &version.trunk)?;
         }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_core::{NodeId, Result, RunId};
 use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
@@ -143,7 +144,7 @@ fn copy_extent(space: &Space, from: Extent, at: u64, to: Extent, buf: &mut Buf) 
     while offset < to.bytes() {
         let n = (to.bytes() - offset).min(PIECE_BYTES as u64) as usize;
         space.read(from, at + offset, &mut buf[..n])?;
-        space.write(to, offset, &buf[..n])?;
+        space.write(WriteCause::Relocation, to, offset, &buf[..n])?;
         offset += n as u64;
     }
     Ok(())

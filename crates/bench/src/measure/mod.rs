@@ -14,5 +14,5 @@ mod windows;
 pub use histogram::Histogram;
 pub use marks::Marks;
 pub use sampler::{Observer, Sample, Sampler};
-pub use throttle::{DiskLimit, Throttle};
+pub use throttle::{DiskLimit, GroupWrites, Throttle};
 pub use windows::{Windows, settling_stalls, slowest_to_median};

@@ -1,4 +1,5 @@
-//! A disk as slow as rented ones: a cgroup that limits the requests of a process to a device.
+//! A disk as slow as rented ones: a cgroup that limits the requests of a process to a device, and
+//! counts them.
 //!
 //! A throttled group of version 1 delays direct and synced requests only; data that a kernel thread
 //! writes later for the process is not delayed. The limit holds for engines that bypass the page
@@ -22,6 +23,8 @@ pub struct DiskLimit {
 impl DiskLimit {
     /// An ordinary volume of a cloud: 3,000 requests and 125 MB a second.
     pub const CLOUD: Self = Self { requests: 3_000, bytes: 125_000_000 };
+    /// A limit that no disk reaches. A group of version 1 counts requests only if it has a limit.
+    pub const BEYOND: Self = Self { requests: 1_000_000_000, bytes: 1_000_000_000_000 };
     /// A SATA disk without moving parts: 10,000 requests and 400 MB a second.
     pub const SATA: Self = Self { requests: 10_000, bytes: 400_000_000 };
 }
@@ -31,6 +34,20 @@ impl DiskLimit {
 #[derive(Debug)]
 pub struct Throttle {
     dir: PathBuf,
+    /// "major:minor" of the disk.
+    device: String,
+}
+
+/// What the processes of a group have written to the disk since it was created.
+///
+/// Version 2 counts everything that they have caused. Version 1 counts direct requests and those of a
+/// sync, not what a kernel thread writes later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupWrites {
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests, before the kernel merges neighbours.
+    pub requests: u64,
 }
 
 impl Throttle {
@@ -41,7 +58,7 @@ impl Throttle {
         let name = format!("frondb-bench-disk-{}", std::process::id());
         let mut refusals = Vec::new();
         for (parent, files) in hierarchies(&device, limit) {
-            match Self::create_below(&parent, &name, &files) {
+            match Self::create_below(&parent, &name, &device, &files) {
                 Ok(throttle) => return Ok(throttle),
                 Err(error) => refusals.push(format!("{}: {error}", parent.display())),
             }
@@ -55,6 +72,7 @@ impl Throttle {
     fn create_below(
         parent: &Path,
         name: &str,
+        device: &str,
         files: &[(&'static str, String)],
     ) -> std::io::Result<Self> {
         // If the controller cannot be enabled, the limit files below are missing, and that is
@@ -65,11 +83,24 @@ impl Throttle {
             fs::create_dir(&dir)?;
         }
         // From here on the drop of `group` removes the directory if a step fails.
-        let group = Self { dir };
+        let group = Self { dir, device: device.to_owned() };
         for (file, text) in files {
             fs::write(group.dir.join(file), text)?;
         }
         Ok(group)
+    }
+
+    /// What its processes have written so far, those that have ended included; none if the kernel does
+    /// not tell.
+    #[must_use]
+    pub fn writes(&self) -> Option<GroupWrites> {
+        let read = |file: &str| fs::read_to_string(self.dir.join(file)).ok();
+        if let Some(text) = read("io.stat") {
+            return Some(parse_io_stat(&text, &self.device));
+        }
+        let bytes = parse_blkio(&read("blkio.throttle.io_service_bytes")?, &self.device);
+        let requests = parse_blkio(&read("blkio.throttle.io_serviced")?, &self.device);
+        Some(GroupWrites { bytes, requests })
     }
 
     /// Moves a process with all its threads into the group.
@@ -85,6 +116,20 @@ impl Drop for Throttle {
         // The removal fails only while a process, which ends with the server, is in the group.
         let _ = fs::remove_dir(&self.dir);
     }
+}
+
+/// The writes in a line of version 2: "254:0 rbytes=1 wbytes=2 rios=3 wios=4". No line: no requests.
+fn parse_io_stat(text: &str, device: &str) -> GroupWrites {
+    let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '));
+    let fields = || line.unwrap_or_default().split_ascii_whitespace();
+    let number = |name: &str| fields().find_map(|field| field.strip_prefix(name)?.parse().ok());
+    GroupWrites { bytes: number("wbytes=").unwrap_or(0), requests: number("wios=").unwrap_or(0) }
+}
+
+/// The number of writes in a file of version 1: "254:0 Write 2". No line: no requests.
+fn parse_blkio(text: &str, device: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(" Write "));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 /// "major:minor" of the whole disk: limits of a partition are refused.
@@ -125,6 +170,16 @@ mod tests {
         assert_eq!(one.len(), 4);
         assert!(one.contains(&("blkio.throttle.write_iops_device", "8:0 3000".to_owned())));
         assert_eq!(two[0].1, "8:0 rbps=125000000 wbps=125000000 riops=3000 wiops=3000");
+    }
+
+    #[test]
+    fn writes_of_the_disk_are_found() {
+        let one = "8:16 Write 7\n254:0 Read 24\n254:0 Write 382\n254:0 Sync 406\nTotal 406\n";
+        assert_eq!((parse_blkio(one, "254:0"), parse_blkio("Total 0\n", "254:0")), (382, 0));
+        let two = "8:16 rbytes=9 wbytes=9 rios=9 wios=9\n\
+                   254:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n";
+        assert_eq!(parse_io_stat(two, "254:0"), GroupWrites { bytes: 2, requests: 4 });
+        assert_eq!(parse_io_stat("", "254:0"), GroupWrites::default());
     }
 
     #[test]

@@ -149,6 +149,7 @@ static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
   CLEARS_HANDLE(frondb_tree_verify(NULL, NULL, NULL, (frondb_stats **)&place, NULL));
   CLEARS_HANDLE(frondb_db_verify(NULL, NULL, NULL, NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_stats(NULL, (frondb_stats **)&place));
+  CLEARS_HANDLE(frondb_db_wear(NULL, 0, (frondb_stats **)&place));
   CLEARS_HANDLE(frondb_db_recovery(NULL, (frondb_stats **)&place));
   CLEARS_HANDLE(frondb_db_list_trees(NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_prepared(NULL, (frondb_list **)&place));

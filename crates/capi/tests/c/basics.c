@@ -279,6 +279,28 @@ static void stats(frondb_db *db) {
   CHECK(strstr(frondb_stats_text(stats), "memory_total") != NULL);
   CHECK(frondb_stats_free(stats) == FRONDB_OK);
 
+  OK(frondb_db_wear(db, 600, &stats));
+  {
+    const char *causes[] = {"log", "flush", "merge", "relocation", "manifest", "private_runs", "large_values"};
+    uint64_t all, sum = 0;
+    char of[64];
+    OK(frondb_stats_find(stats, "total_bytes", &all));
+    for (i = 0; i < 7; i++) {
+      snprintf(of, sizeof of, "total_%s_bytes", causes[i]);
+      OK(frondb_stats_find(stats, of, &value));
+      sum += value;
+    }
+    CHECK(all > 0 && all == sum);
+    OK(frondb_stats_find(stats, "last_hour_user_bytes", &value));
+  }
+  CHECK(strstr(frondb_stats_text(stats), "600 TBW") != NULL);
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
+  OK(frondb_db_wear(db, 0, &stats));
+  CHECK(strstr(frondb_stats_text(stats), "TBW") == NULL);
+  CHECK(strstr(frondb_stats_text(stats), "amplification") != NULL);
+  CHECK(frondb_stats_free(stats) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_db_wear(db, -1, &stats));
+
   OK(frondb_db_open_tree(db, "rows", &tree));
   OK(frondb_tree_stats(tree, &stats));
   OK(frondb_stats_find(stats, "entries", &value));

@@ -4,6 +4,7 @@ use frondb::Tree;
 use serde_json::{Map, Value, json};
 
 use super::session::Session;
+use super::wear;
 use crate::args::{Common, Stats, Verify};
 use crate::failure::{EXIT_CODES, Failure};
 use crate::output::Output;
@@ -14,6 +15,9 @@ pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
     // The parser sees the conflict only if both options follow the command.
     if args.prometheus && common.json {
         return Err(Failure::usage("--prometheus and --json exclude each other"));
+    }
+    if args.wear {
+        return wear::print(common, args);
     }
     let session = Session::open(common, &args.dir)?;
     if args.prometheus {

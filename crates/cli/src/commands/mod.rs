@@ -11,3 +11,4 @@ pub(crate) mod salvage;
 pub(crate) mod scan;
 mod session;
 pub(crate) mod trees;
+mod wear;

@@ -50,6 +50,47 @@ fn statistics_are_there_by_name() {
 }
 
 #[test]
+fn wear_is_shown_without_opening() {
+    let temp = TempDir::new("cli-wear");
+    let dir = temp.path();
+    frondb("create", dir, &["t"]).ok();
+    frondb("put", dir, &["t", "k", "v"]).ok();
+    let before: Vec<u8> = std::fs::read(dir.join("SUPER")).unwrap();
+    let wear = &frondb("stats", dir, &["--wear", "--json"]).ok().json()[0];
+    let total = &wear["total"];
+    let bytes = |value: &serde_json::Value| value["bytes"].as_u64().unwrap();
+    let causes = total["causes"].as_object().unwrap();
+    assert_eq!(causes.values().map(bytes).sum::<u64>(), bytes(&total["all"]));
+    assert!(bytes(&causes["flush"]) >= 4096 && bytes(&causes["manifest"]) >= 8192, "{wear}");
+    assert_eq!(bytes(&causes["merge"]), 0);
+    assert!(total["user_bytes"].as_u64().unwrap() > 0 && total["lifetimes"].is_null(), "{wear}");
+    let amplification = total["amplification"].as_f64().unwrap();
+    let user = total["user_bytes"].as_f64().unwrap();
+    assert!((amplification * user - total["all"]["bytes"].as_f64().unwrap()).abs() < 1.0);
+
+    let with_drive = &frondb("stats", dir, &["--wear", "--tbw", "600", "--json"]).ok().json()[0];
+    assert_eq!(with_drive["total"]["lifetimes"][3]["drive_amplification"], 4.0);
+    let page = frondb("stats", dir, &["--wear", "--tbw", "1.5"]).ok();
+    assert!(page.text().contains("since the start"), "{}", page.text());
+    assert!(page.text().contains("days that a new drive with 1.5 TBW lasts"), "{}", page.text());
+    assert_eq!(std::fs::read(dir.join("SUPER")).unwrap(), before, "nothing was written");
+
+    // Totals go on with the next command.
+    let user_bytes = || {
+        let wear = &frondb("stats", dir, &["--wear", "--json"]).ok().json()[0];
+        wear["total"]["user_bytes"].as_u64().unwrap()
+    };
+    let first = user_bytes();
+    frondb("put", dir, &["t", "k2", "v2"]).ok();
+    assert!(user_bytes() > first);
+
+    frondb("stats", dir, &["--tbw", "600"]).fails(2, "--wear");
+    frondb("stats", dir, &["--wear", "--tbw", "0"]).fails(2, "above 0");
+    frondb("stats", dir, &["--wear", "--prometheus"]).fails(2, "cannot be used with");
+    frondb("stats", &dir.join("none"), &["--wear"]).fails(1, "no FronDB database");
+}
+
+#[test]
 fn trees_are_optimized() {
     let temp = TempDir::new("cli-optimize");
     let dir = temp.path();

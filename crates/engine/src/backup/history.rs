@@ -40,11 +40,11 @@ pub(super) fn has(device: &SharedDevice, name: u64) -> Result<bool> {
     Ok(read(device)?.contains(&name))
 }
 
-/// Durably adds a name. REQUIRES: one backup is made at a time.
+/// Durably adds a name, and returns the bytes written. REQUIRES: one backup is made at a time.
 ///
 /// # Errors
 /// `NoSpace`, `Io`.
-pub(super) fn add(device: &SharedDevice, name: u64) -> Result<()> {
+pub(super) fn add(device: &SharedDevice, name: u64) -> Result<u64> {
     let mut names = read(device)?;
     names.push(name);
     let mut text = String::new();
@@ -56,5 +56,6 @@ pub(super) fn add(device: &SharedDevice, name: u64) -> Result<()> {
     file.write_at(0, text.as_bytes())?;
     file.sync()?;
     device.rename(HISTORY_FILE_NEW, HISTORY_FILE)?;
-    device.sync_dir("")
+    device.sync_dir("")?;
+    Ok(text.len() as u64)
 }

@@ -49,7 +49,9 @@ impl Engine {
         let _call = self.begin_call()?;
         let secured = self.background().jobs.edits.manifest.secure_appended();
         secured.inspect_err(|error| self.health().poison_if_unknown(error))?;
-        history::add(&self.device, name)
+        let bytes = history::add(&self.device, name)?;
+        self.background().jobs.edits.wear.add_other(bytes);
+        Ok(())
     }
 }
 

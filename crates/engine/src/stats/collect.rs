@@ -4,6 +4,7 @@ use frondb_background::Background;
 use frondb_catalog::Catalog;
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::wear::{WriteCause, WriteSums};
 use frondb_tree::{TreeCore, Version};
 use frondb_txn::Transactions;
 
@@ -104,6 +105,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     let wal = jobs.log.wal.stats();
     stats.wal_written_bytes = wal.written_bytes;
     stats.wal_syncs = wal.syncs;
+    fill_written(&jobs.edits.wear.since_open(), stats);
     stats.manifest_log_bytes = jobs.edits.manifest.log_bytes();
     let space = txns.reads.runs.space.stats();
     stats.data_file_bytes = space.file_bytes;
@@ -112,6 +114,17 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.disk_full = u64::from(txns.reads.health.full().is_some());
     stats.poisoned = u64::from(txns.reads.health.is_poisoned());
     stats.corruptions = txns.reads.runs.events.corruptions();
+}
+
+/// What was written since the database was opened.
+fn fill_written(sums: &WriteSums, stats: &mut EngineStats) {
+    stats.user_bytes = sums.user_bytes();
+    let total = sums.total();
+    (stats.written_bytes, stats.write_requests) = (total.bytes, total.requests);
+    stats.relocation_bytes = sums.of(WriteCause::Relocation).bytes;
+    stats.manifest_written_bytes = sums.of(WriteCause::Manifest).bytes;
+    stats.private_run_bytes = sums.of(WriteCause::PrivateRuns).bytes;
+    stats.large_value_bytes = sums.of(WriteCause::LargeValues).bytes;
 }
 
 /// How long calls and background work take.
@@ -136,7 +149,6 @@ pub(crate) fn fill_background(background: &Background, stats: &mut EngineStats) 
     let done = background.jobs.stats();
     stats.commits = done.commits;
     stats.messages = done.messages;
-    stats.user_bytes = done.user_bytes;
     stats.attaches = done.attaches;
     stats.flushes = done.flushes;
     stats.flush_bytes = done.flush_bytes;

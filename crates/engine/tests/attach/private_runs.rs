@@ -10,6 +10,7 @@ use frondb_commit::{
 };
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_core::sync::Arc;
+use frondb_core::wear::WriteCause;
 use frondb_core::{MessageKind, RangeDelete, Result, SeqNo};
 use frondb_run::{Output, Run, RunWriter};
 use frondb_space::Class;
@@ -106,7 +107,13 @@ impl PrivatePart {
         let options = &self.tree.options().trunk;
         let id = txns.ids.next_run();
         let encoding = if self.base { options.base() } else { options.run(1) };
-        let mut output = Output::new(Arc::clone(&txns.reads.runs.space), Class::Merge, 0, false);
+        let mut output = Output::new(
+            Arc::clone(&txns.reads.runs.space),
+            WriteCause::Merge,
+            Class::Merge,
+            0,
+            false,
+        );
         let mut writer = RunWriter::new(id, self.tree.id(), encoding, !self.base);
         for (key, number, kind, value) in &messages {
             writer.add(&mut output, key, *number, *kind, value)?;

@@ -8,6 +8,7 @@ use frondb_core::budget::Budget;
 use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::wear::WriteCause;
 use frondb_core::{Chunk, Direction, MessageKind, RunId, SeqNo, Source, TreeId};
 use frondb_device::{MemoryDevice, SharedDevice};
 use frondb_filter::FilterKind;
@@ -83,7 +84,13 @@ impl Fixture {
     }
 
     pub(crate) fn output(&self, expected_bytes: u64) -> Output {
-        Output::new(Arc::clone(&self.env.space), Class::Merge, expected_bytes, false)
+        Output::new(
+            Arc::clone(&self.env.space),
+            WriteCause::Merge,
+            Class::Merge,
+            expected_bytes,
+            false,
+        )
     }
 
     pub(crate) fn next_id(&self) -> RunId {

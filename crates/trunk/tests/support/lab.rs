@@ -12,6 +12,7 @@ use frondb_core::message::SharedUpdateFn;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::wear::WriteCause;
 use frondb_core::{Direction, NodeId, RangeDelete, RunId, SeqNo, TreeId};
 use frondb_device::MemoryDevice;
 use frondb_merge::{Lookup, VisibleMerge, VisibleOptions, VisibleValue};
@@ -86,6 +87,7 @@ impl Lab {
         let run_env = RunEnv::new(space, cache, budget, SystemClock::shared());
         let run_ids = Arc::new(AtomicU64::new(0));
         let env = JobEnv {
+            cause: WriteCause::Merge,
             tree: TREE,
             options,
             run_env,
@@ -195,7 +197,7 @@ impl Lab {
         let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = if are_base { self.env.options.base() } else { self.env.options.run(1) };
         let space = Arc::clone(&self.env.run_env.space);
-        let mut output = Output::new(space, Class::Merge, 0, false);
+        let mut output = Output::new(space, WriteCause::Merge, Class::Merge, 0, false);
         let mut writer = RunWriter::new(id, TREE, options, each);
         for entry in entries {
             let local = SeqNo(entry.seq.get() - base.get());

@@ -15,6 +15,7 @@ use frondb_commit::Attachment;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Error, ErrorKind, Result, SeqNo, Source, TreeId};
 use frondb_merge::{FoldMerge, FoldOptions};
 use frondb_run::{Run, Spool, SpoolWriter};
@@ -194,7 +195,12 @@ impl<'a> Merging<'a> {
             disk_bytes: raw_bytes / 2,
             handover: Arc::default(),
         };
-        let job = Job::new(txns.background.jobs.job_env(tree, false), input, vec![target], 1)?;
+        let job = Job::new(
+            txns.background.jobs.job_env(WriteCause::PrivateRuns, tree, false),
+            input,
+            vec![target],
+            1,
+        )?;
         let mut job = job.with_buffer(WRITE_BYTES);
         loop {
             self.shared.check_cancelled()?;

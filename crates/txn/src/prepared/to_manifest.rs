@@ -5,6 +5,7 @@ use frondb_background::jobs::install::discard;
 use frondb_commit::{Attachment, PreparedInManifest, insert};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::wear::WriteCause;
 use frondb_core::{Error, Lsn, Result, SeqNo};
 use frondb_memtable::Memtable;
 use frondb_records::Edit;
@@ -133,7 +134,12 @@ impl Moved {
         };
         let whole =
             Target { lo: Arc::from([]), hi: None, place: Place::Slice, piece_bytes: u64::MAX };
-        let mut job = Job::new(context.jobs.job_env(tree, false), input, vec![whole], 1)?;
+        let mut job = Job::new(
+            context.jobs.job_env(WriteCause::PrivateRuns, tree, false),
+            input,
+            vec![whole],
+            1,
+        )?;
         while !job.step()? {}
         let result = job.finish()?;
         let dropped =

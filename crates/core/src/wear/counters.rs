@@ -1,0 +1,232 @@
+//! What a database writes to its files, by cause: the causes, the sums and the counters.
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// Why a database writes. Every write to its files belongs to exactly one cause.
+///
+/// The positions are stored on disk: do not change them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+#[non_exhaustive]
+#[repr(usize)]
+pub enum WriteCause {
+    /// The log: records of commits and the mark beside them.
+    Log = 0,
+    /// Flushes of memtables.
+    Flush = 1,
+    /// Merges, rewrites of bases, and flushes of inner nodes.
+    Merge = 2,
+    /// Runs moved away from the end of a data file, so that the file can be truncated.
+    Relocation = 3,
+    /// The manifest and its superblocks.
+    Manifest = 4,
+    /// Private runs of large transactions, and bulk loads with what they sort on disk.
+    PrivateRuns = 5,
+    /// Large values, which have extents of their own.
+    LargeValues = 6,
+}
+
+impl WriteCause {
+    /// All causes, in the order of their positions.
+    pub const ALL: [Self; 7] = [
+        Self::Log,
+        Self::Flush,
+        Self::Merge,
+        Self::Relocation,
+        Self::Manifest,
+        Self::PrivateRuns,
+        Self::LargeValues,
+    ];
+
+    /// The name of the cause in JSON and in lists.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Flush => "flush",
+            Self::Merge => "merge",
+            Self::Relocation => "relocation",
+            Self::Manifest => "manifest",
+            Self::PrivateRuns => "private_runs",
+            Self::LargeValues => "large_values",
+        }
+    }
+
+    const fn position(self) -> usize {
+        self as usize
+    }
+}
+
+/// Bytes written, and the number of write requests that wrote them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Writes {
+    /// Bytes.
+    pub bytes: u64,
+    /// Requests to the file system, a count.
+    pub requests: u64,
+}
+
+impl Writes {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            requests: self.requests.saturating_add(other.requests),
+        }
+    }
+
+    fn minus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(other.bytes),
+            requests: self.requests.saturating_sub(other.requests),
+        }
+    }
+}
+
+/// What was written in a period: by cause, and the user's part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteSums {
+    user_bytes: u64,
+    causes: [Writes; WriteCause::ALL.len()],
+}
+
+impl WriteSums {
+    /// Sums of these parts. The order of `causes` is that of [`WriteCause::ALL`].
+    #[must_use]
+    pub const fn new(user_bytes: u64, causes: [Writes; WriteCause::ALL.len()]) -> Self {
+        Self { user_bytes, causes }
+    }
+
+    /// Bytes of batches and transactions committed or prepared.
+    #[must_use]
+    pub const fn user_bytes(&self) -> u64 {
+        self.user_bytes
+    }
+
+    /// What was written for one cause.
+    #[must_use]
+    pub const fn of(&self, cause: WriteCause) -> Writes {
+        self.causes[cause.position()]
+    }
+
+    /// What was written for all causes together.
+    #[must_use]
+    pub fn total(&self) -> Writes {
+        self.causes.iter().fold(Writes::default(), |sum, part| sum.plus(*part))
+    }
+
+    /// The write amplification: bytes written for each byte of the user's batches. `None` if no batch
+    /// was committed.
+    #[must_use]
+    pub fn amplification(&self) -> Option<f64> {
+        (self.user_bytes > 0).then(|| self.total().bytes as f64 / self.user_bytes as f64)
+    }
+
+    /// These sums and `other` together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.combined(other, u64::saturating_add, Writes::plus)
+    }
+
+    /// These sums without `other`, which is an earlier state of them.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        self.combined(other, u64::saturating_sub, Writes::minus)
+    }
+
+    /// These sums with one more write.
+    #[must_use]
+    pub fn with(mut self, cause: WriteCause, bytes: u64) -> Self {
+        let part = &mut self.causes[cause.position()];
+        *part = part.plus(Writes { bytes, requests: 1 });
+        self
+    }
+
+    /// The part `n` of `of` of these sums.
+    pub(super) fn share(&self, n: u64, of: u64) -> Self {
+        let share = |value: u64| {
+            let share = u128::from(value) * u128::from(n) / u128::from(of.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        let part =
+            |part: Writes| Writes { bytes: share(part.bytes), requests: share(part.requests) };
+        Self { user_bytes: share(self.user_bytes), causes: self.causes.map(part) }
+    }
+
+    fn combined(
+        &self,
+        other: &Self,
+        number: fn(u64, u64) -> u64,
+        writes: fn(Writes, Writes) -> Writes,
+    ) -> Self {
+        Self {
+            user_bytes: number(self.user_bytes, other.user_bytes),
+            causes: WriteCause::ALL.map(|cause| writes(self.of(cause), other.of(cause))),
+        }
+    }
+}
+
+/// Counts writes where they are made. Any thread may add; an addition is two relaxed atomic adds.
+#[derive(Debug, Default)]
+pub struct WriteCounters {
+    user_bytes: AtomicU64,
+    causes: [Counter; WriteCause::ALL.len()],
+}
+
+/// Counts the writes of one cause.
+#[derive(Debug, Default)]
+struct Counter {
+    bytes: AtomicU64,
+    requests: AtomicU64,
+}
+
+impl WriteCounters {
+    /// Counts a write of `bytes`.
+    #[inline]
+    pub fn add(&self, cause: WriteCause, bytes: u64) {
+        let counter = &self.causes[cause.position()];
+        counter.bytes.fetch_add(bytes, Ordering::Relaxed);
+        counter.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts bytes of a batch or transaction that was committed or prepared.
+    #[inline]
+    pub fn add_user(&self, bytes: u64) {
+        self.user_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The counts as they are now.
+    #[must_use]
+    pub fn read(&self) -> WriteSums {
+        let read = |counter: &Counter| Writes {
+            bytes: counter.bytes.load(Ordering::Relaxed),
+            requests: counter.requests.load(Ordering::Relaxed),
+        };
+        let causes = WriteCause::ALL.map(|cause| read(&self.causes[cause.position()]));
+        WriteSums::new(self.user_bytes.load(Ordering::Relaxed), causes)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_write_counts_for_its_cause_and_for_the_total() {
+        let counters = WriteCounters::default();
+        for (i, cause) in WriteCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause.position(), i);
+            counters.add(cause, 10 << i);
+            counters.add(cause, 1);
+        }
+        counters.add_user(254);
+        let sums = counters.read();
+        for (i, cause) in WriteCause::ALL.into_iter().enumerate() {
+            assert_eq!(sums.of(cause), Writes { bytes: (10 << i) + 1, requests: 2 });
+        }
+        assert_eq!(sums.total(), Writes { bytes: 1270 + 7, requests: 14 });
+        assert_eq!(sums.amplification(), Some(1277.0 / 254.0));
+        assert_eq!(WriteSums::default().amplification(), None);
+        assert_eq!(sums.plus(&sums).minus(&sums), sums);
+        let more = sums.with(WriteCause::Manifest, 5);
+        assert_eq!(more.minus(&sums).total(), Writes { bytes: 5, requests: 1 });
+    }
+}

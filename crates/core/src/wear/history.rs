@@ -1,0 +1,223 @@
+//! [`History`]: what a database has written since the first day, with samples of the last hour.
+//!
+//! ```text
+//!   since ... |--- 1 h before the newest ----------------------------| newest
+//!        s0        s1      s2      s3      s4      s5      s6      s7   s8
+//!        ^ the only one before the hour                                  ^ replaced by the next sample
+//!                                                                       within 10 minutes of s7
+//! ```
+//!
+//! Samples are totals, so the writes between two moments are a difference. Between two samples the
+//! writes are taken to be evenly spread. A pure structure: the caller knows the time.
+
+use super::counters::WriteSums;
+use super::report::{Wear, Written};
+
+/// Seconds. Between samples that are kept one is dropped, if they are not farther apart than this.
+const SPACING_SECONDS: u64 = 600;
+
+/// Seconds of the period that samples are kept for.
+const SPAN_SECONDS: u64 = 3600;
+
+/// The most samples that a history has. Any three lie more than [`SPACING_SECONDS`] apart, so that is
+/// two for each such part of the hour, one before it, and the ends.
+pub const SAMPLES_MAX: usize = 2 * (SPAN_SECONDS / SPACING_SECONDS) as usize + 4;
+
+/// Seconds. Newer samples than this much after the current time come from a clock that was wrong.
+const FUTURE_SECONDS_MAX: u64 = 24 * 3600;
+
+/// What had been written at a moment, since the totals began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// The moment, seconds since 1970.
+    pub at: u64,
+    /// The totals.
+    pub sums: WriteSums,
+}
+
+/// Totals over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct History {
+    /// When the totals began, seconds since 1970.
+    since: u64,
+    /// In ascending order of time; never empty.
+    samples: Vec<Sample>,
+}
+
+impl History {
+    /// Totals that begin now.
+    #[must_use]
+    pub fn new(now: u64) -> Self {
+        Self { since: now, samples: vec![Sample { at: now, sums: WriteSums::default() }] }
+    }
+
+    /// The history with these samples; `None` if there are none or too many, or they are not in the
+    /// order of time.
+    #[must_use]
+    pub fn from_samples(since: u64, samples: Vec<Sample>) -> Option<Self> {
+        let first = samples.first()?;
+        let ordered = samples.windows(2).all(|pair| pair[0].at <= pair[1].at);
+        let sound = since <= first.at && samples.len() <= SAMPLES_MAX && ordered;
+        sound.then_some(Self { since, samples })
+    }
+
+    /// When the totals began, seconds since 1970.
+    #[must_use]
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// The samples, the oldest first.
+    #[must_use]
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// The newest sample.
+    #[must_use]
+    pub fn newest(&self) -> Sample {
+        let none = Sample { at: self.since, sums: WriteSums::default() };
+        self.samples.last().copied().unwrap_or(none)
+    }
+
+    /// Adds a sample, which is the newest. Drops samples that no question needs any more.
+    pub fn add(&mut self, sample: Sample) {
+        let sample = Sample { at: sample.at.max(self.newest().at), ..sample };
+        match self.samples.as_mut_slice() {
+            [.., before, newest] if sample.at - before.at <= SPACING_SECONDS => *newest = sample,
+            _ => self.samples.push(sample),
+        }
+        let begin = sample.at.saturating_sub(SPAN_SECONDS);
+        let gone = self.samples.iter().skip(1).take_while(|next| next.at <= begin).count();
+        self.samples.drain(..gone);
+    }
+
+    /// Prepares a history that was read from a file for a clock that shows `now`. If the newest
+    /// sample is far in the future, the clock was wrong then: keeps the totals and forgets the times.
+    pub fn resume(&mut self, now: u64) {
+        let newest = self.newest();
+        if newest.at > now.saturating_add(FUTURE_SECONDS_MAX) {
+            self.since = self.since.min(now);
+            self.samples = vec![Sample { at: now, ..newest }];
+        }
+    }
+
+    /// What was written until `until`, when the totals are `sums`.
+    #[must_use]
+    pub fn wear(&self, until: u64, sums: &WriteSums) -> Wear {
+        let until = until.max(self.newest().at);
+        let oldest = self.samples.first().map_or(self.since, |sample| sample.at);
+        let begin = until.saturating_sub(SPAN_SECONDS).max(oldest);
+        let before = self.sums_at(begin, Sample { at: until, sums: *sums });
+        Wear {
+            since: self.since,
+            until,
+            total: Written { seconds: until - self.since, sums: *sums },
+            last_hour: Written { seconds: until - begin, sums: sums.minus(&before) },
+        }
+    }
+
+    /// The totals at a moment that is not before the oldest sample, if they are `end` in the end.
+    fn sums_at(&self, moment: u64, end: Sample) -> WriteSums {
+        let mut before = self.samples.first().copied().unwrap_or(end);
+        for next in self.samples.iter().copied().chain([end]) {
+            if next.at > moment {
+                let written = next.sums.minus(&before.sums);
+                let share = written.share(moment.saturating_sub(before.at), next.at - before.at);
+                return before.sums.plus(&share);
+            }
+            before = next;
+        }
+        before.sums
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::wear::WriteCause;
+
+    fn sums(bytes: u64) -> WriteSums {
+        WriteSums::default().with(WriteCause::Flush, bytes)
+    }
+
+    fn hour(history: &History, until: u64, bytes: u64) -> (u64, u64) {
+        let hour = history.wear(until, &sums(bytes)).last_hour;
+        (hour.seconds, hour.sums.total().bytes)
+    }
+
+    #[test]
+    fn the_last_hour_of_even_writes_is_an_hour_of_them() {
+        let mut history = History::new(1_000_000);
+        for minute in 1..=600 {
+            history.add(Sample { at: 1_000_000 + 60 * minute, sums: sums(6_000 * minute) });
+            assert!(history.samples().len() <= SAMPLES_MAX / 2, "{}", history.samples().len());
+        }
+        let until = 1_000_000 + 36_000;
+        assert_eq!(hour(&history, until, 3_600_000), (3600, 360_000));
+        let wear = history.wear(until, &sums(3_600_000));
+        assert_eq!((wear.since, wear.until), (1_000_000, until));
+        assert_eq!((wear.total.seconds, wear.total.sums.total().bytes), (36_000, 3_600_000));
+    }
+
+    #[test]
+    fn a_burst_after_a_pause_lies_in_the_last_hour() {
+        let mut history = History::new(0);
+        history.add(Sample { at: 100, sums: sums(1_000) });
+        // Ten hours later: the first commit, whose write is in its sample, and then many.
+        history.add(Sample { at: 36_000, sums: sums(1_010) });
+        history.add(Sample { at: 36_060, sums: sums(9_000) });
+        let (seconds, bytes) = hour(&history, 36_060, 9_000);
+        assert_eq!(seconds, 3600);
+        // Of the first commit a part is taken to be written in the pause.
+        assert!((7_990..=8_000).contains(&bytes), "{bytes}");
+        // An hour later all of that is over.
+        assert_eq!(hour(&history, 39_660, 9_000), (3600, 0));
+    }
+
+    #[test]
+    fn no_history_has_more_samples_than_the_limit() {
+        let mut prng = crate::prng::Prng::new(7);
+        let (mut history, mut at, mut most) = (History::new(0), 0, 0);
+        for i in 0..100_000 {
+            // Pairs of samples that are close to each other are the worst case.
+            at += if i % 2 == 0 { SPACING_SECONDS } else { prng.below(3) };
+            history.add(Sample { at, sums: sums(at) });
+            most = most.max(history.samples().len());
+            let kept = history.samples();
+            assert!(kept.windows(3).all(|three| three[2].at - three[0].at > SPACING_SECONDS));
+            assert!(kept[0].at + SPAN_SECONDS <= at || kept[0].at == 0);
+        }
+        assert!(most <= SAMPLES_MAX && most > SAMPLES_MAX / 2, "{most}");
+    }
+
+    #[test]
+    fn a_young_history_has_less_than_an_hour() {
+        let history = History::new(500);
+        assert_eq!(hour(&history, 500, 7), (0, 0));
+        assert_eq!(hour(&history, 560, 7), (60, 7));
+    }
+
+    #[test]
+    fn a_clock_that_went_back_keeps_the_totals() {
+        let mut history = History::new(1_000);
+        history.add(Sample { at: 900_000_000, sums: sums(50) });
+        history.resume(2_000);
+        assert_eq!(history.newest(), Sample { at: 2_000, sums: sums(50) });
+        let wear = history.wear(2_010, &sums(60));
+        assert_eq!((wear.since, wear.total.seconds, wear.last_hour.seconds), (1_000, 1_010, 10));
+        // A sample that is a little early is as late as the one before it.
+        history.add(Sample { at: 1_990, sums: sums(70) });
+        assert_eq!(history.newest().at, 2_000);
+    }
+
+    #[test]
+    fn samples_out_of_order_are_refused() {
+        let sample = |at| Sample { at, sums: sums(at) };
+        assert!(History::from_samples(1, vec![sample(1), sample(5)]).is_some());
+        assert_eq!(History::from_samples(1, vec![]), None);
+        assert_eq!(History::from_samples(2, vec![sample(1)]), None);
+        assert_eq!(History::from_samples(1, vec![sample(5), sample(4)]), None);
+        assert_eq!(History::from_samples(1, vec![sample(5); SAMPLES_MAX + 1]), None);
+    }
+}

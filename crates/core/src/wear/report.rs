@@ -1,0 +1,84 @@
+//! [`Wear`]: what a database has written, and how long a drive lasts at that rate.
+
+use std::time::Duration;
+
+use super::counters::WriteSums;
+
+/// What a database has written to its files, since its totals began and over the last hour.
+///
+/// The totals are kept across restarts. Counted are the bytes and requests that the database hands to
+/// the file system. The file system adds its own (whole pages at the end of the log, its journal), and
+/// so does the drive; a backup is written elsewhere and not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Wear {
+    /// When the totals began, seconds since 1970: when the database was created, or first opened by a
+    /// version that counts.
+    pub since: u64,
+    /// The moment up to which writes are counted, seconds since 1970.
+    pub until: u64,
+    /// Everything from `since` to `until`.
+    pub total: Written,
+    /// The hour before `until`, or less if the totals began later.
+    pub last_hour: Written,
+}
+
+/// What was written in a period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Written {
+    /// The length of the period, seconds.
+    pub seconds: u64,
+    /// What was written.
+    pub sums: WriteSums,
+}
+
+impl Written {
+    /// Bytes written each second, on average. `None` for a period of no length.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        (self.seconds > 0).then(|| self.sums.total().bytes as f64 / self.seconds as f64)
+    }
+
+    /// How long a drive lasts if it is new and the database goes on like this: see [`lifetime`].
+    #[must_use]
+    pub fn lifetime(&self, endurance_bytes: f64, device_amplification: f64) -> Option<Duration> {
+        lifetime(self.bytes_per_second()?, endurance_bytes, device_amplification)
+    }
+}
+
+/// How long a drive lasts that can be written `endurance_bytes` (its TBW) and gets `bytes_per_second`,
+/// if it writes `device_amplification` bytes inside for each byte it gets. `None` if it lasts for ever,
+/// or if a number makes no sense.
+#[must_use]
+pub fn lifetime(
+    bytes_per_second: f64,
+    endurance_bytes: f64,
+    device_amplification: f64,
+) -> Option<Duration> {
+    let worn_per_second = bytes_per_second * device_amplification;
+    if worn_per_second.is_nan() || worn_per_second <= 0.0 {
+        return None;
+    }
+    Duration::try_from_secs_f64(endurance_bytes / worn_per_second).ok()
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_endurance_by_rate() {
+        let day = 24.0 * 3600.0;
+        // 600 TB at 6 MB a second: 1,157 days; a quarter of that if the drive writes four times.
+        let days = |amplification| {
+            lifetime(6e6, 600e12, amplification).map(|long| (long.as_secs_f64() / day) as u64)
+        };
+        assert_eq!(days(1.0), Some(1157));
+        assert_eq!(days(4.0), Some(289));
+        assert_eq!(lifetime(0.0, 600e12, 1.0), None);
+        assert_eq!(lifetime(1.0, -5.0, 1.0), None);
+        assert_eq!(lifetime(f64::NAN, 600e12, 1.0), None);
+        assert_eq!(lifetime(1e-300, 600e12, 1.0), None);
+    }
+}

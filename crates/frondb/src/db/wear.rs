@@ -1,0 +1,54 @@
+//! What a database has written to its files.
+
+use std::path::Path;
+
+use frondb_core::wear::Wear;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::Modes;
+use frondb_engine::Engine;
+
+use super::{Db, existing};
+
+impl Db {
+    /// What the database has written to its files, by cause, since it was created (or first opened by a
+    /// version that counts) and over the last hour. The totals are kept across restarts; a crash loses
+    /// those of the last minutes. `page` shows everything as text, with the lifetime of a drive.
+    ///
+    /// ```
+    /// use frondb::{Db, Options, TreeOptions, WriteCause};
+    ///
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// db.create_tree("t", TreeOptions::default())?.put(b"k", b"v")?;
+    /// let total = db.wear().total.sums;
+    /// let causes = WriteCause::ALL.map(|cause| total.of(cause).bytes);
+    /// assert_eq!(total.total().bytes, causes.iter().sum::<u64>());
+    /// println!("write amplification {:?}", total.amplification());
+    /// // With the lifetime of a drive of 600 TBW at this rate.
+    /// println!("{}", db.wear().page(600.0));
+    /// # db.close()
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn wear(&self) -> Wear {
+        self.engine.wear()
+    }
+
+    /// The wear of the database in a directory as it was last recorded, at a checkpoint, a merge or
+    /// the close. Does not open the database, which may be open in this or another process: then the
+    /// record is some minutes old ([`Wear::until`]). `None` if only earlier versions have written the
+    /// database.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no database; `Invalid`, `Unsupported` and `Corruption` if its superblocks
+    /// cannot be read; `Io`.
+    pub fn recorded_wear(path: impl AsRef<Path>) -> Result<Option<Wear>> {
+        let path = path.as_ref();
+        let Some(device) = existing(path, Modes::default())? else {
+            let message = format!("there is no FronDB database in {}", path.display());
+            return Err(Error::new(ErrorKind::NotFound, message));
+        };
+        Engine::wear_of(&device)
+    }
+}

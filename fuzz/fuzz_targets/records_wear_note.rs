@@ -1,0 +1,4 @@
+//! libFuzzer target: hands arbitrary bytes to `frondb_records::fuzz::wear_note`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_records::fuzz::wear_note(data));
