@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "foreign/define.h"
+#include "foreign/clauses.h"
 #include "table/index.h"
 #include "table/options.h"
 

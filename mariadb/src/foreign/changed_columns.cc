@@ -7,7 +7,7 @@
 #include <mysqld_error.h>
 
 #include "dictionary/dictionary.h"
-#include "foreign/define.h"
+#include "foreign/clauses.h"
 
 namespace fron {
 namespace {

@@ -5,197 +5,21 @@
 #include "foreign/define.h"
 
 #include <handler.h>
-#include <item.h>
 #include <mdl.h>
 #include <sql_alter.h>
-#include <sql_table.h>
 
 #include <algorithm>
 
 #include "dictionary/dictionary.h"
 #include "foreign/binding.h"
+#include "foreign/clauses.h"
+#include "foreign/definer.h"
 #include "foreign/text.h"
 
 namespace fron {
 namespace {
 
 using Change = ForeignKeyChange;
-
-std::string text_of(const LEX_CSTRING &name) { return std::string(name.str, name.length); }
-
-/** A clause's name, or its columns, for a warning. */
-std::string label_of(const Foreign_key &clause) {
-  if (clause.name.str) return "`" + text_of(clause.name) + "`";
-  std::string label;
-  List_iterator_fast<Key_part_spec> columns(const_cast<Foreign_key &>(clause).columns);
-  while (const Key_part_spec *column = columns++) label += (label.empty() ? "(" : ", ") + text_of(column->field_name);
-  return label + ")";
-}
-
-Action action_of(enum_fk_option option) {
-  switch (option) {
-    case FK_OPTION_CASCADE: return Action::Cascade;
-    case FK_OPTION_SET_NULL: return Action::SetNull;
-    case FK_OPTION_NO_ACTION: return Action::NoAction;
-    default: return Action::Restrict;
-  }
-}
-
-/** Makes foreign keys from the clauses of one statement. */
-class Definer {
- public:
-  /** `own` is the key that the table has, or will have when it is complete. */
-  Definer(THD *thd, const TABLE *form, const std::string &own, bool is_alter)
-      : thd_(thd), form_(form), own_(own), is_alter_(is_alter) {}
-
-  int define(const Foreign_key &clause, ForeignKey *key);
-  void numbers_from(uint64_t number) { number_ = number; }
-
- private:
-  int refuse(const std::string &label, const std::string &why, const char *with = "with ");
-  int columns_of(const ::List<Key_part_spec> &list, const TABLE *table, const std::string &label,
-                 std::vector<std::string> *names);
-  int explain(const BindingFault &fault, const std::string &label, const ForeignKey &key, bool of_parent);
-  int check_actions(const ForeignKey &key, const std::string &label);
-  int bind_parent(const std::string &label, ForeignKey *key, const ::List<Key_part_spec> &columns);
-
-  THD *thd_;
-  const TABLE *form_;
-  std::string own_;
-  bool is_alter_;
-  uint64_t number_ = 1;
-};
-
-int Definer::refuse(const std::string &label, const std::string &why, const char *with) {
-  std::string sentence = std::string(is_alter_ ? "Alter " : "Create ") + " table " + quoted_table(thd_, own_) +
-                         " " + with + "foreign key " + label + " constraint failed. " + why;
-  push_warning(thd_, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN, sentence.c_str());
-  note_foreign_error(thd_, sentence);
-  return HA_ERR_CANNOT_ADD_FOREIGN;
-}
-
-int Definer::columns_of(const ::List<Key_part_spec> &list, const TABLE *table, const std::string &label,
-                        std::vector<std::string> *names) {
-  List_iterator_fast<Key_part_spec> columns(const_cast<::List<Key_part_spec> &>(list));
-  while (const Key_part_spec *column = columns++) {
-    std::string name = text_of(column->field_name);
-    // The table's own spelling, as InnoDB shows it.
-    if (table) {
-      const Field *field = field_of(table, name);
-      if (!field) return refuse(label, "Column " + name + " was not found.", "");
-      name = field->field_name.str;
-    }
-    names->push_back(std::move(name));
-  }
-  return 0;
-}
-
-int Definer::explain(const BindingFault &fault, const std::string &label, const ForeignKey &key, bool of_parent) {
-  std::string of_table = "in the referenced table";
-  const std::string &column = key.columns[fault.column];
-  switch (fault.reason) {
-    case BindingFault::PrefixOnly:
-      return refuse(label, "There is only prefix index " + of_table + " where the referenced columns appear as the first columns.");
-    case BindingFault::TypesDiffer:
-      return refuse(label, "Field type or character set for column '" + column + "' does not match referenced column '" +
-                               fault.own_column + "'.");
-    case BindingFault::NoPrimaryKey:
-      return refuse(label, "A system-versioned table needs a primary key for foreign keys.");
-    default:
-      return refuse(label, "There is no index " + std::string(of_parent ? of_table : "in the table") +
-                               " where the referenced columns appear as the first columns.");
-  }
-}
-
-bool is_base_of_stored(const TABLE *table, const Field *base) {
-  std::vector<my_bitmap_map> bits(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map) + 1);
-  for (Field **field = table->field; *field; field++) {
-    if (!(*field)->vcol_info || !(*field)->stored_in_db()) continue;
-    MY_BITMAP used;
-    if (my_bitmap_init(&used, bits.data(), table->s->fields)) return true;
-    (*field)->vcol_info->expr->walk(&Item::register_field_in_bitmap, 1, &used);
-    if (bitmap_is_set(&used, base->field_index)) return true;
-  }
-  return false;
-}
-
-/** Refuses actions that no row can survive, or that the table's generated columns would not notice. */
-int Definer::check_actions(const ForeignKey &key, const std::string &label) {
-  bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
-  bool changes = sets_null || key.on_update == Action::Cascade;
-  for (size_t i = 0; i < key.columns.size(); i++) {
-    const std::string &name = key.columns[i];
-    const Field *field = field_of(form_, name);
-    bool can_parent_be_null = key.parent_side.is_bound && key.parent_side.parts[i].can_be_null;
-    // With another ON DELETE, or in a mode that is not strict, InnoDB does not look; then no NULL of the parent gets into
-    // the child.
-    if (thd_->is_strict_mode() && key.on_delete == Action::Restrict && key.on_update == Action::Cascade && can_parent_be_null && !field->real_maybe_null())
-      return refuse(label, "You have defined an ON UPDATE CASCADE condition but column '" + name +
-                               "' is defined as NOT NULL, and the referenced column is not.");
-    if (sets_null && !field->real_maybe_null())
-      return refuse(label, "You have defined a SET NULL condition but column '" + name + "' is defined as NOT NULL.");
-    if (changes && is_base_of_stored(form_, field))
-      return refuse(label, "A stored generated column depends on column '" + name + "', which the action would change.");
-  }
-  return 0;
-}
-
-/** The key of the table that a clause of the table `own` refers to. */
-std::string parent_of(const Foreign_key &clause, const std::string &own) {
-  std::string database = clause.ref_db.str ? text_of(clause.ref_db) : shown_database(own), table = text_of(clause.ref_table);
-  if (lower_case_table_names) {
-    database.resize(my_casedn_str(system_charset_info, database.data()));
-    table.resize(my_casedn_str(system_charset_info, table.data()));
-  }
-  return table_key(database, table);
-}
-
-int Definer::bind_parent(const std::string &label, ForeignKey *key, const ::List<Key_part_spec> &columns) {
-  Definition definition;
-  const TABLE *parent = form_;
-  bool found = true;
-  if (key->parent != own_) {
-    TableRecord record;
-    if (Error error = dictionary().find(key->parent, &record, &found)) return refuse(label, error.message());
-    found = found && definition.open(thd_, key->parent);
-    parent = found ? definition.table() : nullptr;
-  }
-  if (!found) {
-    if (checks_foreign_keys(thd_)) {
-      bool is_elsewhere = access(("./" + key->parent + ".frm").c_str(), F_OK) == 0;
-      return refuse(label, "Referenced table " + quoted_table(thd_, key->parent) +
-                               (is_elsewhere ? " is not a table of FronDB, or is partitioned." : " not found in the data dictionary."));
-    }
-    return columns_of(columns, nullptr, label, &key->referenced);
-  }
-  if (int error = columns_of(columns, parent, label, &key->referenced)) return error;
-  BindingFault fault;
-  if (bind_side(parent, key->referenced, &key->child_side.parts, &key->parent_side, &fault)) return 0;
-  return explain(fault, label, *key, true);
-}
-
-int Definer::define(const Foreign_key &clause, ForeignKey *key) {
-  std::string label = label_of(clause);
-  key->child = own_;
-  key->on_delete = action_of(clause.delete_opt);
-  key->on_update = action_of(clause.update_opt);
-  if (int error = columns_of(clause.columns, form_, label, &key->columns)) return error;
-  BindingFault fault;
-  if (!bind_side(form_, key->columns, nullptr, &key->child_side, &fault)) return explain(fault, label, *key, false);
-  key->name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(own_, number_++);
-  key->parent = parent_of(clause, own_);
-  if (int error = bind_parent(label, key, clause.ref_columns)) return error;
-  return check_actions(*key, label);
-}
-
-/** The clauses of a statement that are not foreign keys of the altered table already. */
-std::vector<const Foreign_key *> new_clauses(const Alter_info *info) {
-  std::vector<const Foreign_key *> clauses;
-  List_iterator_fast<Key> keys(const_cast<::List<Key> &>(info->key_list));
-  while (const Key *key = keys++)
-    if (key->type == Key::FOREIGN_KEY && !key->old) clauses.push_back(static_cast<const Foreign_key *>(key));
-  return clauses;
-}
 
 /** Adds the statement's new clauses to a change; `below` is the key under which they are recorded. */
 int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
@@ -284,13 +108,6 @@ std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) 
 
 }  // namespace
 
-bool is_dropped(const Alter_info *info, const std::string &name) {
-  List_iterator_fast<Alter_drop> drops(const_cast<::List<Alter_drop> &>(info->drop_list));
-  while (const Alter_drop *drop = drops++)
-    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(drop->name, name)) return true;
-  return false;
-}
-
 bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
 
 int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *change) {
@@ -316,12 +133,6 @@ bool moves_parents(const std::string &key, const Change &change) {
 bool is_parent(const std::string &key) {
   const auto referencing = dictionary().foreign_keys().recorded_of(key).referencing;
   return std::any_of(referencing.begin(), referencing.end(), [](const ForeignKeyPtr &one) { return one->parent_side.is_bound; });
-}
-
-bool refers_to_itself(const Alter_info *info, const std::string &key) {
-  for (const Foreign_key *clause : new_clauses(info))
-    if (parent_of(*clause, key) == key) return true;
-  return false;
 }
 
 int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key) {

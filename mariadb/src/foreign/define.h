@@ -49,12 +49,6 @@ bool moves_parents(const std::string &key, const ForeignKeyChange &change);
 /** Whether a foreign key finds its parents in a tree of the table. */
 bool is_parent(const std::string &key);
 
-/** Whether a statement's new clauses refer to the table itself. */
-bool refers_to_itself(const Alter_info *info, const std::string &key);
-
-/** Whether a statement drops the foreign key of this name. */
-bool is_dropped(const Alter_info *info, const std::string &name);
-
 /** Whether the statement checks foreign keys. */
 bool checks_foreign_keys(MYSQL_THD thd);
 
