@@ -69,7 +69,7 @@ int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_paren
   };
   *side = is_parent ? key.parent_side : key.child_side;
   bool can_act = is_parent || !sets_null || std::all_of(key.columns.begin(), key.columns.end(), is_nullable);
-  if (can_act && bind_side(form, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
+  if (can_act && bind_side(form, is_parent, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
   *side = {};
   side->index = KeySide::NO_INDEX;
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;

@@ -114,7 +114,7 @@ int Definer::bind_parent(const std::string &label, ForeignKey *key, const ::List
   }
   if (int error = columns_of(columns, parent, label, &key->referenced)) return error;
   BindingFault fault;
-  if (bind_side(parent, key->referenced, &key->child_side.parts, &key->parent_side, &fault)) return 0;
+  if (bind_side(parent, true, key->referenced, &key->child_side.parts, &key->parent_side, &fault)) return 0;
   return explain(fault, label, *key, true);
 }
 
@@ -125,7 +125,7 @@ int Definer::define(const Foreign_key &clause, ForeignKey *key) {
   key->on_update = action_of(clause.update_opt);
   if (int error = columns_of(clause.columns, form_, label, &key->columns)) return error;
   BindingFault fault;
-  if (!bind_side(form_, key->columns, nullptr, &key->child_side, &fault)) return explain(fault, label, *key, false);
+  if (!bind_side(form_, false, key->columns, nullptr, &key->child_side, &fault)) return explain(fault, label, *key, false);
   key->name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(own_, number_++);
   key->parent = parent_of(clause, own_);
   if (int error = bind_parent(label, key, clause.ref_columns)) return error;

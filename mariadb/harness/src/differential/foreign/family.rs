@@ -210,7 +210,8 @@ impl Family {
         let pair = if child == parent { ITSELF } else { PAIRS[random.index(PAIRS.len())] };
         let has_key = self.tables[parent].keys.iter().any(|key| key.starts_with(pair.1));
         // InnoDB lets an index serve with the columns of the primary key that each of its entries
-        // ends with. FronDB wants all columns in the index itself.
+        // ends with. FronDB wants all columns in the index itself, except that of a parent that is
+        // not unique; an ALTER may add a unique one.
         let extends = |table: usize| {
             let primary = &self.tables[table].primary;
             primary.contains(&"a") || primary.contains(&"b")
