@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "ddl/alter_plan.h"
 #include "dictionary/dictionary.h"
 #include "foreign/binding.h"
 #include "foreign/clauses.h"
@@ -21,17 +22,42 @@ namespace {
 
 using Change = ForeignKeyChange;
 
+/** Whether an earlier clause of the statement has the name of this one. */
+bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const Foreign_key *clause) {
+  if (!clause->constraint_name.str) return false;
+  auto end = std::find(clauses.begin(), clauses.end(), clause);
+  return std::any_of(clauses.begin(), end, [clause](const Foreign_key *earlier) {
+    return earlier->constraint_name.str && is_same_name(text_of(earlier->constraint_name), text_of(clause->constraint_name));
+  });
+}
+
+/** As InnoDB: an ALTER in place without checks names the constraint that exists, a copy does not. */
+int refuse_name(THD *thd, const std::string &own, const std::string &name, Definer::Statement statement) {
+  if (statement == Definer::Statement::AlterInPlace && !checks_foreign_keys(thd))
+    my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", (shown_database(own) + "/" + name).c_str());
+  return HA_ERR_FOUND_DUPP_KEY;
+}
+
 /** Adds the statement's new clauses to a change; `below` is the key under which they are recorded. */
 int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
-                bool is_alter, Change *change) {
+                Definer::Statement statement, Change *change) {
   std::vector<const Foreign_key *> clauses = new_clauses(info);
   if (clauses.empty()) return 0;
   ForeignKeys &all = dictionary().foreign_keys();
-  Definer definer(thd, form, own, is_alter);
+  Definer definer(thd, form, own, statement);
+  bool is_alter = statement != Definer::Statement::Create;
   uint64_t highest = 0;
   for (const ForeignKeyPtr &key : all.recorded_of(own).own) highest = std::max(highest, automatic_number(own, key->name));
   definer.numbers_from(highest + 1);
   for (const Foreign_key *clause : clauses) {
+    std::string failure = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, ";
+    if (has_name_of_earlier(clauses, clause)) {
+      // InnoDB has no warning here, and always this error.
+      std::string name = text_of(clause->constraint_name);
+      note_foreign_error(thd, failure + "CONSTRAINT `" + name + "`");
+      bool is_reported = statement == Definer::Statement::AlterInPlace && !checks_foreign_keys(thd);
+      return is_reported ? refuse_name(thd, own, name, statement) : HA_ERR_CANNOT_ADD_FOREIGN;
+    }
     auto key = std::make_shared<ForeignKey>();
     if (int error = definer.define(*clause, key.get())) return error;
     ForeignKeyPtr other = all.find(database_of(own), key->name);
@@ -39,13 +65,8 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
     for (const auto &[place, made] : change->records)
       is_taken |= made && place.kind == Change::KEY && is_same_name(made->name, key->name);
     if (is_taken) {
-      std::string sentence = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, " + clause_of(thd, *key);
-      push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, sentence.c_str());
-      if (!is_alter) return HA_ERR_FOUND_DUPP_KEY;
-      // As InnoDB: an ALTER in place without checks names the constraint, a copy does not.
-      std::string name = shown_database(own) + "/" + key->name;
-      if (!checks_foreign_keys(thd)) my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", name.c_str());
-      return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : HA_ERR_FOUND_DUPP_KEY;
+      push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, (failure + clause_of(thd, *key)).c_str());
+      return refuse_name(thd, own, key->name, statement);
     }
     if (below != own) {
       // Until the table gets its own name; a table that refers to itself follows.
@@ -57,22 +78,37 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
   return 0;
 }
 
-/** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. */
-int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side) {
+/** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. `why`, if not null,
+    gets the reason of a refusal. */
+int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side, std::string *why = nullptr) {
   const KeySide &other = is_parent ? key.child_side : key.parent_side;
   BindingFault fault;
   const std::vector<PartShape> *types = other.is_bound ? &other.parts : nullptr;
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
-  auto is_nullable = [form](const std::string &column) {
+  auto is_not_null = [form](const std::string &column) {
     const Field *field = field_of(form, column);
-    return field && field->real_maybe_null();
+    return !field || !field->real_maybe_null();
   };
   *side = is_parent ? key.parent_side : key.child_side;
-  bool can_act = is_parent || !sets_null || std::all_of(key.columns.begin(), key.columns.end(), is_nullable);
+  auto not_null = is_parent || !sets_null ? key.columns.end() : std::find_if(key.columns.begin(), key.columns.end(), is_not_null);
+  bool can_act = not_null == key.columns.end();
   if (can_act && bind_side(form, is_parent, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
+  if (why) *why = can_act ? reason_of(fault, key, is_parent) : reason_of_null(*not_null);
   *side = {};
   side->index = KeySide::NO_INDEX;
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
+}
+
+/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only when it has copied the table, and gives its
+    last rename, which is not done, in the error. */
+int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::string &own, const std::string &below,
+              bool is_parent, KeySide *side) {
+  std::string why;
+  int error = bind_again(thd, form, key, is_parent, side, &why);
+  if (!error) return 0;
+  warn_of_refusal(thd, false, own, "with ", "`" + key.name + "`", why);
+  my_error(ER_ERROR_ON_RENAME, MYF(0), ("./" + below).c_str(), ("./" + own).c_str(), error);
+  return error;
 }
 
 /** What an ALTER by copy keeps and drops of the foreign keys of `own`, as records below `below`. */
@@ -83,9 +119,9 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
     auto made = std::make_shared<ForeignKey>(*key);
     made->child_side = made->parent_side = {};
     if (is_child)
-      if (int error = bind_again(thd, form, *key, false, &made->child_side)) return error;
+      if (int error = bind_copy(thd, form, *key, own, below, false, &made->child_side)) return error;
     if (is_parent)
-      if (int error = bind_again(thd, form, *key, true, &made->parent_side)) return error;
+      if (int error = bind_copy(thd, form, *key, own, below, true, &made->parent_side)) return error;
     change->put_sides(below, made);
     return 0;
   };
@@ -153,18 +189,19 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
   if (!alter) return 0;
   if (info->options & HA_LEX_CREATE_TMP_TABLE) {
     if (new_clauses(alter).empty()) return 0;
-    std::string sentence = "Create  table `" + text_of(form->s->db) + "`.`" + text_of(form->s->table_name) +
+    const char *verb = thd_sql_command(thd) == SQLCOM_CREATE_TABLE ? "Create" : "Alter";
+    std::string sentence = std::string(verb) + "  table `" + text_of(form->s->db) + "`.`" + text_of(form->s->table_name) +
                            "` with foreign key constraint failed. Temporary tables can't have foreign key constraints.";
     push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN, sentence.c_str());
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   if (!is_put_aside(key)) {
-    if (int error = add_clauses(thd, form, alter, key, key, false, change)) return error;
+    if (int error = add_clauses(thd, form, alter, key, key, Definer::Statement::Create, change)) return error;
     return adopt_waiting(thd, form, key, change);
   }
   std::string own = replaced_table(thd, form, alter);
   if (int error = keep_by_copy(thd, form, alter, own, key, change)) return error;
-  return add_clauses(thd, form, alter, own, key, true, change);
+  return add_clauses(thd, form, alter, own, key, Definer::Statement::AlterByCopy, change);
 }
 
 namespace {
@@ -257,13 +294,14 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     change->put(kept->child, Change::KEY, kept);
   }
   Change more = *change;
-  if (int error = add_clauses(thd, altered, info->alter_info, key, key, true, &more)) {
+  if (int error = add_clauses(thd, altered, info->alter_info, key, key, Definer::Statement::AlterInPlace, &more)) {
+    bool is_reported = error == ALTER_ERROR_REPORTED || (error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd));
+    if (is_reported) return error;
     // The errors of a copy, which users know from InnoDB.
-    bool is_reported = error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd);
-    if (!is_reported) my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
-    if (error == HA_ERR_CANNOT_ADD_FOREIGN)
-      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_CANNOT_ADD_FOREIGN, "Cannot add foreign key constraint for `%s`",
-                          altered->s->table_name.str);
+    my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
+    uint warning = error == HA_ERR_FOUND_DUPP_KEY ? ER_DUP_KEY : error == HA_ERR_CANNOT_ADD_FOREIGN ? ER_CANNOT_ADD_FOREIGN : 0;
+    if (warning)
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, warning, ER_THD(thd, warning), altered->s->table_name.str);
     return error;
   }
   for (const auto &[place, made] : more.records)
