@@ -97,21 +97,15 @@ KeySide side_of(const TABLE *table, const KEY &key, const Parts &parts, size_t c
 bool bind_side(const TABLE *table, bool is_parent, const std::vector<std::string> &columns,
                const std::vector<PartShape> *types, KeySide *side, BindingFault *fault) {
   *fault = {};
+  std::vector<uint> order;
   uint preferred = side->is_bound ? index_of(table, *side) : MAX_KEY;
-  /** An index that is tried, with the parts of the primary key or without them. */
-  struct Candidate {
-    uint index;
-    bool is_extended;
-  };
-  std::vector<Candidate> order;
-  if (preferred != MAX_KEY) order.push_back({preferred, is_parent});
-  for (bool is_extended : {false, true})
-    for (uint k = 0; k < table->s->keys && (is_parent || !is_extended); k++)
-      if (k != preferred) order.push_back({k, is_extended});
-  for (const Candidate &candidate : order) {
-    const KEY &key = table->key_info[candidate.index];
+  if (preferred != MAX_KEY) order.push_back(preferred);
+  for (uint k = 0; k < table->s->keys; k++)
+    if (k != preferred) order.push_back(k);
+  for (uint k : order) {
+    const KEY &key = table->key_info[k];
     if (key.algorithm == HA_KEY_ALG_LONG_HASH) continue;
-    Parts parts = candidate.is_extended ? extended_parts_of(table, key) : own_parts_of(key);
+    Parts parts = is_parent ? extended_parts_of(table, key) : own_parts_of(key);
     if (!qualifies(table, parts, columns, types, fault)) continue;
     *side = side_of(table, key, parts, columns.size());
     if (table->versioned() && side->current.empty()) {
