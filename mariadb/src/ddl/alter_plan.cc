@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "table/index.h"
 #include "table/options.h"
@@ -154,14 +155,13 @@ bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace
 }
 
 /** Why foreign keys cannot be added in place; null if they can. */
-const char *plan_foreign_keys(const Alter_inplace_info *info, const Share &share, const AlterPlan &plan) {
-  if (!(info->handler_flags & ALTER_ADD_FOREIGN_KEY)) return nullptr;
-  if (info->handler_flags & OF_COLUMNS || plan.rebuilds) return "the statement changes columns and adds foreign keys";
-  // The parent's index must exist while rows are checked.
-  constexpr alter_table_operations OF_PARENT = OF_ADDED_INDEX | ALTER_RENAME_INDEX | ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN;
-  if (info->handler_flags & OF_PARENT && refers_to_itself(info->alter_info, share.name))
-    return "a foreign key refers to the table itself, which gets a new index";
-  return nullptr;
+const char *plan_foreign_keys(THD *thd, const Alter_inplace_info *info, const Share &share, const AlterPlan &plan) {
+  if (!(info->handler_flags & ALTER_ADD_FOREIGN_KEY) || !checks_foreign_keys(thd)) return nullptr;
+  bool changes_columns = info->handler_flags & OF_COLUMNS || plan.rebuilds;
+  // The parent's index must be the same while rows are checked.
+  constexpr alter_table_operations OF_PARENT = OF_DROPPED_INDEX | ALTER_RENAME_INDEX | ALTER_COLUMN_NAME | ALTER_RENAME_COLUMN;
+  bool changes_parent = info->handler_flags & OF_PARENT && refers_to_itself(info->alter_info, share.name);
+  return changes_columns || changes_parent ? my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK) : nullptr;
 }
 
 /** Why the statement must copy the rows, whatever becomes of the columns; null if it need not. */
@@ -244,7 +244,7 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
     if (info->ignore && key.flags & HA_NOSAME && may_be_equal && (!plan.rebuilds || !plan.not_null.empty()))
       plan.copied_because = my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_IGNORE);
   }
-  if (!plan.copied_because) plan.copied_because = plan_foreign_keys(info, share, plan);
+  if (!plan.copied_because) plan.copied_because = plan_foreign_keys(thd, info, share, plan);
   return plan;
 }
 

@@ -16,7 +16,8 @@
 namespace fron {
 
 AlteredRows::AlteredRows(THD *thd, TABLE *altered, const IndexBuild &build, const AlterPlan &plan)
-    : thd_(thd), altered_(altered), build_(build), rebuilds_(plan.rebuilds), converts_null_(plan.converts_null) {
+    : thd_(thd), altered_(altered), build_(build), rebuilds_(plan.rebuilds), converts_null_(plan.converts_null),
+      names_rows_(thd->is_strict_mode()) {
   const Layout &layout = build.form().layout;
   for (uint number : plan.not_null) {
     auto has_field = [&](const Slot &slot) { return slot.field == number; };
@@ -72,6 +73,7 @@ int AlteredRows::compute_virtual() {
 
 int AlteredRows::decode(std::string_view primary, std::string_view row, bool is_first) {
   if (is_first) rows_++;
+  if (is_first && names_rows_) thd_inc_error_row(thd_);
   if (int error = check_nulls(row, is_first)) return error;
   if (!unpack_row(altered_, build_.form(), row, altered_->record[0], build_.wanted())) return damaged();
   // As a copy converts it, whatever the column's default is.

@@ -41,6 +41,9 @@ class AlteredRows : public BuiltRows {
   TABLE *altered_;
   const IndexBuild &build_;
   bool rebuilds_, converts_null_;
+  /** Whether the server gets the row's number for errors of virtual columns. In a mode that is not strict these are
+      warnings, which InnoDB gives row 0. */
+  bool names_rows_;
   /** A column that becomes NOT NULL, and its slot. */
   struct NotNull {
     size_t slot;

@@ -23,7 +23,8 @@ enum class Action : uint8_t { Restrict, NoAction, Cascade, SetNull };
 
 inline bool changes_children(Action action) { return action == Action::Cascade || action == Action::SetNull; }
 
-/** The index of a table that finds rows by the columns of a foreign key, which are its first parts. */
+/** The index of a table that finds rows by the columns of a foreign key, which are its first parts. The columns of a parent
+    may go on with the first parts of the primary key, which the index's entries end with. */
 struct KeySide {
   /** False as long as the table does not exist or has no such index; all checks fail then. */
   bool is_bound = false;

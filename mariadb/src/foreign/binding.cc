@@ -8,27 +8,49 @@
 #include <sql_error.h>
 #include <table.h>
 
+#include <algorithm>
+
 #include "table/index.h"
 
 namespace fron {
 namespace {
 
-const Field *field_at(const TABLE *table, const KEY &key, size_t part) {
-  return table->field[key.key_part[part].fieldnr - 1];
+using Parts = std::vector<const KEY_PART_INFO *>;
+
+Parts own_parts_of(const KEY &key) {
+  Parts parts;
+  for (uint i = 0; i < key.user_defined_key_parts; i++) parts.push_back(&key.key_part[i]);
+  return parts;
 }
 
-/** Whether an index can serve: its first parts are the columns. */
-bool qualifies(const TABLE *table, const KEY &key, const std::vector<std::string> &columns,
+/** The parts of an index and those of the primary key behind them, by which the entries are sorted too. The entries of a
+    unique index have the primary key in their values. */
+Parts extended_parts_of(const TABLE *table, const KEY &key) {
+  Parts parts = own_parts_of(key);
+  const KEY *primary = primary_key_of(table);
+  if (!primary || key.flags & HA_NOSAME) return parts;
+  for (const KEY_PART_INFO *part : own_parts_of(*primary)) {
+    // InnoDB leaves out a column that the index has already. An entry of FronDB has it twice, so that the column behind it
+    // does not follow the index's own ones.
+    auto is_same = [part](const KEY_PART_INFO *own) { return own->fieldnr == part->fieldnr; };
+    if (std::any_of(parts.begin(), parts.end(), is_same)) break;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+/** Whether an index whose entries are sorted by these parts can serve: the first ones are the columns. */
+bool qualifies(const TABLE *table, const Parts &parts, const std::vector<std::string> &columns,
                const std::vector<PartShape> *types, BindingFault *fault) {
-  if (key.algorithm == HA_KEY_ALG_LONG_HASH || key.user_defined_key_parts < columns.size()) return false;
+  if (parts.size() < columns.size()) return false;
   for (size_t i = 0; i < columns.size(); i++) {
-    const Field *field = field_at(table, key, i);
+    const Field *field = table->field[parts[i]->fieldnr - 1];
     if (!is_same_name({field->field_name.str, field->field_name.length}, columns[i])) return false;
-    if (!is_whole_field(key.key_part[i])) {
+    if (!is_whole_field(*parts[i])) {
       *fault = {BindingFault::PrefixOnly, i, field->field_name.str};
       return false;
     }
-    if (types && !shape_of(key.key_part[i]).matches((*types)[i])) {
+    if (types && !shape_of(*parts[i]).matches((*types)[i])) {
       *fault = {BindingFault::TypesDiffer, i, field->field_name.str};
       return false;
     }
@@ -56,11 +78,11 @@ std::string current_of(const TABLE *table) {
   return bytes;
 }
 
-KeySide side_of(const TABLE *table, const KEY &key, size_t columns) {
+KeySide side_of(const TABLE *table, const KEY &key, const Parts &parts, size_t columns) {
   KeySide side;
   side.is_bound = true;
   side.index = key.name.str;
-  for (size_t i = 0; i < columns; i++) side.parts.push_back(shape_of(key.key_part[i]));
+  for (size_t i = 0; i < columns; i++) side.parts.push_back(shape_of(*parts[i]));
   size_t own_parts = key.user_defined_key_parts;
   if (table->versioned()) {
     side.current = current_of(table);
@@ -72,8 +94,8 @@ KeySide side_of(const TABLE *table, const KEY &key, size_t columns) {
 
 }  // namespace
 
-bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
-               KeySide *side, BindingFault *fault) {
+bool bind_side(const TABLE *table, bool is_parent, const std::vector<std::string> &columns,
+               const std::vector<PartShape> *types, KeySide *side, BindingFault *fault) {
   *fault = {};
   std::vector<uint> order;
   uint preferred = side->is_bound ? index_of(table, *side) : MAX_KEY;
@@ -82,8 +104,10 @@ bool bind_side(const TABLE *table, const std::vector<std::string> &columns, cons
     if (k != preferred) order.push_back(k);
   for (uint k : order) {
     const KEY &key = table->key_info[k];
-    if (!qualifies(table, key, columns, types, fault)) continue;
-    *side = side_of(table, key, columns.size());
+    if (key.algorithm == HA_KEY_ALG_LONG_HASH) continue;
+    Parts parts = is_parent ? extended_parts_of(table, key) : own_parts_of(key);
+    if (!qualifies(table, parts, columns, types, fault)) continue;
+    *side = side_of(table, key, parts, columns.size());
     if (table->versioned() && side->current.empty()) {
       fault->reason = BindingFault::NoPrimaryKey;
       return false;

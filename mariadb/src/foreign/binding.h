@@ -26,10 +26,11 @@ struct BindingFault {
 };
 
 /** Binds one side to an index whose first parts are the columns, completely and in their order: the one that it is bound to
-    already, or the first one. `types`, if not
-    null, are the parts of the other side, which must be of the same types. False with a reason if there is none. */
-bool bind_side(const TABLE *table, const std::vector<std::string> &columns, const std::vector<PartShape> *types,
-               KeySide *side, BindingFault *fault);
+    already, or the first one. For a parent, the columns of the primary key count as the last parts of an index that is not
+    unique. `types`, if not null, are the parts of the other side, which must be of the same types. False with a reason if
+    there is none. */
+bool bind_side(const TABLE *table, bool is_parent, const std::vector<std::string> &columns,
+               const std::vector<PartShape> *types, KeySide *side, BindingFault *fault);
 
 /** Whether a row of the table is an old version. */
 bool is_history(const TABLE *table, const uchar *record);

@@ -7,7 +7,8 @@
 #include <mysqld_error.h>
 
 #include "dictionary/dictionary.h"
-#include "foreign/define.h"
+#include "foreign/binding.h"
+#include "foreign/clauses.h"
 
 namespace fron {
 namespace {
@@ -37,7 +38,8 @@ struct Changed {
 int check_own(const ForeignKey &key, const Changed &column, bool is_strict) {
   size_t place = place_of(key.columns, column.name);
   if (place == ABSENT) return 0;
-  if (column.gets_type) return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, full_name(key));
+  // A side without an index, as without checks, is compared with the other one when it gets an index again.
+  if (column.gets_type && key.child_side.is_bound) return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, full_name(key));
   if (!column.loses_null) return 0;
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
   bool can_parent_be_null = key.parent_side.is_bound && key.parent_side.parts[place].can_be_null;
@@ -49,10 +51,34 @@ int check_referencing(const ForeignKey &key, const Changed &column, bool is_stri
   size_t place = place_of(key.referenced, column.name);
   if (place == ABSENT) return 0;
   std::string database = shown_database(key.child), table = shown_table(key.child);
-  if (column.gets_type) return refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, full_name(key), database + "/" + table);
+  if (column.gets_type && key.parent_side.is_bound)
+    return refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, full_name(key), database + "/" + table);
   bool can_child_be_null = !key.child_side.is_bound || key.child_side.parts[place].can_be_null;
   bool may_cascade_null = is_strict && column.gets_null && key.on_update == Action::Cascade && !can_child_be_null;
   return may_cascade_null ? refuse(ER_FK_COLUMN_CANNOT_CHANGE_CHILD, column.name, key.name, database + "." + table) : 0;
+}
+
+/** The columns of the child's side of a foreign key that the statement adds, by their old names; empty if the table has no
+    index for them yet. */
+std::vector<std::string> indexed_columns(const Foreign_key &clause, const TABLE *table, const TABLE *altered, const OldNumbers &old) {
+  std::vector<std::string> names;
+  List_iterator_fast<Key_part_spec> columns(const_cast<Foreign_key &>(clause).columns);
+  while (const Key_part_spec *column = columns++) {
+    const Field *field = field_of(altered, text_of(column->field_name));
+    if (!field || old[field->field_index] == Slot::GONE) return {};
+    names.push_back(table->field[old[field->field_index]]->field_name.str);
+  }
+  KeySide side;
+  BindingFault fault;
+  return bind_side(table, false, names, nullptr, &side, &fault) ? names : std::vector<std::string>{};
+}
+
+/** As InnoDB, which looks only if the index was there before. */
+int check_added(const Foreign_key &clause, const std::vector<std::string> &columns, const Changed &column, const std::string &table) {
+  if (!column.gets_type || place_of(columns, column.name) == ABSENT) return 0;
+  // InnoDB has no number for the name yet.
+  std::string name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(table, 0);
+  return refuse(ER_FK_COLUMN_CANNOT_CHANGE, column.name, shown_database(table) + "/" + name);
 }
 
 }  // namespace
@@ -60,7 +86,8 @@ int check_referencing(const ForeignKey &key, const Changed &column, bool is_stri
 int check_changed_columns(THD *thd, const TABLE *table, const TABLE *altered, const Alter_inplace_info *info,
                           const OldNumbers &old, const std::string &key) {
   TableForeignKeys keys = dictionary().foreign_keys().recorded_of(key);
-  if (keys.own.empty() && keys.referencing.empty()) return 0;
+  std::vector<const Foreign_key *> added = new_clauses(info->alter_info);
+  if (keys.own.empty() && keys.referencing.empty() && added.empty()) return 0;
   bool is_strict = thd->is_strict_mode();
   for (uint i = 0; i < old.size(); i++) {
     if (old[i] == Slot::GONE) continue;
@@ -72,6 +99,8 @@ int check_changed_columns(THD *thd, const TABLE *table, const TABLE *altered, co
     for (const ForeignKeyPtr &own : keys.own)
       if (!is_dropped(info->alter_info, own->name))
         if (int error = check_own(*own, column, is_strict)) return error;
+    for (const Foreign_key *clause : added)
+      if (int error = check_added(*clause, indexed_columns(*clause, table, altered, old), column, key)) return error;
     for (const ForeignKeyPtr &referencing : keys.referencing)
       if (!referencing->refers_to_itself() || !is_dropped(info->alter_info, referencing->name))
         if (int error = check_referencing(*referencing, column, is_strict)) return error;

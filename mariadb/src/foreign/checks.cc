@@ -204,7 +204,8 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
       if (image_ == other_image_) continue;
     }
     key_.clear();
-    encoder_->append_image(side.index, image_.data(), uint(image_.size()), &key_);
+    // As a child encodes it: the side may have more parts than the index (see bind_side()).
+    if (!side.columns->encode_as(image_, side.key->parent_side.parts, &key_)) return fail(side.key, HA_ERR_ROW_IS_REFERENCED);
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
       return ha_error(error);

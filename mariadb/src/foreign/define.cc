@@ -5,15 +5,16 @@
 #include "foreign/define.h"
 
 #include <handler.h>
-#include <item.h>
 #include <mdl.h>
 #include <sql_alter.h>
-#include <sql_table.h>
 
 #include <algorithm>
 
+#include "ddl/alter_plan.h"
 #include "dictionary/dictionary.h"
 #include "foreign/binding.h"
+#include "foreign/clauses.h"
+#include "foreign/definer.h"
 #include "foreign/text.h"
 
 namespace fron {
@@ -21,193 +22,42 @@ namespace {
 
 using Change = ForeignKeyChange;
 
-std::string text_of(const LEX_CSTRING &name) { return std::string(name.str, name.length); }
-
-/** A clause's name, or its columns, for a warning. */
-std::string label_of(const Foreign_key &clause) {
-  if (clause.name.str) return "`" + text_of(clause.name) + "`";
-  std::string label;
-  List_iterator_fast<Key_part_spec> columns(const_cast<Foreign_key &>(clause).columns);
-  while (const Key_part_spec *column = columns++) label += (label.empty() ? "(" : ", ") + text_of(column->field_name);
-  return label + ")";
+/** Whether an earlier clause of the statement has the name of this one. */
+bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const Foreign_key *clause) {
+  if (!clause->constraint_name.str) return false;
+  auto end = std::find(clauses.begin(), clauses.end(), clause);
+  return std::any_of(clauses.begin(), end, [clause](const Foreign_key *earlier) {
+    return earlier->constraint_name.str && is_same_name(text_of(earlier->constraint_name), text_of(clause->constraint_name));
+  });
 }
 
-Action action_of(enum_fk_option option) {
-  switch (option) {
-    case FK_OPTION_CASCADE: return Action::Cascade;
-    case FK_OPTION_SET_NULL: return Action::SetNull;
-    case FK_OPTION_NO_ACTION: return Action::NoAction;
-    default: return Action::Restrict;
-  }
-}
-
-/** Makes foreign keys from the clauses of one statement. */
-class Definer {
- public:
-  /** `own` is the key that the table has, or will have when it is complete. */
-  Definer(THD *thd, const TABLE *form, const std::string &own, bool is_alter)
-      : thd_(thd), form_(form), own_(own), is_alter_(is_alter) {}
-
-  int define(const Foreign_key &clause, ForeignKey *key);
-  void numbers_from(uint64_t number) { number_ = number; }
-
- private:
-  int refuse(const std::string &label, const std::string &why, const char *with = "with ");
-  int columns_of(const ::List<Key_part_spec> &list, const TABLE *table, const std::string &label,
-                 std::vector<std::string> *names);
-  int explain(const BindingFault &fault, const std::string &label, const ForeignKey &key, bool of_parent);
-  int check_actions(const ForeignKey &key, const std::string &label);
-  int bind_parent(const std::string &label, ForeignKey *key, const ::List<Key_part_spec> &columns);
-
-  THD *thd_;
-  const TABLE *form_;
-  std::string own_;
-  bool is_alter_;
-  uint64_t number_ = 1;
-};
-
-int Definer::refuse(const std::string &label, const std::string &why, const char *with) {
-  std::string sentence = std::string(is_alter_ ? "Alter " : "Create ") + " table " + quoted_table(thd_, own_) +
-                         " " + with + "foreign key " + label + " constraint failed. " + why;
-  push_warning(thd_, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN, sentence.c_str());
-  note_foreign_error(thd_, sentence);
-  return HA_ERR_CANNOT_ADD_FOREIGN;
-}
-
-int Definer::columns_of(const ::List<Key_part_spec> &list, const TABLE *table, const std::string &label,
-                        std::vector<std::string> *names) {
-  List_iterator_fast<Key_part_spec> columns(const_cast<::List<Key_part_spec> &>(list));
-  while (const Key_part_spec *column = columns++) {
-    std::string name = text_of(column->field_name);
-    // The table's own spelling, as InnoDB shows it.
-    if (table) {
-      const Field *field = field_of(table, name);
-      if (!field) return refuse(label, "Column " + name + " was not found.", "");
-      name = field->field_name.str;
-    }
-    names->push_back(std::move(name));
-  }
-  return 0;
-}
-
-int Definer::explain(const BindingFault &fault, const std::string &label, const ForeignKey &key, bool of_parent) {
-  std::string of_table = "in the referenced table";
-  const std::string &column = key.columns[fault.column];
-  switch (fault.reason) {
-    case BindingFault::PrefixOnly:
-      return refuse(label, "There is only prefix index " + of_table + " where the referenced columns appear as the first columns.");
-    case BindingFault::TypesDiffer:
-      return refuse(label, "Field type or character set for column '" + column + "' does not match referenced column '" +
-                               fault.own_column + "'.");
-    case BindingFault::NoPrimaryKey:
-      return refuse(label, "A system-versioned table needs a primary key for foreign keys.");
-    default:
-      return refuse(label, "There is no index " + std::string(of_parent ? of_table : "in the table") +
-                               " where the referenced columns appear as the first columns.");
-  }
-}
-
-bool is_base_of_stored(const TABLE *table, const Field *base) {
-  std::vector<my_bitmap_map> bits(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map) + 1);
-  for (Field **field = table->field; *field; field++) {
-    if (!(*field)->vcol_info || !(*field)->stored_in_db()) continue;
-    MY_BITMAP used;
-    if (my_bitmap_init(&used, bits.data(), table->s->fields)) return true;
-    (*field)->vcol_info->expr->walk(&Item::register_field_in_bitmap, 1, &used);
-    if (bitmap_is_set(&used, base->field_index)) return true;
-  }
-  return false;
-}
-
-/** Refuses actions that no row can survive, or that the table's generated columns would not notice. */
-int Definer::check_actions(const ForeignKey &key, const std::string &label) {
-  bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
-  bool changes = sets_null || key.on_update == Action::Cascade;
-  for (size_t i = 0; i < key.columns.size(); i++) {
-    const std::string &name = key.columns[i];
-    const Field *field = field_of(form_, name);
-    bool can_parent_be_null = key.parent_side.is_bound && key.parent_side.parts[i].can_be_null;
-    // With another ON DELETE, or in a mode that is not strict, InnoDB does not look; then no NULL of the parent gets into
-    // the child.
-    if (thd_->is_strict_mode() && key.on_delete == Action::Restrict && key.on_update == Action::Cascade && can_parent_be_null && !field->real_maybe_null())
-      return refuse(label, "You have defined an ON UPDATE CASCADE condition but column '" + name +
-                               "' is defined as NOT NULL, and the referenced column is not.");
-    if (sets_null && !field->real_maybe_null())
-      return refuse(label, "You have defined a SET NULL condition but column '" + name + "' is defined as NOT NULL.");
-    if (changes && is_base_of_stored(form_, field))
-      return refuse(label, "A stored generated column depends on column '" + name + "', which the action would change.");
-  }
-  return 0;
-}
-
-/** The key of the table that a clause of the table `own` refers to. */
-std::string parent_of(const Foreign_key &clause, const std::string &own) {
-  std::string database = clause.ref_db.str ? text_of(clause.ref_db) : shown_database(own), table = text_of(clause.ref_table);
-  if (lower_case_table_names) {
-    database.resize(my_casedn_str(system_charset_info, database.data()));
-    table.resize(my_casedn_str(system_charset_info, table.data()));
-  }
-  return table_key(database, table);
-}
-
-int Definer::bind_parent(const std::string &label, ForeignKey *key, const ::List<Key_part_spec> &columns) {
-  Definition definition;
-  const TABLE *parent = form_;
-  bool found = true;
-  if (key->parent != own_) {
-    TableRecord record;
-    if (Error error = dictionary().find(key->parent, &record, &found)) return refuse(label, error.message());
-    found = found && definition.open(thd_, key->parent);
-    parent = found ? definition.table() : nullptr;
-  }
-  if (!found) {
-    if (checks_foreign_keys(thd_)) {
-      bool is_elsewhere = access(("./" + key->parent + ".frm").c_str(), F_OK) == 0;
-      return refuse(label, "Referenced table " + quoted_table(thd_, key->parent) +
-                               (is_elsewhere ? " is not a table of FronDB, or is partitioned." : " not found in the data dictionary."));
-    }
-    return columns_of(columns, nullptr, label, &key->referenced);
-  }
-  if (int error = columns_of(columns, parent, label, &key->referenced)) return error;
-  BindingFault fault;
-  if (bind_side(parent, key->referenced, &key->child_side.parts, &key->parent_side, &fault)) return 0;
-  return explain(fault, label, *key, true);
-}
-
-int Definer::define(const Foreign_key &clause, ForeignKey *key) {
-  std::string label = label_of(clause);
-  key->child = own_;
-  key->on_delete = action_of(clause.delete_opt);
-  key->on_update = action_of(clause.update_opt);
-  if (int error = columns_of(clause.columns, form_, label, &key->columns)) return error;
-  BindingFault fault;
-  if (!bind_side(form_, key->columns, nullptr, &key->child_side, &fault)) return explain(fault, label, *key, false);
-  key->name = clause.constraint_name.str ? text_of(clause.constraint_name) : automatic_name(own_, number_++);
-  key->parent = parent_of(clause, own_);
-  if (int error = bind_parent(label, key, clause.ref_columns)) return error;
-  return check_actions(*key, label);
-}
-
-/** The clauses of a statement that are not foreign keys of the altered table already. */
-std::vector<const Foreign_key *> new_clauses(const Alter_info *info) {
-  std::vector<const Foreign_key *> clauses;
-  List_iterator_fast<Key> keys(const_cast<::List<Key> &>(info->key_list));
-  while (const Key *key = keys++)
-    if (key->type == Key::FOREIGN_KEY && !key->old) clauses.push_back(static_cast<const Foreign_key *>(key));
-  return clauses;
+/** As InnoDB: an ALTER in place without checks names the constraint that exists, a copy does not. */
+int refuse_name(THD *thd, const std::string &own, const std::string &name, Definer::Statement statement) {
+  if (statement == Definer::Statement::AlterInPlace && !checks_foreign_keys(thd))
+    my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", (shown_database(own) + "/" + name).c_str());
+  return HA_ERR_FOUND_DUPP_KEY;
 }
 
 /** Adds the statement's new clauses to a change; `below` is the key under which they are recorded. */
 int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
-                bool is_alter, Change *change) {
+                Definer::Statement statement, Change *change) {
   std::vector<const Foreign_key *> clauses = new_clauses(info);
   if (clauses.empty()) return 0;
   ForeignKeys &all = dictionary().foreign_keys();
-  Definer definer(thd, form, own, is_alter);
+  Definer definer(thd, form, own, statement);
+  bool is_alter = statement != Definer::Statement::Create;
   uint64_t highest = 0;
   for (const ForeignKeyPtr &key : all.recorded_of(own).own) highest = std::max(highest, automatic_number(own, key->name));
   definer.numbers_from(highest + 1);
   for (const Foreign_key *clause : clauses) {
+    std::string failure = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, ";
+    if (has_name_of_earlier(clauses, clause)) {
+      // InnoDB has no warning here, and always this error.
+      std::string name = text_of(clause->constraint_name);
+      note_foreign_error(thd, failure + "CONSTRAINT `" + name + "`");
+      bool is_reported = statement == Definer::Statement::AlterInPlace && !checks_foreign_keys(thd);
+      return is_reported ? refuse_name(thd, own, name, statement) : HA_ERR_CANNOT_ADD_FOREIGN;
+    }
     auto key = std::make_shared<ForeignKey>();
     if (int error = definer.define(*clause, key.get())) return error;
     ForeignKeyPtr other = all.find(database_of(own), key->name);
@@ -215,13 +65,8 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
     for (const auto &[place, made] : change->records)
       is_taken |= made && place.kind == Change::KEY && is_same_name(made->name, key->name);
     if (is_taken) {
-      std::string sentence = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, " + clause_of(thd, *key);
-      push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, sentence.c_str());
-      if (!is_alter) return HA_ERR_FOUND_DUPP_KEY;
-      // As InnoDB: an ALTER in place without checks names the constraint, a copy does not.
-      std::string name = shown_database(own) + "/" + key->name;
-      if (!checks_foreign_keys(thd)) my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", name.c_str());
-      return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : HA_ERR_FOUND_DUPP_KEY;
+      push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, (failure + clause_of(thd, *key)).c_str());
+      return refuse_name(thd, own, key->name, statement);
     }
     if (below != own) {
       // Until the table gets its own name; a table that refers to itself follows.
@@ -233,22 +78,37 @@ int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::
   return 0;
 }
 
-/** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. */
-int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side) {
+/** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. `why`, if not null,
+    gets the reason of a refusal. */
+int bind_again(THD *thd, const TABLE *form, const ForeignKey &key, bool is_parent, KeySide *side, std::string *why = nullptr) {
   const KeySide &other = is_parent ? key.child_side : key.parent_side;
   BindingFault fault;
   const std::vector<PartShape> *types = other.is_bound ? &other.parts : nullptr;
   bool sets_null = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
-  auto is_nullable = [form](const std::string &column) {
+  auto is_not_null = [form](const std::string &column) {
     const Field *field = field_of(form, column);
-    return field && field->real_maybe_null();
+    return !field || !field->real_maybe_null();
   };
   *side = is_parent ? key.parent_side : key.child_side;
-  bool can_act = is_parent || !sets_null || std::all_of(key.columns.begin(), key.columns.end(), is_nullable);
-  if (can_act && bind_side(form, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
+  auto not_null = is_parent || !sets_null ? key.columns.end() : std::find_if(key.columns.begin(), key.columns.end(), is_not_null);
+  bool can_act = not_null == key.columns.end();
+  if (can_act && bind_side(form, is_parent, is_parent ? key.referenced : key.columns, types, side, &fault)) return 0;
+  if (why) *why = can_act ? reason_of(fault, key, is_parent) : reason_of_null(*not_null);
   *side = {};
   side->index = KeySide::NO_INDEX;
   return checks_foreign_keys(thd) ? HA_ERR_CANNOT_ADD_FOREIGN : 0;
+}
+
+/** Binds a side of a foreign key that an ALTER by copy keeps. InnoDB refuses only when it has copied the table, and gives its
+    last rename, which is not done, in the error. */
+int bind_copy(THD *thd, const TABLE *form, const ForeignKey &key, const std::string &own, const std::string &below,
+              bool is_parent, KeySide *side) {
+  std::string why;
+  int error = bind_again(thd, form, key, is_parent, side, &why);
+  if (!error) return 0;
+  warn_of_refusal(thd, false, own, "with ", "`" + key.name + "`", why);
+  my_error(ER_ERROR_ON_RENAME, MYF(0), ("./" + below).c_str(), ("./" + own).c_str(), error);
+  return error;
 }
 
 /** What an ALTER by copy keeps and drops of the foreign keys of `own`, as records below `below`. */
@@ -259,9 +119,9 @@ int keep_by_copy(THD *thd, const TABLE *form, const Alter_info *info, const std:
     auto made = std::make_shared<ForeignKey>(*key);
     made->child_side = made->parent_side = {};
     if (is_child)
-      if (int error = bind_again(thd, form, *key, false, &made->child_side)) return error;
+      if (int error = bind_copy(thd, form, *key, own, below, false, &made->child_side)) return error;
     if (is_parent)
-      if (int error = bind_again(thd, form, *key, true, &made->parent_side)) return error;
+      if (int error = bind_copy(thd, form, *key, own, below, true, &made->parent_side)) return error;
     change->put_sides(below, made);
     return 0;
   };
@@ -283,13 +143,6 @@ std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) 
 }
 
 }  // namespace
-
-bool is_dropped(const Alter_info *info, const std::string &name) {
-  List_iterator_fast<Alter_drop> drops(const_cast<::List<Alter_drop> &>(info->drop_list));
-  while (const Alter_drop *drop = drops++)
-    if (drop->type == Alter_drop::FOREIGN_KEY && is_same_name(drop->name, name)) return true;
-  return false;
-}
 
 bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
 
@@ -318,12 +171,6 @@ bool is_parent(const std::string &key) {
   return std::any_of(referencing.begin(), referencing.end(), [](const ForeignKeyPtr &one) { return one->parent_side.is_bound; });
 }
 
-bool refers_to_itself(const Alter_info *info, const std::string &key) {
-  for (const Foreign_key *clause : new_clauses(info))
-    if (parent_of(*clause, key) == key) return true;
-  return false;
-}
-
 int hold_parents(THD *thd, const TABLE *form, const Alter_info *info, const std::string &key) {
   if (!info) return 0;
   for (const Foreign_key *clause : new_clauses(info)) {
@@ -342,18 +189,19 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
   if (!alter) return 0;
   if (info->options & HA_LEX_CREATE_TMP_TABLE) {
     if (new_clauses(alter).empty()) return 0;
-    std::string sentence = "Create  table `" + text_of(form->s->db) + "`.`" + text_of(form->s->table_name) +
+    const char *verb = thd_sql_command(thd) == SQLCOM_CREATE_TABLE ? "Create" : "Alter";
+    std::string sentence = std::string(verb) + "  table `" + text_of(form->s->db) + "`.`" + text_of(form->s->table_name) +
                            "` with foreign key constraint failed. Temporary tables can't have foreign key constraints.";
     push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_CANNOT_ADD_FOREIGN, sentence.c_str());
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   if (!is_put_aside(key)) {
-    if (int error = add_clauses(thd, form, alter, key, key, false, change)) return error;
+    if (int error = add_clauses(thd, form, alter, key, key, Definer::Statement::Create, change)) return error;
     return adopt_waiting(thd, form, key, change);
   }
   std::string own = replaced_table(thd, form, alter);
   if (int error = keep_by_copy(thd, form, alter, own, key, change)) return error;
-  return add_clauses(thd, form, alter, own, key, true, change);
+  return add_clauses(thd, form, alter, own, key, Definer::Statement::AlterByCopy, change);
 }
 
 namespace {
@@ -446,13 +294,14 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     change->put(kept->child, Change::KEY, kept);
   }
   Change more = *change;
-  if (int error = add_clauses(thd, altered, info->alter_info, key, key, true, &more)) {
+  if (int error = add_clauses(thd, altered, info->alter_info, key, key, Definer::Statement::AlterInPlace, &more)) {
+    bool is_reported = error == ALTER_ERROR_REPORTED || (error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd));
+    if (is_reported) return error;
     // The errors of a copy, which users know from InnoDB.
-    bool is_reported = error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd);
-    if (!is_reported) my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
-    if (error == HA_ERR_CANNOT_ADD_FOREIGN)
-      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_CANNOT_ADD_FOREIGN, "Cannot add foreign key constraint for `%s`",
-                          altered->s->table_name.str);
+    my_error(ER_CANT_CREATE_TABLE, MYF(0), altered->s->db.str, altered->s->table_name.str, error);
+    uint warning = error == HA_ERR_FOUND_DUPP_KEY ? ER_DUP_KEY : error == HA_ERR_CANNOT_ADD_FOREIGN ? ER_CANNOT_ADD_FOREIGN : 0;
+    if (warning)
+      push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, warning, ER_THD(thd, warning), altered->s->table_name.str);
     return error;
   }
   for (const auto &[place, made] : more.records)

@@ -6,8 +6,8 @@
      ALTER TABLE by copy      new clauses, dropped ones, and the indexes that remaining ones use in the new table
      ALTER TABLE in place     the same, from the handler's own two definitions
 
-   A refusal pushes a warning that says why, as InnoDB's do, and returns HA_ERR_CANNOT_ADD_FOREIGN: the server's own error
-   1005 says little. */
+   A refusal pushes a warning that says why, as most of InnoDB's do, and returns HA_ERR_CANNOT_ADD_FOREIGN: the server's own
+   error 1005 says little. A copy that does not suit a foreign key that stays has InnoDB's error 1025 instead. */
 
 #ifndef FRONDB_FOREIGN_DEFINE_H
 #define FRONDB_FOREIGN_DEFINE_H
@@ -35,7 +35,7 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
                       ForeignKeyChange *change);
 
 /** The same for an ALTER in place of the table `key`. `added`, if not null, gets the foreign keys that are new. Refusals
-    are reported: as error 1553 if an index is needed, otherwise as those of a copy. */
+    are reported: as error 1553 if an index is needed, otherwise as those of a copy, and without checks as InnoDB's. */
 int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *info,
                     const std::string &key, ForeignKeyChange *change, std::vector<ForeignKeyPtr> *added);
 
@@ -48,12 +48,6 @@ bool moves_parents(const std::string &key, const ForeignKeyChange &change);
 
 /** Whether a foreign key finds its parents in a tree of the table. */
 bool is_parent(const std::string &key);
-
-/** Whether a statement's new clauses refer to the table itself. */
-bool refers_to_itself(const Alter_info *info, const std::string &key);
-
-/** Whether a statement drops the foreign key of this name. */
-bool is_dropped(const Alter_info *info, const std::string &name);
 
 /** Whether the statement checks foreign keys. */
 bool checks_foreign_keys(MYSQL_THD thd);

@@ -36,10 +36,6 @@ void complain(THD *thd, const char *table, const char *what) {
   sql_print_error("FronDB: table %s: %s", table, what);
 }
 
-const char *name_of(const TABLE *table, uint index) {
-  return index == MAX_KEY ? "the hidden primary key" : table->key_info[index].name.str;
-}
-
 }  // namespace
 
 int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {

@@ -59,10 +59,6 @@ bool has_dropped_columns(const Layout &layout) {
   return std::any_of(layout.begin(), layout.end(), [](const Slot &slot) { return slot.field == Slot::GONE; });
 }
 
-const char *name_of(const TABLE *table, uint index) {
-  return index == MAX_KEY ? "the hidden primary key" : table->key_info[index].name.str;
-}
-
 }  // namespace
 
 /** The indexes that the session's variables name, the tree of rows first; MAX_KEY stands for the hidden primary key. */

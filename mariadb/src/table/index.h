@@ -39,6 +39,11 @@ inline uint tree_of(const TABLE *table, uint index) {
   return index == primary ? 0 : has_hidden_key(table) || index < primary ? index + 1 : index;
 }
 
+/** The name of an index in a message. MAX_KEY stands for the hidden primary key. */
+inline const char *name_of(const TABLE *table, uint index) {
+  return index == MAX_KEY ? "the hidden primary key" : table->key_info[index].name.str;
+}
+
 /** An index as handlers use it. */
 struct Index {
   Tree tree;

@@ -210,12 +210,15 @@ impl Family {
         let pair = if child == parent { ITSELF } else { PAIRS[random.index(PAIRS.len())] };
         let has_key = self.tables[parent].keys.iter().any(|key| key.starts_with(pair.1));
         // InnoDB lets an index serve with the columns of the primary key that each of its entries
-        // ends with. FronDB wants all columns in the index itself.
-        let extends = |table: usize| {
-            let primary = &self.tables[table].primary;
-            primary.contains(&"a") || primary.contains(&"b")
-        };
-        let may_extend = pair.0.len() > 1 && (extends(child) || extends(parent));
+        // ends with. FronDB wants all columns in a child's index itself, and in a unique one. An
+        // ALTER adds no unique one.
+        let extends =
+            |table: &Table| table.primary.iter().any(|column| ["a", "b"].contains(column));
+        let referenced = &self.tables[parent];
+        let may_extend = pair.0.len() > 1
+            && (extends(&self.tables[child])
+                || (extends(referenced) && referenced.has_unique_column()));
+        let has_key = has_key || referenced.completes(pair.1);
         // Where a row refers to one parent in two ways, the action of one foreign key makes a row whose
         // parent InnoDB does not find by the other, since it has not written the parent yet. FronDB
         // has. The second way may lead over another table.
@@ -242,6 +245,22 @@ impl Family {
 }
 
 impl Table {
+    /// Whether a unique key has only the column a or b.
+    fn has_unique_column(&self) -> bool {
+        let is_one = |clause: &String| {
+            clause.starts_with("UNIQUE KEY ua ") || clause.starts_with("UNIQUE KEY ub ")
+        };
+        self.clauses.iter().any(is_one)
+    }
+
+    /// Whether the primary key completes an index of the first of these two columns.
+    fn completes(&self, columns: &[&str]) -> bool {
+        let is_first = |key: &Vec<&str>| key.as_slice() == &columns[..1];
+        columns.len() > 1
+            && self.primary.first() == columns.last()
+            && self.keys.iter().any(is_first)
+    }
+
     fn draw(random: &mut Prng, name: &'static str, domains: &[Domain; 2]) -> Self {
         let mut not_null = vec!["id"];
         let primary: &'static [&'static str] = match random.below(10) {

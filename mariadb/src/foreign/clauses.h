@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Foreign keys in a statement, as the server has parsed them. */
+
+#ifndef FRONDB_FOREIGN_CLAUSES_H
+#define FRONDB_FOREIGN_CLAUSES_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <string>
+#include <vector>
+
+#include "dictionary/foreign_key.h"
+
+class Alter_info;
+
+namespace fron {
+
+inline std::string text_of(const LEX_CSTRING &name) { return std::string(name.str, name.length); }
+
+/** A clause's name, or its columns, for a warning. */
+std::string label_of(const Foreign_key &clause);
+
+Action action_of(enum_fk_option option);
+
+/** The key of the table that a clause of the table `own` refers to. */
+std::string parent_of(const Foreign_key &clause, const std::string &own);
+
+/** The clauses of a statement that are not foreign keys of the altered table already. */
+std::vector<const Foreign_key *> new_clauses(const Alter_info *info);
+
+/** Whether a statement's new clauses refer to the table itself. */
+bool refers_to_itself(const Alter_info *info, const std::string &key);
+
+/** Whether a statement drops the foreign key of this name. */
+bool is_dropped(const Alter_info *info, const std::string &name);
+
+}  // namespace fron
+
+#endif
