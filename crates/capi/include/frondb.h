@@ -824,6 +824,12 @@ typedef struct {
 #define FRONDB_CODEC_LZMA 4
 
 /**
+ * Zstandard, levels 1 to 19, with a dictionary that is trained from the tree's data; works best with
+ * blocks of 128 KiB.
+ */
+#define FRONDB_CODEC_ZSTD_DICTIONARY 5
+
+/**
  * No filters.
  */
 #define FRONDB_FILTER_NONE 0
@@ -1251,7 +1257,8 @@ frondb_error *frondb_tree_options_new(frondb_tree_options **options);
 frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 
 /**
- * Options for the smallest files, for data that is rarely read: LZMA in blocks of 128 KiB.
+ * Options for the smallest files: zstd at level 19 with a dictionary that is trained from the tree's
+ * data, in blocks of 128 KiB. Rows are written with a quick codec, and packed in the background.
  *
  * Threads: any.
  */
@@ -1276,6 +1283,10 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
  * level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
  * yet; otherwise runs use lz4.
  *
+ * Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not hold writers up: bases are
+ * packed with zstd level 1 first, and packed again in the background; the statistic packed_bytes
+ * tells how much is. frondb_tree_optimize() packs the rest.
+ *
  * Threads: one at a time.
  *
  * Errors: FRONDB_INVALID for a codec that does not exist; frondb_db_create_tree() checks the
@@ -1284,6 +1295,19 @@ frondb_kind frondb_tree_options_free(frondb_tree_options *options);
 frondb_error *frondb_tree_options_set_codec(frondb_tree_options *options,
                                             frondb_codec of,
                                             uint32_t level);
+
+/**
+ * The same by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL"
+ * or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets the size of blocks that suits
+ * the codec, for frondb_tree_options_set_block_bytes(), or 0 if any does; it may be NULL.
+ *
+ * Threads: one at a time.
+ *
+ * Errors: FRONDB_INVALID for a codec or a level that does not exist.
+ */
+frondb_error *frondb_tree_options_set_codec_name(frondb_tree_options *options,
+                                                 const char *name,
+                                                 uint32_t *block_bytes);
 
 /**
  * The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()

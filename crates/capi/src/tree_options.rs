@@ -68,7 +68,8 @@ pub extern "C" fn frondb_tree_options_new_secondary(
     make(options, || Ok(TreeOptions::secondary()))
 }
 
-/// Options for the smallest files, for data that is rarely read: LZMA in blocks of 128 KiB.
+/// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the tree's
+/// data, in blocks of 128 KiB. Rows are written with a quick codec, and packed in the background.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
@@ -109,6 +110,9 @@ pub const FRONDB_CODEC_ZSTD: frondb_codec = 2;
 pub const FRONDB_CODEC_ZLIB: frondb_codec = 3;
 /// LZMA, presets 0 to 9: the smallest and slowest; works best with blocks of 128 KiB.
 pub const FRONDB_CODEC_LZMA: frondb_codec = 4;
+/// Zstandard, levels 1 to 19, with a dictionary that is trained from the tree's data; works best with
+/// blocks of 128 KiB.
+pub const FRONDB_CODEC_ZSTD_DICTIONARY: frondb_codec = 5;
 
 fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
     let level = u8::try_from(level);
@@ -119,6 +123,7 @@ fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
         FRONDB_CODEC_ZSTD => level.map(Codec::Zstd),
         FRONDB_CODEC_ZLIB => level.map(Codec::Zlib),
         FRONDB_CODEC_LZMA => level.map(Codec::Lzma),
+        FRONDB_CODEC_ZSTD_DICTIONARY => level.map(Codec::ZstdDictionary),
         other => Err(Error::invalid(format!("unknown frondb_codec {other}"))),
     }
 }
@@ -126,6 +131,10 @@ fn codec(codec: frondb_codec, level: u32) -> Result<Codec> {
 /// The codec of bases, which hold consolidated data, and its level if it has levels. Default zstd
 /// level 1. FRONDB_CODEC_NONE also turns off the compression of runs that are not consolidated
 /// yet; otherwise runs use lz4.
+///
+/// Slow codecs (zstd from level 10, zstd with a dictionary, LZMA) do not hold writers up: bases are
+/// packed with zstd level 1 first, and packed again in the background; the statistic packed_bytes
+/// tells how much is. frondb_tree_optimize() packs the rest.
 ///
 /// Threads: one at a time.
 ///
@@ -138,6 +147,28 @@ pub extern "C" fn frondb_tree_options_set_codec(
     level: u32,
 ) -> *mut frondb_error {
     set(options, |options| Ok(options.codec(codec(of, level)?)))
+}
+
+/// The same by name: "none", "lz4", "zstd:LEVEL", "zstd-dictionary:LEVEL", "zlib:LEVEL", "lzma:LEVEL"
+/// or "aggressive", which is "zstd-dictionary:19". `block_bytes` gets the size of blocks that suits
+/// the codec, for frondb_tree_options_set_block_bytes(), or 0 if any does; it may be NULL.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a codec or a level that does not exist.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_options_set_codec_name(
+    options: *mut frondb_tree_options,
+    name: Text,
+    block_bytes: Option<&mut MaybeUninit<u32>>,
+) -> *mut frondb_error {
+    set(options, |options| {
+        let codec: Codec = name.str("name of the codec")?.parse()?;
+        if let Some(block_bytes) = block_bytes {
+            block_bytes.write(codec.preferred_block_bytes().unwrap_or_default() as u32);
+        }
+        Ok(options.codec(codec))
+    })
 }
 
 /// The codec of runs that are not consolidated yet. Default lz4. frondb_tree_options_set_codec()

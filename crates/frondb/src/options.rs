@@ -210,9 +210,8 @@ impl Options {
     }
 }
 
-/// Smallest leaf of [`TreeOptions::aggressive`]: the copy of the dictionary in each of them takes two
-/// percent of it on disk.
-const AGGRESSIVE_LEAF_BYTES: u64 = 32 << 20;
+/// Smallest leaf of a tree with a dictionary: its copy in each leaf takes two percent of it on disk.
+const DICTIONARY_LEAF_BYTES: u64 = 32 << 20;
 
 /// How a tree is created. Stored with the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -242,8 +241,7 @@ impl TreeOptions {
     /// all of it.
     #[must_use]
     pub fn aggressive() -> Self {
-        let large_leaves = |shape: &mut TrunkOptions| shape.leaf_bytes_min = AGGRESSIVE_LEAF_BYTES;
-        Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024).shape(large_leaves)
+        Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024)
     }
 
     /// The codec of bases, which hold consolidated data. Default zstd level 1. [`Codec::None`]
@@ -254,10 +252,17 @@ impl TreeOptions {
     /// [`Codec::QUICK`] first, and packed again by background threads that have nothing more urgent
     /// to do, one leaf after the other. [`Stats`](crate::Stats) has `packed_bytes`, the data that is
     /// there already; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
+    ///
+    /// A codec with a dictionary also sets the smallest leaf to 32 MiB, because each leaf has a copy
+    /// of the dictionary.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
         self.trunk.base_codec = codec;
         self.trunk.run_codec = if codec == Codec::None { Codec::None } else { Codec::Lz4 };
+        if matches!(codec, Codec::ZstdDictionary(_)) {
+            let large = DICTIONARY_LEAF_BYTES.min(self.trunk.leaf_bytes_max);
+            self.trunk.leaf_bytes_min = self.trunk.leaf_bytes_min.max(large);
+        }
         self
     }
 

@@ -7,6 +7,8 @@
 #include <mysql/plugin.h>
 #include <sql_class.h>
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <utility>
 
@@ -16,29 +18,44 @@
 namespace fron {
 namespace {
 
-/** Values of the option COMPRESSION, in the order of the codecs below. */
-const char *compression_names[] = {"none", "lz4", "zstd", "zlib", "lzma", nullptr};
-TYPELIB compressions = {array_elements(compression_names) - 1, "compression", compression_names, nullptr};
-constexpr uint COMPRESSION_DEFAULT = 2;
+/** Bytes of a block of consolidated data where neither the user nor the codec asks for another size. */
+constexpr uint32_t BLOCK_BYTES_DEFAULT = 16 << 10;
+constexpr uint32_t BLOCK_BYTES_MIN = 1 << 10;
 
-struct Compression {
-  frondb_codec codec;
-  uint32_t level;
-};
-constexpr Compression codecs[] = {{FRONDB_CODEC_NONE, 0},
-                                  {FRONDB_CODEC_LZ4, 0},
-                                  {FRONDB_CODEC_ZSTD, 1},
-                                  {FRONDB_CODEC_ZLIB, 6},
-                                  {FRONDB_CODEC_LZMA, 6}};
-static_assert(array_elements(codecs) + 1 == array_elements(compression_names), "a codec a name");
+/** The library's name of the codec that COMPRESSION='...' names. `zstd` alone is level 1 under SQL. */
+std::string codec_name(const char *compression) {
+  std::string name = compression ? compression : "";
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  return name.empty() || name == "zstd" ? "zstd:1" : name;
+}
 
-MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
-                  "COMPRESSION of new tables that do not set it: none, lz4, zstd, zlib or lzma.",
-                  nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
+/** Sets the codec, and returns the size of blocks that suits it, or 0, in `block_bytes`. */
+Error set_codec(const char *compression, TreeOptions *options, uint32_t *block_bytes) {
+  return frondb_tree_options_set_codec_name(options->get(), codec_name(compression).c_str(), block_bytes);
+}
+
+/** Refuses a value of frondb_default_compression that names no codec. */
+int check_compression(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
+  char buffer[STRING_BUFFER_USUAL_SIZE];
+  int length = sizeof(buffer);
+  const char *name = value->val_str(value, buffer, &length);
+  TreeOptions options;
+  uint32_t block_bytes = 0;
+  if (!name || frondb_tree_options_new(options.out())) return 1;
+  name = thd_strmake(thd, name, size_t(length));
+  if (Error error = set_codec(name, &options, &block_bytes)) return 1;
+  *static_cast<const char **>(save) = name;
+  return 0;
+}
+
+MYSQL_THDVAR_STR(default_compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
+                 "COMPRESSION of new tables that do not set it: none, lz4, zstd[:1-19], zstd-dictionary[:1-19], "
+                 "zlib[:1-9], lzma[:0-9] or aggressive, which is zstd-dictionary:19.",
+                 check_compression, nullptr, "zstd");
 MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
                        "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a "
-                       "block of consolidated data.",
-                       nullptr, nullptr, 16 << 10, 1 << 10, 4 << 20, 0);
+                       "block of consolidated data, at least 1024; 0: 16384, or what suits the codec.",
+                       nullptr, nullptr, 0, 0, 4 << 20, 0);
 MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
                        "FANOUT of new tables that do not set it: children of an inner node of a tree.",
                        nullptr, nullptr, 16, 2, 1024, 0);
@@ -76,11 +93,11 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
   // The server's internal tables have no options.
   const ha_table_option_struct *table = share->option_struct;
   if (!table) return {};
-  const Compression &compression = codecs[std::min<size_t>(table->compression, array_elements(codecs) - 1)];
-  if (Error error = frondb_tree_options_set_codec(options->get(), compression.codec, compression.level))
-    return error;
-  if (Error error = frondb_tree_options_set_block_bytes(options->get(), uint32_t(table->block_size)))
-    return error;
+  uint32_t block_bytes = 0;
+  if (Error error = set_codec(table->compression, options, &block_bytes)) return error;
+  if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
+  if (table->block_size) block_bytes = std::max(uint32_t(table->block_size), BLOCK_BYTES_MIN);
+  if (Error error = frondb_tree_options_set_block_bytes(options->get(), block_bytes)) return error;
   return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
 }
 
@@ -120,7 +137,7 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
 
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {
   if (!a || !b) return a == b;
-  return a->compression == b->compression && a->block_size == b->block_size && a->fanout == b->fanout;
+  return codec_name(a->compression) == codec_name(b->compression) && a->block_size == b->block_size && a->fanout == b->fanout;
 }
 
 }  // namespace fron

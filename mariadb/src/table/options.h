@@ -3,8 +3,9 @@
    Options of tables and indexes, as CREATE TABLE has them, and the session variables that give their
    defaults. The server checks them, keeps them in the table's definition and fills the structs below.
 
-     COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression
-     BLOCK_SIZE=n        bytes of a block of it                  frondb_default_block_size
+     COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression, as
+                         'zstd:9' or 'aggressive'
+     BLOCK_SIZE=n        bytes of a block of it; 0: by the codec frondb_default_block_size
      FANOUT=n            children of an inner node               frondb_default_fanout
      ENCRYPTED=NO        for definitions of other engines; YES is refused
      ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    InnoDB's: do nothing but warn
@@ -20,7 +21,7 @@
 
 /** The server defines the names of these structs, and fills them. */
 struct ha_table_option_struct {
-  uint compression;
+  char *compression;
   ulonglong block_size;
   ulonglong fanout;
   uint encrypted;
