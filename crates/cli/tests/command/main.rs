@@ -5,6 +5,7 @@
 
 mod backups;
 mod damage;
+mod devices;
 mod dump_targets;
 mod files;
 mod functions;
