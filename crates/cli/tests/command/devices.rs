@@ -2,6 +2,7 @@
 //! at what follows from inputs; `crates/device-model` tests the numbers.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use frondb_testkit::TempDir;
 use serde_json::Value;
@@ -45,6 +46,34 @@ fn a_directory_is_measured_and_left_as_it_was() {
     assert_eq!(found["file_bytes"], 16 << 20);
     assert!(found["syncs"].as_u64() > Some(0));
     assert!(found["sequential_write_bytes_per_second"].as_f64() > Some(0.0));
+    assert_eq!(names(temp.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_measurement_that_is_killed_leaves_no_file() {
+    let temp = TempDir::new("cli-device-killed");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_frondb"))
+        .arg("device")
+        .arg(temp.path())
+        .args(["--seconds", "600", "--size", "16MiB"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The file is open and has no name any more.
+    let open = format!("/proc/{}/fd", child.id());
+    let measures = || {
+        let links = std::fs::read_dir(&open).unwrap().flatten();
+        let mut targets = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+        targets.any(|target| target.to_string_lossy().ends_with(".tmp (deleted)"))
+    };
+    while !measures() {
+        assert!(child.try_wait().unwrap().is_none(), "the command has ended");
+        std::thread::yield_now();
+    }
+    assert_eq!(names(temp.path()), Vec::<String>::new());
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
     assert_eq!(names(temp.path()), Vec::<String>::new());
 }
 
@@ -110,7 +139,7 @@ fn wrong_arguments_are_refused_before_anything_is_measured() {
     };
     fails(&["--threads", "0"], 2, "0 threads");
     fails(&["--threads", "1,many"], 2, "many");
-    fails(&["--seconds", "-1"], 2, "seconds");
+    fails(&["--seconds=-1"], 2, "seconds");
     fails(&["--seconds", "0"], 2, "0.1");
     fails(&["--size", "1MiB"], 2, "16777216");
     fails(&["--size", "1000TiB"], 5, "free space");

@@ -3,6 +3,7 @@
 //! longer than running.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod against_fio;
 mod backups;
 mod damage;
 mod devices;

@@ -47,15 +47,12 @@ impl Findings {
         let (reads, writes) = (model(Operation::Read), model(Operation::Write));
         let of_sample = decoding.iter().map(|time| time.compression).fold(1.0, f64::max);
         let compression = args.compression.unwrap_or(of_sample);
-        let is_sound = !measured.caching.is_doubtful();
-        let blocks = reads
-            .as_ref()
-            .filter(|_| is_sound)
-            .and_then(|reads| BlockAdvice::of(reads, compression, decoding));
-        let slices = writes
-            .as_ref()
-            .or(reads.as_ref().filter(|_| is_sound))
-            .and_then(|model| SliceAdvice::of(model, compression));
+        let (for_blocks, for_slices) = match measured.caching.is_doubtful() {
+            true => (None, None),
+            false => (reads.as_ref(), writes.as_ref().or(reads.as_ref())),
+        };
+        let blocks = for_blocks.and_then(|reads| BlockAdvice::of(reads, compression, decoding));
+        let slices = for_slices.and_then(|model| SliceAdvice::of(model, compression));
         let per_day = args.bytes_per_day.map(|bytes| bytes as f64);
         Self {
             dir: args.dir.clone(),
