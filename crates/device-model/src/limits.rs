@@ -36,7 +36,9 @@ const PARAMETER_SHARE: f64 = 0.1;
 /// Limits must reduce that error to this share.
 const ERROR_SHARE_MAX: f64 = 0.5;
 /// A point this close to a limit is determined by it.
-const AT_LIMIT: f64 = 0.93;
+const AT_LIMIT: f64 = 0.8;
+/// Rates between these shares of a limit are at the limit, within the noise of a point.
+const NEAR_LIMIT: std::ops::Range<f64> = 0.75..1.4;
 
 impl Limits {
     /// The limits in (bytes, seconds between the ends of requests) points of the most threads, by
@@ -61,6 +63,20 @@ impl Limits {
             limits.requests_per_second = None;
         }
         limits
+    }
+
+    /// The same limits, each as the median of the rates of all points that are near it, with any number
+    /// of threads: a point of a device with limits is noisy, many of them are not.
+    #[must_use]
+    pub fn refined(self, points: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+        let is_small = |bytes: f64| self.knee_bytes().is_none_or(|knee| bytes <= knee);
+        let is_large = |bytes: f64| self.knee_bytes().is_none_or(|knee| bytes >= knee);
+        let requests = points.clone().filter(|(bytes, _)| is_small(*bytes)).map(|(_, t)| t.recip());
+        let bytes = points.filter(|(bytes, _)| is_large(*bytes)).map(|(bytes, t)| bytes / t);
+        Self {
+            requests_per_second: median_near(self.requests_per_second, requests),
+            bytes_per_second: median_near(self.bytes_per_second, bytes),
+        }
     }
 
     /// Whether there is any.
@@ -134,6 +150,14 @@ fn divisions(points: &[(f64, f64)]) -> impl Iterator<Item = Division> + '_ {
         .filter_map(move |(flat, rest)| Division::of(points, flat, rest))
 }
 
+/// The median of the rates that are near a limit; the limit if none is.
+fn median_near(limit: Option<f64>, rates: impl Iterator<Item = f64>) -> Option<f64> {
+    let limit = limit?;
+    let mut near: Vec<f64> = rates.filter(|rate| NEAR_LIMIT.contains(&(rate / limit))).collect();
+    near.sort_by(f64::total_cmp);
+    near.get(near.len() / 2).copied().or(Some(limit))
+}
+
 /// The factor c for which c * unit(bytes) is closest to the seconds of the points, by relative
 /// errors.
 fn mean_of(points: &[(f64, f64)], unit: impl Fn(f64) -> f64) -> Option<f64> {
@@ -169,6 +193,18 @@ mod tests {
         assert_close(limits.bytes_per_second, 125e6);
         assert_close(limits.knee_bytes(), 125e6 / 3000.0);
         assert!(limits.determine(4096.0, 1.0 / 3000.0) && !limits.determine(4096.0, 1e-3));
+    }
+
+    #[test]
+    fn a_limit_is_the_median_of_the_points_near_it() {
+        let volume = points(|b| (1.0_f64 / 3000.0).max(b / 125e6));
+        let coarse = Limits { requests_per_second: Some(3400.0), bytes_per_second: Some(115e6) };
+        let slow = points(|b| 2e-3 + b / 50e6);
+        let refined = coarse.refined(volume.iter().chain(&slow).copied());
+        assert_close(refined.requests_per_second, 3000.0);
+        assert_close(refined.bytes_per_second, 125e6);
+        assert_eq!(coarse.refined(slow.iter().copied()), coarse, "no point is near");
+        assert!(!Limits::default().refined(volume.into_iter()).is_any());
     }
 
     #[test]

@@ -58,10 +58,18 @@ struct Shared {
     outcome: Mutex<Outcome>,
 }
 
+/// What the threads did.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// Of each thread, the times of its requests in their order.
+    pub(crate) times: Vec<Vec<Duration>>,
+    /// Time of all threads in which they could have run, but had no processor.
+    pub(crate) processor_wait: Duration,
+}
+
 #[derive(Default)]
 struct Outcome {
-    /// Of each thread, the times of its requests in their order.
-    times: Vec<Vec<Duration>>,
+    done: Done,
     error: Option<Error>,
     /// Buffers for the next load.
     buffers: Vec<Buf>,
@@ -78,16 +86,11 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Makes the requests; returns for each thread the times of its requests in their order. `buffers`
-    /// are kept for the next load.
+    /// Makes the requests. `buffers` are kept for the next load.
     ///
     /// # Errors
     /// Of the first request that failed; `Io` if the system refuses a thread.
-    pub(crate) fn run(
-        &self,
-        machine: &Machine,
-        buffers: &mut Vec<Buf>,
-    ) -> Result<Vec<Vec<Duration>>> {
+    pub(crate) fn run(&self, machine: &Machine, buffers: &mut Vec<Buf>) -> Result<Done> {
         while buffers.len() < self.threads {
             buffers.push(random_buf(buffers.len() as u64 + 2));
         }
@@ -123,7 +126,7 @@ impl Load<'_> {
             return Err(error);
         }
         joined.into_iter().collect::<Result<()>>()?;
-        Ok(outcome.times)
+        Ok(outcome.done)
     }
 }
 
@@ -131,12 +134,15 @@ impl Shared {
     /// What a thread does.
     fn work(&self, mut buf: Buf) {
         let mut times = Vec::new();
+        let waited = self.clock.processor_wait();
         let made = match self.start.wait(&self.clock) {
             Some(start) => self.requests(start, &mut buf, &mut times),
             None => Ok(()),
         };
+        let waited = self.clock.processor_wait().saturating_sub(waited);
         let mut outcome = self.outcome.lock();
-        outcome.times.push(times);
+        outcome.done.times.push(times);
+        outcome.done.processor_wait += waited;
         outcome.buffers.push(buf);
         if let Err(error) = made {
             outcome.error.get_or_insert(error);

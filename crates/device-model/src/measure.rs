@@ -23,7 +23,7 @@ use crate::sample::Sample;
 const REQUEST_BYTES_MIN: usize = 4 << 10;
 /// Time of a point in a round that is worth a round of its own: several periods of 0.1 s, in which
 /// systems count requests that they limit.
-const ROUND_SECONDS: f64 = 0.2;
+const ROUND_SECONDS: f64 = 0.25;
 /// Maximum number of rounds.
 const ROUNDS_MAX: u32 = 5;
 /// Part of the budget for synced writes.
@@ -57,6 +57,7 @@ pub fn measure(
     run.rounds(&mut pace)?;
     let reads_after = (machine.device_reads)();
     let counted = reads_before.zip(reads_after).map(|(before, after)| after.saturating_sub(before));
+    let processor_wait = run.processor_wait.share();
     let points = run.points();
     let read: u64 = points
         .iter()
@@ -73,6 +74,7 @@ pub fn measure(
         ),
         sequential_write_bytes_per_second: filled.bytes_per_second,
         syncs,
+        processor_wait,
         seconds: (machine.clock.now() - pace.started).as_secs_f64(),
     })
 }
@@ -117,6 +119,20 @@ struct Run<'a> {
     buffers: Vec<Buf>,
     slots: Vec<Slot>,
     random: Prng,
+    processor_wait: ProcessorWait,
+}
+
+/// Time of threads.
+#[derive(Default)]
+struct ProcessorWait {
+    waited: Duration,
+    all: Duration,
+}
+
+impl ProcessorWait {
+    fn share(&self) -> f64 {
+        self.waited.as_secs_f64() / self.all.as_secs_f64().max(1e-9)
+    }
 }
 
 /// A point in progress.
@@ -155,7 +171,14 @@ impl<'a> Run<'a> {
                 }));
             }
         }
-        Self { machine, file, buffers: Vec::new(), slots, random }
+        Self {
+            machine,
+            file,
+            buffers: Vec::new(),
+            slots,
+            random,
+            processor_wait: ProcessorWait::default(),
+        }
     }
 
     /// Measures all points, in as many rounds as the rest of the budget suffices for.
@@ -181,7 +204,10 @@ impl<'a> Run<'a> {
         let Slot { operation, threads, offsets, sample } = &mut self.slots[slot];
         let (operation, threads, file) = (*operation, *threads, self.file);
         let load = Load { file, operation, threads, offsets, time };
-        sample.add(&load.run(self.machine, &mut self.buffers)?);
+        let done = load.run(self.machine, &mut self.buffers)?;
+        sample.add(&done.times);
+        self.processor_wait.waited += done.processor_wait;
+        self.processor_wait.all += done.times.iter().flatten().sum::<Duration>();
         Ok(())
     }
 

@@ -139,6 +139,9 @@ pub struct Measurement {
     pub sequential_write_bytes_per_second: f64,
     /// Small writes with a sync each.
     pub syncs: SyncTimes,
+    /// The share of their time that the threads waited for a processor, 0 to 1; 0 where the system does
+    /// not count it. Times of a busy machine are too long.
+    pub processor_wait: f64,
     /// The whole measurement took this long, seconds.
     pub seconds: f64,
 }

@@ -51,7 +51,8 @@ impl Model {
         threads.dedup();
         let curves: Vec<(usize, Curve)> =
             threads.iter().map(|threads| (*threads, curve(&points, *threads))).collect();
-        let limits = limits_of(&curves)?;
+        let all = curves.iter().flat_map(|(_, curve)| curve.iter().copied());
+        let limits = limits_of(&curves)?.refined(all);
         let lines = curves.iter().map(|(threads, curve)| {
             let free: Curve =
                 curve.iter().copied().filter(|(b, t)| !limits.determine(*b, *t)).collect();
@@ -118,8 +119,8 @@ fn limits_of(curves: &[(usize, Curve)]) -> Option<Limits> {
     Some(Limits::of(curve, growth))
 }
 
-/// P by the sizes up to the half-power point of one thread, at least the two smallest: larger
-/// requests share a bandwidth, smaller ones wait for the device. The median over the sizes counts.
+/// P by the sizes up to an eighth of the half-power point of one thread, at least the two smallest:
+/// larger requests share a bandwidth, these wait for the device. The median over the sizes counts.
 fn parallelism(
     curves: &[(usize, Curve)],
     lines: &[ThreadLine],
@@ -131,7 +132,7 @@ fn parallelism(
     let mut ratios: Vec<f64> = alone
         .iter()
         .enumerate()
-        .take_while(|(place, (bytes, _))| *place < 2 || *bytes <= half_power)
+        .take_while(|(place, (bytes, _))| *place < 2 || *bytes <= half_power / 8.0)
         .filter_map(|(place, (bytes, seconds))| {
             let at_place = curves.iter().filter_map(|(_, curve)| curve.get(place));
             let fastest = at_place.map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_at_once_are_counted_below_the_half_power_point() {
+    fn requests_at_once_are_counted_far_below_the_half_power_point() {
         let eight = |b: f64, threads: usize| (100e-6 + b / 1e9) / threads.min(8) as f64;
         let found = model(&points(&[1, 4, 16], eight)).parallelism;
         let found = found.unwrap_or_else(|| panic!("no P"));

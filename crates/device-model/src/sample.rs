@@ -20,21 +20,22 @@ impl Sample {
     ///   thread 2  |------|------|------|      then all threads were at work. Here these are 5 ends
     ///             start         ^end          (`|` up to `^`, which is one of them).
     /// ```
-    /// On a device that makes requests wait for the next period of a limit, the first end of a thread
-    /// is the end of such a wait, so the time consists of whole periods.
+    /// On a device that lets requests through in bursts, whole bursts count instead ([`of_bursts`]).
     pub(crate) fn add(&mut self, round: &[Vec<Duration>]) {
         let total = |times: &Vec<Duration>| times.iter().sum::<Duration>();
         let Some(end) = round.iter().map(total).min().filter(|end| !end.is_zero()) else { return };
-        let mut ends = 0_u64;
+        let mut ends = Vec::new();
         for times in round {
             let mut at = Duration::ZERO;
-            let within = times.iter().take_while(|time| {
-                at += **time;
-                at <= end
-            });
-            ends += within.count() as u64;
+            ends.extend(times.iter().map(|time| {
+                at += *time;
+                at
+            }));
         }
-        self.rounds.push(end.as_secs_f64() / ends as f64);
+        ends.retain(|at| *at <= end);
+        ends.sort_unstable();
+        let all = || end.as_secs_f64() / ends.len() as f64;
+        self.rounds.push(of_bursts(&ends).unwrap_or_else(all));
         let nanos = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.nanos.extend(round.iter().flatten().map(nanos));
     }
@@ -63,6 +64,36 @@ impl Sample {
         let (_, nanos, _) = self.nanos.select_nth_unstable(place.min(last));
         Some(*nanos as f64 / 1e9)
     }
+}
+
+/// Pauses are gaps between two ends that are at least this share of the longest gap.
+const PAUSE_SHARE: f64 = 0.5;
+/// A device lets requests through in bursts if pauses take this share of the time.
+const PAUSES_SHARE: f64 = 0.3;
+/// And if there are at least this many requests for each pause. Fewer come one by one.
+const BURST_REQUESTS: usize = 4;
+
+/// The time between two of the sorted ends on a device that lets requests through in bursts, seconds;
+/// `None` if it does not, or after fewer than two pauses.
+///
+/// ```text
+///   |||||||        |||||||        |||||||        |||         a limit of Linux: 300 requests at once,
+///          pause 1 ^      pause 2 ^      pause 3 ^           then none until 0.1 s are over
+///                  +-------counted-------+
+/// ```
+/// The first burst may be larger, because the device was idle before, and the last one is cut off. The
+/// bursts between the ends of the first and the last pause are whole.
+fn of_bursts(ends: &[Duration]) -> Option<f64> {
+    let gaps = || ends.iter().zip(ends.iter().skip(1)).map(|(a, b)| (*b - *a).as_secs_f64());
+    let least = gaps().fold(0.0, f64::max) * PAUSE_SHARE;
+    let pauses: Vec<(usize, f64)> =
+        gaps().enumerate().filter(|(_, gap)| *gap >= least).map(|(i, gap)| (i + 1, gap)).collect();
+    let [(first, _), .., (last, _)] = pauses.as_slice() else { return None };
+    let paused: f64 = pauses.iter().map(|(_, gap)| gap).sum();
+    let is_in_bursts = paused >= ends.last()?.as_secs_f64() * PAUSES_SHARE
+        && ends.len() >= pauses.len() * BURST_REQUESTS;
+    let time = *ends.get(*last)? - *ends.get(*first)?;
+    is_in_bursts.then(|| time.as_secs_f64() / (last - first) as f64)
 }
 
 #[cfg(test)]
@@ -100,6 +131,20 @@ mod tests {
         // One request after the other, 10 ms each: two threads went on before the deadline at 25.
         assert_eq!(between(&[&[10, 40], &[20, 40], &[30], &[40]]), Some(0.01));
         assert_eq!(between(&[&[4, 4], &[]]), None);
+    }
+
+    #[test]
+    fn whole_bursts_count() {
+        // Ten requests every 100 ms, the first ten without a wait, and a last burst that is cut off.
+        let burst = |first: u64, requests: usize| [vec![first], vec![1; requests - 1]].concat();
+        let times = [burst(1, 20), burst(81, 10), burst(91, 10), burst(91, 10), burst(91, 4)];
+        let mut sample = Sample::default();
+        sample.add(&round(&[&times.concat()]));
+        assert_eq!(sample.median_of_rounds(), Some(0.01));
+        // One long gap is a disturbance, and not a burst.
+        sample = Sample::default();
+        sample.add(&round(&[&[burst(1, 20), burst(81, 20)].concat()]));
+        assert_eq!(sample.median_of_rounds(), Some(0.12 / 40.0));
     }
 
     #[test]

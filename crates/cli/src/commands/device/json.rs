@@ -39,6 +39,7 @@ pub(super) fn object(findings: &Findings) -> Value {
         "seconds": measured.seconds,
         "file_bytes": measured.file_bytes,
         "caching": measured.caching.name(),
+        "processor_wait": measured.processor_wait,
         "reads": model(Operation::Read),
         "writes": model(Operation::Write),
         "sequential_write_bytes_per_second": measured.sequential_write_bytes_per_second,

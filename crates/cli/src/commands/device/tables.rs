@@ -37,13 +37,24 @@ pub(super) fn headline(findings: &Findings) -> String {
              memory (--size), or another directory"
         }
     };
+    let busy = match measured.processor_wait {
+        share if share > PROCESSOR_WAIT_MAX => format!(
+            "\nthe machine is busy: threads waited {} of their time for a processor, so the times are too \
+             long",
+            percent(share)
+        ),
+        _ => String::new(),
+    };
     format!(
-        "{}: a file of {}, {:.0} s\n{how}",
+        "{}: a file of {}, {:.0} s\n{how}{busy}",
         findings.dir.display(),
         binary(measured.file_bytes),
         measured.seconds
     )
 }
+
+/// Waits for processors above this share make times too long.
+const PROCESSOR_WAIT_MAX: f64 = 0.05;
 
 /// All tables.
 pub(super) fn tables(findings: &Findings) -> Vec<Table> {
