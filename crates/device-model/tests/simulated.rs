@@ -95,6 +95,22 @@ fn limits_of_a_rented_volume_are_found() {
     }
 }
 
+/// Linux counts the requests of a cgroup in periods of 0.1 s, and lets those of a period through at
+/// once.
+#[test]
+fn limits_that_let_bursts_through_are_found() {
+    let times = DeviceTimes {
+        requests_limit: 3000.0,
+        bytes_limit: 125e6,
+        limit_period_seconds: 0.1,
+        ..DeviceTimes::new(50e-6, 2e9, 8)
+    };
+    let measurement = measured(times, &options().budget(Duration::from_secs(30)));
+    let limits = reads(&measurement).limits;
+    assert_within(limits.requests_per_second.unwrap(), 3000.0, 0.03);
+    assert_within(limits.bytes_per_second.unwrap(), 125e6, 0.03);
+}
+
 /// The throttle that the engine's tests use, which adds its waits to the times of the device.
 #[test]
 fn limits_before_a_device_are_found() {

@@ -25,6 +25,9 @@ pub struct DeviceTimes {
     pub requests_limit: f64,
     /// Limit of bytes a second; infinite for none.
     pub bytes_limit: f64,
+    /// The limits let requests through at the beginning of each period of this length, as many as fit
+    /// into the period, seconds; 0 lets them through one by one.
+    pub limit_period_seconds: f64,
 }
 
 impl DeviceTimes {
@@ -32,7 +35,15 @@ impl DeviceTimes {
     #[must_use]
     pub const fn new(startup_seconds: f64, bytes_per_second: f64, at_once: usize) -> Self {
         let (requests_limit, bytes_limit) = (f64::INFINITY, f64::INFINITY);
-        Self { startup_seconds, bytes_per_second, at_once, requests_limit, bytes_limit }
+        let limit_period_seconds = 0.0;
+        Self {
+            startup_seconds,
+            bytes_per_second,
+            at_once,
+            requests_limit,
+            bytes_limit,
+            limit_period_seconds,
+        }
     }
 }
 
@@ -65,13 +76,26 @@ impl Timing {
         let service = times.startup_seconds + bytes / times.bytes_per_second;
         let share = times.requests_limit.recip().max(bytes / times.bytes_limit);
         let mut queue = self.queue.lock();
-        queue.limited_until = queue.limited_until.max(now) + Duration::from_secs_f64(share);
-        let mut end = queue.limited_until;
+        let begins = queue.limited_until.max(self.period_of(now));
+        queue.limited_until = begins + Duration::from_secs_f64(share);
+        // Without periods the limit delays the end, and with them the beginning.
+        let (begin, mut end) = match times.limit_period_seconds > 0.0 {
+            true => (self.period_of(begins).max(now), now),
+            false => (now, queue.limited_until),
+        };
         if let Some(place) = queue.free_at.iter_mut().min() {
-            *place = (*place).max(now) + Duration::from_secs_f64(service);
+            *place = (*place).max(begin) + Duration::from_secs_f64(service);
             end = end.max(*place);
         }
         end
+    }
+
+    /// When the period of a time began.
+    fn period_of(&self, time: Nanos) -> Nanos {
+        match (self.times.limit_period_seconds * 1e9) as u64 {
+            0 => time,
+            period => Nanos(time.0 - time.0 % period),
+        }
     }
 }
 
@@ -116,6 +140,26 @@ mod tests {
         assert_eq!(clock.now(), Nanos(3_010_000), "limited to 1 MB/s");
         file.sync()?;
         assert_eq!(clock.now(), Nanos(4_010_000));
+        Ok(())
+    }
+
+    #[test]
+    fn limits_with_periods_let_bursts_through() -> Result<()> {
+        let clock = Arc::new(ManualClock::stepping());
+        let shared: SharedClock = Arc::<ManualClock>::clone(&clock);
+        let times = DeviceTimes {
+            requests_limit: 20.0,
+            limit_period_seconds: 0.1,
+            ..DeviceTimes::new(0.001, 1e9, 1)
+        };
+        let device = Timing::device(Arc::new(MemoryDevice::new()), times, shared);
+        let file = device.open("f", OpenOptions::CREATE_NEW)?;
+        let mut ends = Vec::new();
+        for _ in 0..5 {
+            file.write_at(0, &[])?;
+            ends.push(clock.now().0 / 1_000_000);
+        }
+        assert_eq!(ends, [1, 2, 101, 102, 201]);
         Ok(())
     }
 }
