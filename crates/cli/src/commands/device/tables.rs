@@ -124,14 +124,14 @@ fn model_table(findings: &Findings, model: &Model) -> Table {
     });
     Table {
         title: format!("random {}s: T = S + B/W", model.operation.name()),
-        head: vec!["threads", "S", "W", "S*W", "R2", "worst", "4 KiB/s", "median", "p99", ""],
+        head: vec!["threads", "S", "W", "S*W", "R2", "worst", "requests/s", "median", "p99", ""],
         rows: rows.collect(),
         notes: model_notes(model),
     }
 }
 
 fn model_notes(model: &Model) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = vec!["requests/s, median and p99 are of requests of 4 KiB".to_owned()];
     if let Some(found) = model.parallelism {
         let least = if found.is_reached { "" } else { "at least " };
         notes.push(format!("P: the device serves {least}{:.1} requests at once", found.requests));
