@@ -42,8 +42,8 @@ const NEAR_LIMIT: std::ops::Range<f64> = 0.75..1.4;
 
 impl Limits {
     /// The limits in (bytes, seconds between the ends of requests) points of the most threads, by
-    /// size. `growth` is how many times as many small requests were served as with the next fewer
-    /// threads, of which there were `threads` times as few; `None` if there was only one number of threads.
+    /// size. `growth` compares them with the next smaller number of threads: by which factors the rate
+    /// of the smallest requests and the number of threads have grown; `None` without such points.
     #[must_use]
     pub fn of(points: &[(f64, f64)], growth: Option<(f64, f64)>) -> Self {
         let Some(line) = Line::fit(points) else { return Self::default() };

@@ -5,6 +5,7 @@
 //! | `findings` | everything that the command found out |
 //! | `smart` | the wear of a device, from the JSON of two tools |
 //! | `tables`, `units` | the findings as tables for people |
+//! | `table` | a table, as text and as HTML |
 //! | `json` | the findings for programs |
 //! | `chart` | the chart as SVG, and the page with chart and tables |
 
@@ -12,6 +13,7 @@ mod chart;
 mod findings;
 mod json;
 mod smart;
+mod table;
 mod tables;
 mod units;
 

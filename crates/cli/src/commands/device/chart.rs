@@ -6,7 +6,8 @@ use frondb::device::{Line, Model, Point, ThreadLine};
 use frondb_chart::{Axis, Chart, Legend, Mark, Scale, Series};
 
 use super::findings::Findings;
-use super::tables::{escape, headline, points_table, tables};
+use super::table::{Table, escape};
+use super::tables::{headline, points_table, tables};
 use super::units::{binary, time};
 use crate::failure::Failure;
 
@@ -150,7 +151,7 @@ fn decades<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {
 fn page(findings: &Findings, charts: &[String]) -> String {
     let name = escape(&findings.dir.display().to_string());
     let lines = escape(&headline(findings)).replace('\n', "<br>");
-    let mut body: String = tables(findings).iter().map(super::tables::Table::html).collect();
+    let mut body: String = tables(findings).iter().map(Table::html).collect();
     body.push_str(&points_table(&findings.measured.points).html());
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
