@@ -100,6 +100,9 @@ pub(crate) enum Command {
     VerifyBackup(VerifyBackup),
     /// Save what can be read of a damaged database into a new one; exit code 6 if anything is lost
     Salvage(Salvage),
+    /// Measure the device of a directory: its start-up time, bandwidth and limits, and the sizes that
+    /// suit it; Ctrl-C ends it and leaves no file
+    Device(Device),
     /// List the exit codes
     ExitCodes,
 }
@@ -472,6 +475,69 @@ pub(crate) struct Dump {
     pub(crate) range: KeyRange,
 }
 
+/// `device`
+#[derive(Args, Debug)]
+pub(crate) struct Device {
+    /// A directory on the device; need not be a database
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// How long to measure, about; more is more exact
+    #[arg(long, value_name = "N", default_value_t = 30.0)]
+    pub(crate) seconds: f64,
+    /// Numbers of threads to measure with, 1 to 256 each
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,4,16")]
+    pub(crate) threads: Vec<usize>,
+    /// Measure random writes, too; wears the device
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// Size of the file to measure with, at least 16MiB; default 4GiB, or what a quarter of the time
+    /// suffices to write; twice as much must be free
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) size: Option<u64>,
+    /// How many times smaller blocks are on disk, for the advice: raw_bytes divided by disk_bytes of
+    /// `frondb stats`; default that of sample rows
+    #[arg(long, value_name = "RATIO", value_parser = ratio)]
+    pub(crate) compression: Option<f64>,
+    /// Draw the chart into a file: NAME.svg, or NAME.html with the tables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) chart: Option<PathBuf>,
+    /// The device's start-up time in microseconds and its bandwidth in MB a second by its datasheet,
+    /// for example 16,250; a line in the chart
+    #[arg(long, value_name = "S,W", value_parser = datasheet)]
+    pub(crate) datasheet: Option<(f64, f64)>,
+    /// The device's counters of wear, or `-` for standard input: JSON of `smartctl -a -j` or of `nvme
+    /// smart-log -o json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) smart: Option<PathBuf>,
+    /// The device's endurance by its datasheet: terabytes that can be written in its life
+    #[arg(long, value_name = "TB", value_parser = positive)]
+    pub(crate) tbw: Option<f64>,
+    /// What is written a day, for its lifetime; default the average of its life so far by --smart
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) bytes_per_day: Option<u64>,
+}
+
+/// A number above 0.
+fn positive(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "give a number, such as 1.5".to_owned())?;
+    let is_sound = number > 0.0 && number.is_finite();
+    is_sound.then_some(number).ok_or_else(|| "give a number above 0".to_owned())
+}
+
+/// How many times smaller.
+fn ratio(text: &str) -> Result<f64, String> {
+    let ratio = positive(text)?;
+    (ratio >= 1.0).then_some(ratio).ok_or_else(|| "give a number of at least 1".to_owned())
+}
+
+/// Microseconds and MB a second, as seconds and bytes a second.
+fn datasheet(text: &str) -> Result<(f64, f64), String> {
+    let (startup, bandwidth) = text
+        .split_once(',')
+        .ok_or_else(|| "give microseconds and MB a second, such as 16,250".to_owned())?;
+    Ok((positive(startup.trim())? / 1e6, positive(bandwidth.trim())? * 1e6))
+}
+
 /// A number of bytes with an optional unit.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -530,6 +596,15 @@ mod tests {
         for wrong in ["", "0", "-1", "1.01", "half", "NaN"] {
             assert!(fraction(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_datasheet_has_two_numbers() {
+        assert_eq!(datasheet("16,250"), Ok((16e-6, 250e6)));
+        for wrong in ["", "16", "16,", "16us,250", "0,250", "16,-1", "16,inf", "1,2,3"] {
+            assert!(datasheet(wrong).is_err(), "{wrong}");
+        }
+        assert!(ratio("0.5").is_err() && ratio("NaN").is_err());
     }
 
     #[test]

@@ -11,6 +11,8 @@ const BYTES: &str = "{prefix}{bar:30} {percent:>3}%  {bytes}/{total_bytes}  {msg
 const ENTRIES: &str = "{prefix}{bar:30} {percent:>3}%  {msg}  {eta} left";
 /// A bar over leaves.
 const LEAVES: &str = "{prefix}{bar:30} {percent:>3}%  {pos} of {len} leaves  {eta} left";
+/// A bar over time.
+const TIME: &str = "{bar:30} {percent:>3}%  {msg}  {eta} left";
 /// A spinner, for an unknown total.
 const ENDLESS: &str = "{prefix}{spinner} {bytes}  {msg}  {elapsed}";
 
@@ -43,6 +45,11 @@ impl Progress {
         let progress = Self::new(common, LEAVES, Some(0));
         progress.bar.set_prefix(format!("{name}  "));
         progress
+    }
+
+    /// Progress over a time; the first step sets the total.
+    pub(crate) fn time(common: &Common) -> Self {
+        Self::new(common, TIME, Some(0))
     }
 
     fn new(common: &Common, template: &str, total: Option<u64>) -> Self {

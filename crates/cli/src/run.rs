@@ -67,6 +67,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
         Command::Restore(args) => commands::backup::restore(common, args),
         Command::VerifyBackup(args) => commands::backup::verify(common, args),
         Command::Salvage(args) => commands::salvage::salvage(common, args),
+        Command::Device(args) => commands::device::device(common, args),
         Command::ExitCodes => commands::inspect::exit_codes(common),
     }
 }

@@ -36,7 +36,7 @@ pub use copy_on_write::CopyOnWriteDevice;
 pub use counted::CountedDevice;
 pub use device::{Device, DeviceLock, File, OpenOptions, ReadRequest, SharedDevice, SharedFile};
 pub use faults::FaultDevice;
-pub use machine::memory_bytes;
+pub use machine::{bytes_read_from_devices, memory_bytes};
 pub use memory::{CrashMode, MemoryDevice};
 pub use modes::Modes;
 pub use posix::PosixDevice;

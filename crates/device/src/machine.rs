@@ -10,8 +10,24 @@ pub fn memory_bytes() -> u64 {
     total.saturating_mul(u64::from(info.mem_unit.max(1)))
 }
 
+/// The bytes that this process has had read from devices so far, by the system's count: reads that a
+/// cache or a file system in memory served are not in it. `None` where the system does not count.
+#[must_use]
+pub fn bytes_read_from_devices() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/io").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("read_bytes:"))?;
+    line.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_bytes_read_do_not_shrink() {
+        let before = super::bytes_read_from_devices();
+        assert!(before.is_some() && super::bytes_read_from_devices() >= before);
+    }
+
     #[test]
     fn the_machine_reports_its_memory() {
         assert!(super::memory_bytes() > 64 << 20);

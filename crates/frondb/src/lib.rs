@@ -30,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! [`mod@tuple`] makes compound keys that sort as their parts do.
+//! [`mod@tuple`] makes compound keys that sort as their parts do. [`mod@device`] measures a disk.
 //!
 //! # Threads
 //! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone. A [`Cursor`] or a
@@ -41,6 +41,7 @@ mod batch;
 mod bulk;
 mod cursor;
 mod db;
+pub mod device;
 mod optimize;
 mod options;
 mod salvage;

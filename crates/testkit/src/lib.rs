@@ -9,6 +9,8 @@
 //! | [`fuzz`] | random and mutated bytes for decoders, from a seed |
 //! | `schedules` | shuttle's checkers for tests with deep stacks; only with `--cfg shuttle` |
 //! | [`seed`] | seeds from the environment, so that a failure can be replayed |
+//! | [`timed`] | a device with a known start-up time, bandwidth and limits |
+//! | [`virtual_time`] | a clock that jumps when all threads sleep, and their executor |
 //!
 //! This crate uses only `core` and `device`, so every crate above can use it in its tests.
 
@@ -20,6 +22,8 @@ pub mod fuzz;
 #[cfg(shuttle)]
 pub mod schedules;
 pub mod seed;
+pub mod timed;
+pub mod virtual_time;
 
 pub use clock::StillClock;
 pub use crash::{

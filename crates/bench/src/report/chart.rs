@@ -1,19 +1,10 @@
 //! The chart of rows a second over time, as SVG text.
 
-use plotters::prelude::*;
+use frondb_chart::{Axis, Chart, Legend, Mark, Scale, Series};
 
 use super::format::count;
 use crate::error::{Error, Result};
 use crate::measure::Sample;
-
-const SIZE: (u32, u32) = (960, 420);
-const COLOURS: [RGBColor; 5] = [
-    RGBColor(0x1f, 0x77, 0xb4),
-    RGBColor(0xd6, 0x27, 0x28),
-    RGBColor(0x2c, 0xa0, 0x2c),
-    RGBColor(0x94, 0x67, 0xbd),
-    RGBColor(0x8c, 0x56, 0x4b),
-];
 
 /// Draws the rows acknowledged in each second, one line for each named series.
 pub fn rows_chart(title: &str, series: &[(&str, &[Sample])]) -> Result<String> {
@@ -22,10 +13,17 @@ pub fn rows_chart(title: &str, series: &[(&str, &[Sample])]) -> Result<String> {
     let points = || lines.iter().flat_map(|(_, points)| points);
     let end = points().map(|(t, _)| *t).fold(1.0, f64::max);
     let top = points().map(|(_, rate)| *rate).fold(1.0, f64::max) * 1.08;
-    let mut svg = String::new();
-    draw(&mut svg, title, &lines, end, top)
-        .map_err(|error| Error::Usage(format!("cannot draw the chart: {error}")))?;
-    Ok(svg)
+    let axis = |title, last| Axis { title, scale: Scale::Linear, range: (0.0, last), label: count };
+    let series: Vec<Series<'_>> = lines
+        .iter()
+        .enumerate()
+        .map(|(colour, (name, points))| Series { name, points, mark: Mark::Line, colour })
+        .collect();
+    let (x, y) = (axis("seconds", end), axis("rows a second", top));
+    let legend = if series.len() > 1 { Legend::MiddleRight } else { Legend::None };
+    Chart { title, x, y, series: &series, legend }
+        .svg()
+        .map_err(|error| Error::Usage(error.to_string()))
 }
 
 /// The rates between adjacent samples, from the start of the clock on. The second of the last row
@@ -42,49 +40,6 @@ fn rates(samples: &[Sample]) -> Vec<(f64, f64)> {
         before = (sample.t_s, sample.rows);
     }
     points
-}
-
-fn draw(
-    svg: &mut String,
-    title: &str,
-    lines: &[(&str, Vec<(f64, f64)>)],
-    end: f64,
-    top: f64,
-) -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 22))
-        .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(92)
-        .build_cartesian_2d(0.0..end, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .label_style(("sans-serif", 16))
-        .x_desc("seconds")
-        .y_desc("rows a second")
-        .x_label_formatter(&|t| count(*t))
-        .y_label_formatter(&|rate| count(*rate))
-        .light_line_style(TRANSPARENT)
-        .draw()?;
-    for (place, (name, points)) in lines.iter().enumerate() {
-        let colour = COLOURS[place % COLOURS.len()];
-        chart
-            .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?
-            .label(*name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-    }
-    if lines.len() > 1 {
-        chart
-            .configure_series_labels()
-            .label_font(("sans-serif", 16))
-            .background_style(WHITE)
-            .border_style(BLACK)
-            .draw()?;
-    }
-    area.present()?;
-    Ok(())
 }
 
 #[cfg(test)]

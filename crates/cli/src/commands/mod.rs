@@ -1,6 +1,7 @@
 //! The commands, one file for each group.
 
 pub(crate) mod backup;
+pub(crate) mod device;
 pub(crate) mod dump;
 pub(crate) mod entries;
 pub(crate) mod inspect;

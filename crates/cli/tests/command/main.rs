@@ -3,8 +3,10 @@
 //! longer than running.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod against_fio;
 mod backups;
 mod damage;
+mod devices;
 mod dump_targets;
 mod files;
 mod functions;

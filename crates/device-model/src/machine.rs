@@ -1,0 +1,31 @@
+//! What a measurement takes from the machine, so that a test can replace it.
+
+use frondb_core::clock::{SharedClock, SystemClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+
+/// Clock, threads and counters.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The clock that times the requests.
+    pub clock: SharedClock,
+    /// Starts the threads that make them.
+    pub executor: SharedExecutor,
+    /// Main memory, bytes.
+    pub memory_bytes: u64,
+    /// The bytes that this process has had read from devices so far; `None` if the system does not
+    /// count them.
+    pub device_reads: fn() -> Option<u64>,
+}
+
+impl Machine {
+    /// This machine.
+    #[must_use]
+    pub fn this() -> Self {
+        Self {
+            clock: SystemClock::shared(),
+            executor: ThreadExecutor::shared(),
+            memory_bytes: frondb_device::memory_bytes(),
+            device_reads: frondb_device::bytes_read_from_devices,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What was measured: plain numbers, from which the model is fitted.
+
+use crate::sample::Sample;
+
+/// What a request does.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Operation {
+    /// Reads at a random offset.
+    Read,
+    /// Overwrites at a random offset.
+    Write,
+}
+
+impl Operation {
+    /// The name in tables: "read" or "write".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+/// Requests of one size by some threads, each of which makes one request after the other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Point {
+    /// What the requests did.
+    pub operation: Operation,
+    /// Size of a request, bytes.
+    pub bytes: u64,
+    /// Number of threads.
+    pub threads: usize,
+    /// Number of requests made.
+    pub requests: u64,
+    /// Time of the device for each request, seconds: between the ends of two requests of any
+    /// threads. The median over the rounds of their means: a mean has the waits for a limit in it,
+    /// the median leaves a round out in which another program used the device.
+    pub seconds_between: f64,
+    /// Time that a thread waits for a request, median, seconds.
+    pub seconds_p50: f64,
+    /// The same of the slowest hundredth.
+    pub seconds_p99: f64,
+}
+
+impl Point {
+    /// A point with a known time, for models of devices that were not measured.
+    #[must_use]
+    pub fn known(operation: Operation, bytes: u64, threads: usize, seconds_between: f64) -> Self {
+        let seconds = seconds_between * threads as f64;
+        let (seconds_p50, seconds_p99) = (seconds, seconds);
+        Self { operation, bytes, threads, requests: 1, seconds_between, seconds_p50, seconds_p99 }
+    }
+
+    /// The point of what was sampled; `None` if no request was made.
+    pub(crate) fn of(
+        (operation, bytes, threads): (Operation, u64, usize),
+        sample: &mut Sample,
+    ) -> Option<Self> {
+        Some(Self {
+            operation,
+            bytes,
+            threads,
+            requests: sample.requests(),
+            seconds_between: sample.median_of_rounds()?,
+            seconds_p50: sample.quantile(0.5)?,
+            seconds_p99: sample.quantile(0.99)?,
+        })
+    }
+
+    /// Requests a second of all threads.
+    #[must_use]
+    pub fn requests_per_second(&self) -> f64 {
+        self.seconds_between.recip()
+    }
+
+    /// Bytes a second of all threads.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> f64 {
+        self.bytes as f64 / self.seconds_between
+    }
+}
+
+/// Times of small synced writes by one thread: what a durable commit waits for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SyncTimes {
+    /// Number of writes of 4 KiB, each with a sync.
+    pub syncs: u64,
+    /// Median, seconds.
+    pub seconds_p50: f64,
+    /// Of the slowest hundredth, seconds.
+    pub seconds_p99: f64,
+}
+
+/// Whether reads came from the device or from memory of this machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Caching {
+    /// Direct I/O, and the system counted the reads at the device.
+    Bypassed,
+    /// Direct I/O by the file system's word; the system does not count reads here.
+    Unverified,
+    /// The file system has no direct I/O, and the file has at least twice the memory: most reads
+    /// came from the device.
+    Outgrown,
+    /// The file system has no direct I/O, or serves it from memory, and the file fits in memory: the
+    /// times are not those of the device.
+    Cached,
+}
+
+impl Caching {
+    /// The name in tables: "bypassed", "unverified", "outgrown" or "cached".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bypassed => "bypassed",
+            Self::Unverified => "unverified",
+            Self::Outgrown => "outgrown",
+            Self::Cached => "cached",
+        }
+    }
+
+    /// Whether the times may be those of memory.
+    #[must_use]
+    pub const fn is_doubtful(self) -> bool {
+        matches!(self, Self::Cached)
+    }
+}
+
+/// A measured device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measurement {
+    /// The points, by operation, number of threads and size.
+    pub points: Vec<Point>,
+    /// Size of the file that was read and written, bytes; it is removed.
+    pub file_bytes: u64,
+    /// Whether the reads came from the device.
+    pub caching: Caching,
+    /// Bytes a second while one thread wrote the file in requests of 4 MiB, with a sync at the end.
+    pub sequential_write_bytes_per_second: f64,
+    /// Small writes with a sync each.
+    pub syncs: SyncTimes,
+    /// The share of their time that the threads waited for a processor, 0 to 1; 0 where the system does
+    /// not count it. Times of a busy machine are too long.
+    pub processor_wait: f64,
+    /// The whole measurement took this long, seconds.
+    pub seconds: f64,
+}
