@@ -4,6 +4,8 @@
 //! the amplification is near 1 for large sequential writes, as FronDB makes them, and 3 or 4 for
 //! random pages on a full device. It is not known from outside, so lifetimes are shown for 1 to 4.
 
+use frondb_core::wear::lifetime;
+
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
 /// Seconds of a year.
@@ -65,10 +67,12 @@ impl Endurance {
     #[must_use]
     pub fn of(wear: &Wear, bytes_per_day: f64) -> Option<Self> {
         let left_bytes = wear.left_bytes()?;
-        let days = AMPLIFICATIONS
-            .map(|factor| (factor, left_bytes / (bytes_per_day * f64::from(factor))))
-            .to_vec();
-        (bytes_per_day > 0.0).then_some(Self { left_bytes, bytes_per_day, days })
+        let days = |factor: u32| {
+            let left = lifetime(bytes_per_day / DAY, left_bytes, f64::from(factor))?;
+            Some((factor, left.as_secs_f64() / DAY))
+        };
+        let days = AMPLIFICATIONS.into_iter().map(days).collect::<Option<Vec<_>>>()?;
+        Some(Self { left_bytes, bytes_per_day, days })
     }
 }
 

@@ -195,7 +195,7 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
       (is_partition || create->auto_increment_value < share.auto_increment))
     return "AUTO_INCREMENT becomes lower";
   // A copy calls create(), which refuses the option.
-  if (asks_for_encryption(altered->s)) return "ENCRYPTED=YES";
+  if (const char *refused = refused_option(altered->s)) return refused;
   return nullptr;
 }
 

@@ -132,10 +132,7 @@ void warn_of_directory(THD *thd, const char *directory, const char *option) {
 int ha_frondb::create(const char *path, TABLE *form, HA_CREATE_INFO *info) {
   if (is_refused_in_cluster(ha_thd(), info)) return HA_WRONG_CREATE_OPTION;
   if (refuses_indexes(form)) return HA_WRONG_CREATE_OPTION;
-  if (asks_for_encryption(form->s)) {
-    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", "ENCRYPTED=YES");
-    return HA_WRONG_CREATE_OPTION;
-  }
+  if (refuses_options(form->s)) return HA_WRONG_CREATE_OPTION;
   warn_of_options(ha_thd(), info, form->s, nullptr);
   // FronDB's tables have no files of their own.
   warn_of_directory(ha_thd(), info->data_file_name, "DATA DIRECTORY");

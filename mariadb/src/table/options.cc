@@ -8,9 +8,9 @@
 #include <sql_class.h>
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "codec/key.h"
 #include "txn/connection.h"
@@ -21,41 +21,58 @@ namespace {
 /** Bytes of a block of consolidated data where neither the user nor the codec asks for another size. */
 constexpr uint32_t BLOCK_BYTES_DEFAULT = 16 << 10;
 constexpr uint32_t BLOCK_BYTES_MIN = 1 << 10;
+constexpr uint32_t BLOCK_BYTES_MAX = 4 << 20;
 
-/** The library's name of the codec that COMPRESSION='...' names. `zstd` alone is level 1 under SQL. */
-std::string codec_name(const char *compression) {
-  std::string name = compression ? compression : "";
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  return name.empty() || name == "zstd" ? "zstd:1" : name;
+/** The values of COMPRESSION: the codecs without a level, then all levels. The library knows the same names. */
+std::vector<std::string> codec_names() {
+  struct Levels {
+    const char *codec;
+    int first, last;
+  };
+  constexpr Levels levels[] = {{"zstd", 1, 19}, {"zstd-dictionary", 1, 19}, {"zlib", 1, 9}, {"lzma", 0, 9}};
+  std::vector<std::string> names = {"none", "lz4", "zstd", "zlib", "lzma", "zstd-dictionary", "aggressive"};
+  for (const Levels &of : levels)
+    for (int level = of.first; level <= of.last; level++) names.push_back(std::string(of.codec) + ":" + std::to_string(level));
+  return names;
+}
+const std::vector<std::string> compression_names = codec_names();
+constexpr uint COMPRESSION_DEFAULT = 2;
+
+std::vector<const char *> pointers_to(const std::vector<std::string> &names) {
+  std::vector<const char *> pointers;
+  for (const std::string &name : names) pointers.push_back(name.c_str());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+std::vector<const char *> compression_pointers = pointers_to(compression_names);
+TYPELIB compressions = {uint(compression_names.size()), "compression", compression_pointers.data(), nullptr};
+
+/** Sets the codec that COMPRESSION names, and returns the size of blocks that suits it, or 0, in `block_bytes`. */
+Error set_codec(uint compression, TreeOptions *options, uint32_t *block_bytes) {
+  const std::string &name = compression_names[std::min<size_t>(compression, compression_names.size() - 1)];
+  // Under SQL, zstd alone is the level that tables had when there was no other.
+  return frondb_tree_options_set_codec_name(options->get(), name == "zstd" ? "zstd:1" : name.c_str(), block_bytes);
 }
 
-/** Sets the codec, and returns the size of blocks that suits it, or 0, in `block_bytes`. */
-Error set_codec(const char *compression, TreeOptions *options, uint32_t *block_bytes) {
-  return frondb_tree_options_set_codec_name(options->get(), codec_name(compression).c_str(), block_bytes);
-}
+bool is_too_small(ulonglong block_size) { return block_size && block_size < BLOCK_BYTES_MIN; }
 
-/** Refuses a value of frondb_default_compression that names no codec. */
-int check_compression(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  char buffer[STRING_BUFFER_USUAL_SIZE];
-  int length = sizeof(buffer);
-  const char *name = value->val_str(value, buffer, &length);
-  TreeOptions options;
-  uint32_t block_bytes = 0;
-  if (!name || frondb_tree_options_new(options.out())) return 1;
-  name = thd_strmake(thd, name, size_t(length));
-  if (Error error = set_codec(name, &options, &block_bytes)) return 1;
-  *static_cast<const char **>(save) = name;
+/** Takes 0 or the nearest size that there is, as the server does for variables without a gap in their range. */
+int check_block_size(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
+  longlong size = 0;
+  if (value->val_int(value, &size)) return 1;
+  ulonglong wanted = size < 0 && !value->is_unsigned(value) ? 0 : std::min<ulonglong>(size, BLOCK_BYTES_MAX);
+  *static_cast<ulonglong *>(save) = is_too_small(wanted) ? BLOCK_BYTES_MIN : wanted;
   return 0;
 }
 
-MYSQL_THDVAR_STR(default_compression, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_MEMALLOC,
-                 "COMPRESSION of new tables that do not set it: none, lz4, zstd[:1-19], zstd-dictionary[:1-19], "
-                 "zlib[:1-9], lzma[:0-9] or aggressive, which is zstd-dictionary:19.",
-                 check_compression, nullptr, "zstd");
+MYSQL_THDVAR_ENUM(default_compression, PLUGIN_VAR_RQCMDARG,
+                  "COMPRESSION of new tables that do not set it: none, lz4, zstd (or zstd:1 to zstd:19), zstd-dictionary "
+                  "(:1 to :19), zlib (:1 to :9), lzma (:0 to :9), or aggressive, which is zstd-dictionary:19.",
+                  nullptr, nullptr, COMPRESSION_DEFAULT, &compressions);
 MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
                        "BLOCK_SIZE of new tables that do not set it: bytes of keys and values in a "
                        "block of consolidated data, at least 1024; 0: 16384, or what suits the codec.",
-                       nullptr, nullptr, 0, 0, 4 << 20, 0);
+                       check_block_size, nullptr, 0, 0, BLOCK_BYTES_MAX, 0);
 MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
                        "FANOUT of new tables that do not set it: children of an inner node of a tree.",
                        nullptr, nullptr, 16, 2, 1024, 0);
@@ -96,14 +113,27 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
   uint32_t block_bytes = 0;
   if (Error error = set_codec(table->compression, options, &block_bytes)) return error;
   if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
-  if (table->block_size) block_bytes = std::max(uint32_t(table->block_size), BLOCK_BYTES_MIN);
+  if (table->block_size) block_bytes = uint32_t(table->block_size);
   if (Error error = frondb_tree_options_set_block_bytes(options->get(), block_bytes)) return error;
   return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
 }
 
-bool asks_for_encryption(const TABLE_SHARE *share) {
-  constexpr uint YES = 1;
-  return share->option_struct && share->option_struct->encrypted == YES;
+const char *refused_option(const TABLE_SHARE *share) {
+  constexpr uint ENCRYPTED_YES = 1;
+  const ha_table_option_struct *table = share->option_struct;
+  if (!table) return nullptr;
+  if (table->encrypted == ENCRYPTED_YES) return "ENCRYPTED=YES";
+  return is_too_small(table->block_size) ? "BLOCK_SIZE" : nullptr;
+}
+
+bool refuses_options(const TABLE_SHARE *share) {
+  const char *refused = refused_option(share);
+  if (!refused) return false;
+  if (is_too_small(share->option_struct->block_size))
+    my_error(ER_BAD_OPTION_VALUE, MYF(0), std::to_string(share->option_struct->block_size).c_str(), refused);
+  else
+    my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", refused);
+  return true;
 }
 
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before) {
@@ -137,7 +167,7 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
 
 bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {
   if (!a || !b) return a == b;
-  return codec_name(a->compression) == codec_name(b->compression) && a->block_size == b->block_size && a->fanout == b->fanout;
+  return a->compression == b->compression && a->block_size == b->block_size && a->fanout == b->fanout;
 }
 
 }  // namespace fron

@@ -21,7 +21,7 @@
 
 /** The server defines the names of these structs, and fills them. */
 struct ha_table_option_struct {
-  char *compression;
+  uint compression;
   ulonglong block_size;
   ulonglong fanout;
   uint encrypted;
@@ -51,8 +51,11 @@ bool is_clustering(const KEY &key);
 /** Options of a new tree of the table; `key` is null for a hidden primary key. */
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
-/** Whether the table is to be encrypted, which FronDB does not do. */
-bool asks_for_encryption(const TABLE_SHARE *share);
+/** The first option whose value FronDB refuses: encryption, or a block that is too small. Null if there is none. */
+const char *refused_option(const TABLE_SHARE *share);
+
+/** As refused_option(); raises the error. */
+bool refuses_options(const TABLE_SHARE *share);
 
 /** Warns, once per statement, of InnoDB's options in a definition, which do nothing in FronDB. `before` is the former
     definition, null for a new table. */
