@@ -4,6 +4,7 @@
 //! workload's key. Every scan makes an iterator of its own, because a RocksDB iterator is a
 //! snapshot and must not be kept from one read to the next.
 
+mod compression;
 mod ffi;
 mod malloc;
 mod multi_get;
@@ -27,7 +28,15 @@ use options::Options;
 pub(crate) const ROCKSDB: EngineKind = EngineKind {
     name: "rocksdb",
     describe: options::describe,
-    codecs: &[Codec::Standard, Codec::Aggressive, Codec::None],
+    codecs: &[
+        Codec::Standard,
+        Codec::Aggressive,
+        Codec::Default,
+        Codec::None,
+        Codec::Zstd(3),
+        Codec::Zstd(19),
+        Codec::ZstdDictionary(19),
+    ],
     open,
 };
 

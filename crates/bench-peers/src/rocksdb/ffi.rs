@@ -217,6 +217,16 @@ unsafe extern "C" {
         max_dict_bytes: c_int,
         enabled: c_uchar,
     );
+    pub(super) fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
+        options: *mut rocksdb_options_t,
+        zstd_max_train_bytes: c_int,
+        enabled: c_uchar,
+    );
+    pub(super) fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
+        options: *mut rocksdb_options_t,
+        max_dict_buffer_bytes: u64,
+        enabled: c_uchar,
+    );
     pub(super) fn rocksdb_options_set_use_direct_reads(options: *mut rocksdb_options_t, v: c_uchar);
     pub(super) fn rocksdb_options_set_use_direct_io_for_flush_and_compaction(
         options: *mut rocksdb_options_t,

@@ -18,9 +18,13 @@ pub struct Measurement {
     pub engine: String,
     /// The workload.
     pub workload: String,
-    /// The variant: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`, the
-    /// ratio of data to memory in `reads`; otherwise empty.
+    /// The variant: kind of data and codec in `compression`, rows a commit and sync in `durable`,
+    /// threads in `fsync`, the ratio of data to memory in `reads`; otherwise empty.
     pub variant: String,
+    /// `compression`: the kind of data.
+    pub data: Option<String>,
+    /// `compression`: the codec.
+    pub codec: Option<String>,
     /// The engine's version and settings.
     pub settings: String,
     /// The error, if there are no figures.
@@ -43,6 +47,11 @@ pub struct Measurement {
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
+    /// `compression`: time from the last acknowledged batch until nothing is left to pack with a
+    /// slow codec; null if the engine packs nothing in the background.
+    pub pack_s: Option<f64>,
+    /// `compression`: bytes of keys and values that are packed then.
+    pub packed_bytes: Option<u64>,
     /// The cost of generating a row, which all rates and `cpu_us_per_row` contain.
     pub generate_us_per_row: Option<f64>,
     /// Bytes of all keys and values written.
@@ -136,7 +145,7 @@ pub struct Measurement {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadCase>,
 
-    /// `txn`: all its figures. `reads`: FronDB's figures with limits. `graph` and `tpcc`: rates and
+    /// `txn`: all its figures. `reads` and `compression`: FronDB's figures with limits. `graph` and `tpcc`: rates and
     /// latencies of each kind of transaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
