@@ -209,6 +209,11 @@ pub trait Engine: Sync {
         None
     }
 
+    /// Disk space that it reserves however little data it has.
+    fn reserved_bytes(&self) -> u64 {
+        0
+    }
+
     /// The engine's own statistics as text.
     fn stats(&self) -> String;
 

@@ -9,8 +9,30 @@ use super::table::align;
 pub fn compression_table(kind: &str, lines: &[Measurement]) -> String {
     let title = format!("compression: {kind}");
     let mut rows = vec![
-        [&title, "size on", "raw /", "", "slowest /", "seconds", "point", "point ms", "full scan,"],
-        ["", "disk", "disk", "rows/s", "median s", "to pack", "reads/s", "99 of 100", "rows/s"],
+        [
+            &title,
+            "size on",
+            "without",
+            "raw /",
+            "",
+            "slowest /",
+            "seconds",
+            "point",
+            "point ms",
+            "full scan,",
+        ],
+        [
+            "",
+            "disk",
+            "reserve",
+            "that",
+            "rows/s",
+            "median s",
+            "to pack",
+            "reads/s",
+            "99 of 100",
+            "rows/s",
+        ],
     ]
     .into_iter()
     .map(|row| row.map(str::to_owned).to_vec())
@@ -21,7 +43,8 @@ pub fn compression_table(kind: &str, lines: &[Measurement]) -> String {
         rows.push(vec![
             name(m),
             cell(m.disk_bytes.map(|bytes| bytes as f64), bytes),
-            cell(m.compression(), short),
+            cell(m.data_bytes().map(|bytes| bytes as f64), bytes),
+            cell(m.data_compression(), short),
             cell(m.rows_per_s, count),
             cell(m.min_interval_ratio, short),
             cell(m.pack_s, short),
@@ -76,16 +99,17 @@ mod tests {
                 point_ops_s: Some(9_876.0),
                 point_ms_p99: Some(0.25),
                 fullscan_items_s: Some(2_000_000.0),
-                ..of("frondb", "aggressive", 15_000_000)
+                reserved_bytes: Some(25_000_000),
+                ..of("frondb", "aggressive", 40_000_000)
             },
             of("tokudb", "toku-lzma", 14_000_000),
             Measurement { error: Some("killed".to_owned()), ..of("rocksdb", "zstd:19", 0) },
         ];
         let expected = "\
-compression: logs            size on  raw /           slowest /  seconds    point   point ms  full scan,
-                                disk   disk   rows/s   median s  to pack  reads/s  99 of 100      rows/s
-frondb aggressive              15 MB   14.0  400,000       0.50     12.3    9,876       0.25   2,000,000
-lzma, 4 MiB blocks (TokuDB)    14 MB   15.0        -          -        -        -          -           -
+compression: logs            size on  without  raw /           slowest /  seconds    point   point ms  full scan,
+                                disk  reserve   that   rows/s   median s  to pack  reads/s  99 of 100      rows/s
+frondb aggressive              40 MB    15 MB   14.0  400,000       0.50     12.3    9,876       0.25   2,000,000
+lzma, 4 MiB blocks (TokuDB)    14 MB    14 MB   15.0        -          -        -        -          -           -
 1,000 rows, 210 MB of keys and values
 rocksdb zstd:19: no figures: killed
 ";

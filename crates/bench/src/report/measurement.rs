@@ -67,6 +67,8 @@ pub struct Measurement {
     pub device_written_bytes: Option<u64>,
     /// Bytes allocated on disk after settling and closing.
     pub disk_bytes: Option<u64>,
+    /// `compression`: the part of `disk_bytes` that the engine reserves however little data it has.
+    pub reserved_bytes: Option<u64>,
     /// `reads`: `disk_bytes` divided by the engine's memory.
     pub data_to_memory: Option<f64>,
     /// Median time to acknowledge a batch.
@@ -195,6 +197,18 @@ impl Measurement {
     #[must_use]
     pub fn written_per_raw(&self) -> Option<f64> {
         ratio(self.written_bytes, self.raw_bytes)
+    }
+
+    /// Bytes on disk without those that the engine reserves however little data it has.
+    #[must_use]
+    pub fn data_bytes(&self) -> Option<u64> {
+        Some(self.disk_bytes?.saturating_sub(self.reserved_bytes.unwrap_or_default()))
+    }
+
+    /// Bytes of keys and values for each byte of [`data_bytes`](Self::data_bytes).
+    #[must_use]
+    pub fn data_compression(&self) -> Option<f64> {
+        ratio(self.raw_bytes, self.data_bytes())
     }
 
     /// Bytes of keys and values for each byte on disk; none where the workload removes or replaces

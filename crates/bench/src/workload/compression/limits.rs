@@ -1,4 +1,6 @@
 //! The floors and goals of FronDB's compression: against RocksDB, against TokuDB's lzma, and alone.
+//! Sizes are those without the space that an engine reserves for a full disk, which is the same for
+//! little data and for much.
 
 use crate::engine::Codec;
 use crate::engines::frondb::FRONDB;
@@ -30,7 +32,7 @@ pub(crate) fn limits(kind: DataKind, all: &[Measurement]) -> Vec<Figure> {
         figures.extend(measured.aggressive());
     }
     if kind == DataKind::Logs {
-        let ratio = measured.own(Codec::Aggressive).and_then(Measurement::compression);
+        let ratio = measured.own(Codec::Aggressive).and_then(Measurement::data_compression);
         figures.extend(
             ratio.map(|ratio| measured.figure("raw / disk", ratio, "x").at_least(8.0, 15.0)),
         );
@@ -55,7 +57,7 @@ impl Measured<'_> {
 
     /// FronDB's size with `codec` divided by that of another engine.
     fn size(&self, codec: Codec, engine: &str, other_codec: Codec) -> Option<Figure> {
-        let size = |m: &Measurement| m.disk_bytes.map(|bytes| bytes as f64);
+        let size = |m: &Measurement| m.data_bytes().map(|bytes| bytes as f64);
         let ratio = self.ratio(codec, engine, other_codec, size)?;
         let title = format!("{}: {codec}, size to {engine} {other_codec}", self.kind);
         Some(Figure::plain(title, ratio, "x"))
