@@ -138,6 +138,13 @@ impl Engine for RocksDb {
         check(error)
     }
 
+    fn pack(&self) -> Result<bool> {
+        // SAFETY: the database is open; null pointers mean all keys. The call returns when the
+        // compaction is done, and has no error: one that a job met is that of the next write.
+        unsafe { rocksdb_compact_range(self.db.as_ptr(), ptr::null(), 0, ptr::null(), 0) };
+        Ok(true)
+    }
+
     fn stats(&self) -> String {
         // SAFETY: the database is open; the text is ours and freed by `take_text`.
         let text = unsafe { rocksdb_property_value(self.db.as_ptr(), c"rocksdb.stats".as_ptr()) };

@@ -209,6 +209,13 @@ pub trait Engine: Sync {
         None
     }
 
+    /// Compresses all data as it is compressed in the end, and returns whether the engine has such a
+    /// call: for engines that do not do so on their own, however long they rest. Only `compression`
+    /// calls it.
+    fn pack(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Disk space that it reserves however little data it has.
     fn reserved_bytes(&self) -> u64 {
         0

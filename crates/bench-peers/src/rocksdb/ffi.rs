@@ -97,6 +97,13 @@ unsafe extern "C" {
         propname: *const c_char,
         out_val: *mut u64,
     ) -> c_int;
+    pub(super) fn rocksdb_compact_range(
+        db: *mut rocksdb_t,
+        start_key: *const c_char,
+        start_key_len: usize,
+        limit_key: *const c_char,
+        limit_key_len: usize,
+    );
     pub(super) fn rocksdb_flush_wal(db: *mut rocksdb_t, sync: c_uchar, errptr: *mut *mut c_char);
     pub(super) fn rocksdb_free(ptr: *mut c_void);
 

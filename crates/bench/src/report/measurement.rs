@@ -47,10 +47,10 @@ pub struct Measurement {
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
-    /// `compression`: time from the last acknowledged batch until nothing is left to pack with a
-    /// slow codec; null if the engine packs nothing in the background.
+    /// `compression`: time from the last acknowledged batch until everything is compressed as it is
+    /// in the end; null if the engine compresses nothing again.
     pub pack_s: Option<f64>,
-    /// `compression`: bytes of keys and values that are packed then.
+    /// `compression`: bytes of keys and values that FronDB has packed then with a slow codec.
     pub packed_bytes: Option<u64>,
     /// The cost of generating a row, which all rates and `cpu_us_per_row` contain.
     pub generate_us_per_row: Option<f64>,
