@@ -21,9 +21,9 @@ test: linker ## All checks: format, layers, modules, tidy, lints, all tests (und
 only = $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$v),$(if $(filter $(1:%=%=%) CARGO=%,$v),,\
 	$(error unknown variable $v; known are $1))))
 
-bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= DISK= THREADS= SECONDS= SLICES= (all optional)
-	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES)
-	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES,$(if $($v),'$v=$($v)'))
+bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= DISK= THREADS= SECONDS= SLICES= KINDS= CODECS= (all optional)
+	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES KINDS CODECS)
+	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES KINDS CODECS,$(if $($v),'$v=$($v)'))
 
 fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
 	@$(call only,TARGET SECONDS)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 const VARIABLES: &[&str] = &[
     "WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK", "THREADS", "SECONDS",
-    "SLICES",
+    "SLICES", "KINDS", "CODECS",
 ];
 
 /// Workloads that run on a MariaDB server.
@@ -27,6 +27,12 @@ const SQL: &[&str] = &[
 /// Workloads under SQL that compare with InnoDB, and with MyRocks only if it is named or installed.
 const WITHOUT_MYROCKS: &[&str] = &["graph", "tpcc", "optimize", "sql-foreign-keys"];
 
+/// The workload that reads a text which Debian ships.
+const COMPRESSION: &str = "compression";
+
+/// The kind of data that is this text.
+const WORDNET: &str = "wordnet";
+
 /// The workload that checks the memory option of the library, and of a server.
 const MEMORY: &str = "memory";
 
@@ -37,7 +43,15 @@ pub(crate) fn run(args: &[String]) -> Result {
     let cmd = match workload {
         Some(MEMORY) => return memory(&given),
         Some(workload) if SQL.contains(&workload) => sql(workload, &given)?,
-        _ => peers()?,
+        _ => {
+            let kinds = given.iter().find(|(name, _)| *name == "KINDS").map(|(_, value)| *value);
+            if workload == Some(COMPRESSION) && kinds.is_none_or(|kinds| kinds.contains(WORDNET)) {
+                install::apt("WordNet's text", "wordnet-base", || {
+                    Path::new("/usr/share/wordnet/data.noun").exists()
+                })?;
+            }
+            peers()?
+        }
     };
     with(cmd, &given).run()
 }

@@ -29,9 +29,9 @@ const TREE_DIVISOR: u64 = 32;
 /// And at most those of a leaf divided by this. Each leaf has a copy, which is compressed as well as
 /// the leaf's blocks are.
 const LEAF_DIVISOR: u64 = 64;
-/// And at most the memory budget divided by this: the tables of the encoder take some 40 times the
-/// dictionary while a leaf is packed.
-const MEMORY_DIVISOR: u64 = 512;
+/// And at most the memory budget divided by this: the encoder takes some 20 times the dictionary while
+/// a leaf is packed.
+const MEMORY_DIVISOR: u64 = 256;
 /// A dictionary is trained again when the tree has so many times the data.
 const GROWTH: u64 = 4;
 /// After an attempt in vain, training is tried again when the tree has so many times the data.
@@ -159,8 +159,8 @@ mod tests {
         assert_eq!(dictionary_bytes(0, huge, huge), 0);
         assert_eq!(dictionary_bytes(1 << 20, huge, huge), 32 << 10);
         assert_eq!(dictionary_bytes(huge, 8 << 20, huge), 128 << 10);
-        assert_eq!(dictionary_bytes(huge, huge, 256 << 20), 512 << 10);
-        assert_eq!(dictionary_bytes(huge, huge, 20 << 20), 32 << 10);
+        assert_eq!(dictionary_bytes(huge, huge, 128 << 20), 512 << 10);
+        assert_eq!(dictionary_bytes(huge, huge, 20 << 20), 64 << 10);
         assert_eq!(dictionary_bytes(huge, huge, huge), DICTIONARY_BYTES_MAX);
     }
 }

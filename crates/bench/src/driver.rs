@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod child;
 mod cli;
+mod compression;
 mod order;
 mod plan;
 mod progress;

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::codec::Codec;
 use crate::error::Result;
 
 /// A tree of a workload. Batches and reads name it by its index in [`EngineOptions::trees`].
@@ -24,30 +25,6 @@ pub struct TreeSpec {
     pub name: &'static str,
     /// Whether point reads will read it, so that a filter on whole keys is worth its memory.
     pub unique: bool,
-}
-
-/// How strongly an engine compresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Codec {
-    /// The engine's recommended setting.
-    Standard,
-    /// The smallest result possible, at any cost in processor time while writing.
-    Aggressive,
-    /// No compression.
-    None,
-}
-
-impl Codec {
-    /// Its name on the command line and in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Aggressive => "aggressive",
-            Self::None => "none",
-        }
-    }
 }
 
 /// When a write is acknowledged.
@@ -224,6 +201,24 @@ pub trait Engine: Sync {
     /// How many times it has synced its log since it was opened; none if it does not say.
     fn log_syncs(&self) -> Option<u64> {
         None
+    }
+
+    /// How many bytes of keys and values have been compressed again with a codec that is too slow
+    /// for writers to wait for; none if the engine has no such work for the codec of its trees.
+    fn packed_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Compresses all data as it is compressed in the end, and returns whether the engine has such a
+    /// call: for engines that do not do so on their own, however long they rest. Only `compression`
+    /// calls it.
+    fn pack(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Disk space that it reserves however little data it has.
+    fn reserved_bytes(&self) -> u64 {
+        0
     }
 
     /// The engine's own statistics as text.

@@ -17,6 +17,7 @@
 //! and written bytes for a process, and because an engine that crashes or is killed for its memory
 //! must not end the others.
 
+mod codec;
 pub mod driver;
 pub mod engine;
 pub mod engines;

@@ -61,16 +61,61 @@ fn bench_prints_a_table_and_writes_json_and_chart() {
 #[test]
 fn each_variant_is_an_object_of_its_own() {
     let scratch = Scratch::new("variants");
-    let line = "bench --workload logs --engines model --rows 500 --rounds 1 --read-scale 0.001 \
-                --no-cgroup --json out.json";
+    let line = "bench --workload durable --engines model --rows 500 --rounds 1 --no-cgroup \
+                --json out.json";
     let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // The model has no aggressive codec.
-    assert!(text(&output.stderr).contains("model has no codec aggressive"));
     let json = fs::read_to_string(scratch.0.join("out.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let variants: Vec<_> = json.as_array().unwrap().iter().map(|o| o["variant"].clone()).collect();
-    assert_eq!(variants, ["standard", "none"]);
+    assert_eq!(variants.len(), 6);
+    assert_eq!(variants[0], "1 a commit, sync");
+}
+
+#[test]
+fn a_codec_that_an_engine_lacks_is_skipped() {
+    let scratch = Scratch::new("codec");
+    let line =
+        "bench --workload overwrite --engines model --rows 500 --codec aggressive --no-cgroup";
+    let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert!(text(&output.stderr).contains("model has no codec aggressive: skipped"));
+}
+
+#[test]
+fn compression_has_a_table_for_each_kind_with_all_codecs() {
+    let scratch = Scratch::new("compression");
+    let line = "bench --workload compression --engines model,frondb --kinds logs,text \
+                --codecs standard,none,aggressive,toku-lzma --rows 2000 --memory 16MiB \
+                --read-scale 0.001 --no-cgroup --json out.json";
+    let output = scratch.run(&line.split_whitespace().collect::<Vec<_>>());
+    let out = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for expected in [
+        "compression: logs",
+        "compression: text",
+        "frondb aggressive",
+        "model none",
+        "lzma, 4 MiB blocks (TokuDB)",
+        "logs: aggressive, size to tokudb toku-lzma",
+    ] {
+        assert!(out.contains(expected), "{expected}: {out}");
+    }
+    let json = fs::read_to_string(scratch.0.join("out.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = |key: &str| -> Vec<_> {
+        json.as_array().unwrap().iter().take(6).map(|object| object[key].clone()).collect()
+    };
+    let engines = ["frondb", "model", "frondb", "frondb", "model", "tokudb"];
+    let mut found = of("engine");
+    found[..2].sort_by_key(|name| name.to_string());
+    found[3..5].sort_by_key(|name| name.to_string());
+    assert_eq!(found, engines);
+    let codecs = ["standard", "standard", "aggressive", "none", "none", "toku-lzma"];
+    assert_eq!(of("codec"), codecs);
+    assert_eq!(of("variant")[5], "logs toku-lzma");
+    assert!(of("fullscan_digest")[..5].windows(2).all(|pair| pair[0] == pair[1]));
+    let figures = json.as_array().unwrap().iter().find_map(|object| object["figures"].as_array());
+    assert!(figures.unwrap().iter().any(|figure| figure["name"] == "logs: aggressive, load"));
 }
 
 #[test]
@@ -120,9 +165,14 @@ fn run_leaves_a_report() {
 #[test]
 fn mistakes_are_named() {
     let scratch = Scratch::new("mistakes");
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["bench", "--engines", "nosuch"], "there is no engine nosuch"),
         (&["bench", "--rows", "many"], "many"),
+        (&["bench", "--codecs", "zstd:99"], "there is no codec zstd:99"),
+        (
+            &["bench", "--workload", "compression", "--engines", "model", "--codecs", "lzma:6"],
+            "no engine that is named has a codec that is named",
+        ),
         (&["child", "{}"], ""),
     ];
     for (args, expected) in cases {

@@ -21,7 +21,7 @@ use frondb_core::checksum::xxh3;
 use frondb_core::codec::{Reader, Truncated, put_varint};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
-use zstd::zstd_safe::{CCtx, CDict, DDict, get_error_name, train_from_buffer};
+use zstd::zstd_safe::{CCtx, CParameter, DDict, get_error_name, train_from_buffer};
 
 use crate::codec::Codec;
 use crate::envelope::{Place, decode_frame, encode_frame};
@@ -150,7 +150,7 @@ fn parse(payload: &[u8]) -> Result<(u64, &[u8]), Truncated> {
 
 /// A dictionary is text of the tree, so it compresses as well as its blocks; it is written once for
 /// each run.
-const DICTIONARY_CODEC: Codec = Codec::Zstd(12);
+const DICTIONARY_CODEC: Codec = Codec::Zstd(19);
 
 /// The place of a frame that was checked when it was read.
 const IN_MEMORY: Place<'static> = Place { file: "memory", offset: 0 };
@@ -162,14 +162,20 @@ impl fmt::Debug for Dictionary {
 }
 
 /// Compresses blocks with a dictionary at a level of zstd. For one thread at a time. At high levels
-/// it has tables of some 40 times the size of the dictionary, so it belongs to a job and is not
+/// it has tables of some 16 times the size of the dictionary, so it belongs to a job and is not
 /// pooled.
 pub struct DictionaryEncoder {
     dictionary: Arc<Dictionary>,
-    tables: CDict<'static>,
     context: CCtx<'static>,
     scratch: Vec<u8>,
 }
+
+/// The level from which zstd searches with binary trees.
+const TREES_FROM_LEVEL: u8 = 13;
+/// log2 of the entries of the hash table that leads to those trees. zstd chooses the size of the
+/// dictionary; with a tree for each, fewer entries find as much, in an eighth of the time to copy the
+/// table for each block.
+const TREES_HASH_LOG: u32 = 16;
 
 impl DictionaryEncoder {
     /// An encoder at `level`, 1 to 19.
@@ -177,13 +183,33 @@ impl DictionaryEncoder {
     /// # Errors
     /// Internal if there is no memory for it.
     pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Result<Self> {
-        let no_memory = || Error::internal("zstd has no memory for a dictionary");
+        let failed = |code| Error::internal(format!("zstd: {}", get_error_name(code)));
         let payload = decode_frame(&dictionary.frame, BlockKind::Dictionary, &IN_MEMORY)?;
         let (_, bytes) = parse(&payload)
             .map_err(|_| Error::internal("a dictionary in memory cannot be decoded"))?;
-        let tables = CDict::try_create(bytes, i32::from(level)).ok_or_else(no_memory)?;
-        let context = CCtx::try_create().ok_or_else(no_memory)?;
-        Ok(Self { dictionary: Arc::clone(dictionary), tables, context, scratch: Vec::new() })
+        let mut context = CCtx::try_create()
+            .ok_or_else(|| Error::internal("zstd has no memory for an encoder"))?;
+        let mut parameters = vec![
+            CParameter::CompressionLevel(i32::from(level)),
+            // The frame's header has the size, a checksum and the dictionary.
+            CParameter::ContentSizeFlag(false),
+            CParameter::ChecksumFlag(false),
+            CParameter::DictIdFlag(false),
+        ];
+        if level >= TREES_FROM_LEVEL {
+            // A tree has two links for each byte of the dictionary.
+            let links = bytes.len().next_power_of_two().ilog2() + 1;
+            parameters.extend([CParameter::HashLog(TREES_HASH_LOG), CParameter::ChainLog(links)]);
+        }
+        for parameter in parameters {
+            context.set_parameter(parameter).map_err(failed)?;
+        }
+        context.load_dictionary(bytes).map_err(failed)?;
+        // zstd makes the tables of the dictionary with the first block.
+        let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
+        let mut encoder = Self { dictionary, context, scratch };
+        encoder.compress(&[0; 64], &mut Vec::new())?;
+        Ok(encoder)
     }
 
     /// The dictionary.
@@ -192,19 +218,18 @@ impl DictionaryEncoder {
         &self.dictionary
     }
 
-    /// Memory that the encoder takes once it has compressed a block, bytes.
+    /// Memory that the encoder takes, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        // The context copies the tables for each block.
-        2 * self.tables.sizeof()
+        // The tables of the dictionary, and the context's own.
+        self.context.sizeof()
     }
 
     /// As [`codec::compress`](crate::codec::compress).
     pub(crate) fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let room = zstd::zstd_safe::compress_bound(raw.len());
         self.scratch.resize(room.max(self.scratch.len()), 0);
-        let packed = &mut self.scratch[..];
-        let written = self.context.compress_using_cdict(packed, raw, &self.tables);
+        let written = self.context.compress2(&mut self.scratch[..], raw);
         let n = written.map_err(|code| {
             Error::internal(format!("zstd with a dictionary: {}", get_error_name(code)))
         })?;
@@ -260,6 +285,29 @@ mod tests {
         encode_frame(BlockKind::Dictionary, Codec::None, b"\x05too short", &mut short).unwrap();
         let error = Dictionary::decode(&short, &PLACE).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption);
+    }
+
+    #[test]
+    fn every_level_decodes_and_takes_little_memory() {
+        let trained = Dictionary::train(&text(1, 1 << 20), 64 << 10, 0).unwrap().unwrap();
+        let (trained, raw) = (Arc::new(trained), text(2, 100_000));
+        let mut before = usize::MAX;
+        for level in 1..=19 {
+            let mut encoder = DictionaryEncoder::new(&trained, level).unwrap();
+            for raw in [&raw[..], &raw[..5_000]] {
+                let mut packed = Vec::new();
+                assert!(encoder.compress(raw, &mut packed).unwrap());
+                let mut back = vec![0; raw.len()];
+                crate::codec::decompress_with(&trained, &packed, &mut back).unwrap();
+                assert_eq!(back, raw, "level {level}");
+                if raw.len() > 5_000 && matches!(level, 1 | 19) {
+                    assert!(packed.len() < before, "level {level}: {} bytes", packed.len());
+                    before = packed.len();
+                }
+            }
+            let bytes = encoder.memory_bytes();
+            assert!(level < TREES_FROM_LEVEL || bytes < 4 << 20, "level {level}: {bytes} bytes");
+        }
     }
 
     #[test]

@@ -211,7 +211,7 @@ impl Options {
 }
 
 /// Smallest leaf of a tree with a dictionary: its copy in each leaf takes two percent of it on disk.
-const DICTIONARY_LEAF_BYTES: u64 = 32 << 20;
+const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 
 /// How a tree is created. Stored with the tree.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -236,7 +236,7 @@ impl TreeOptions {
     }
 
     /// Smallest files: zstd at level 19 with a dictionary that is trained from the tree's data, in
-    /// blocks of 128 KiB and leaves of 32 MiB or more. Rows are written with a quick codec, and
+    /// blocks of 128 KiB and leaves of 64 MiB or more. Rows are written with a quick codec, and
     /// packed in the background ([`codec`](Self::codec)); a lookup that reads a block decompresses
     /// all of it.
     #[must_use]
@@ -253,7 +253,7 @@ impl TreeOptions {
     /// to do, one leaf after the other. [`Stats`](crate::Stats) has `packed_bytes`, the data that is
     /// there already; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
     ///
-    /// A codec with a dictionary also sets the smallest leaf to 32 MiB, because each leaf has a copy
+    /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a copy
     /// of the dictionary.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {

@@ -97,6 +97,13 @@ unsafe extern "C" {
         propname: *const c_char,
         out_val: *mut u64,
     ) -> c_int;
+    pub(super) fn rocksdb_compact_range(
+        db: *mut rocksdb_t,
+        start_key: *const c_char,
+        start_key_len: usize,
+        limit_key: *const c_char,
+        limit_key_len: usize,
+    );
     pub(super) fn rocksdb_flush_wal(db: *mut rocksdb_t, sync: c_uchar, errptr: *mut *mut c_char);
     pub(super) fn rocksdb_free(ptr: *mut c_void);
 
@@ -215,6 +222,16 @@ unsafe extern "C" {
         level: c_int,
         strategy: c_int,
         max_dict_bytes: c_int,
+        enabled: c_uchar,
+    );
+    pub(super) fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
+        options: *mut rocksdb_options_t,
+        zstd_max_train_bytes: c_int,
+        enabled: c_uchar,
+    );
+    pub(super) fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
+        options: *mut rocksdb_options_t,
+        max_dict_buffer_bytes: u64,
         enabled: c_uchar,
     );
     pub(super) fn rocksdb_options_set_use_direct_reads(options: *mut rocksdb_options_t, v: c_uchar);

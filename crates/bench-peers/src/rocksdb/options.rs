@@ -10,17 +10,14 @@
 
 use std::ffi::c_int;
 
-use frondb_bench::engine::{Codec, EngineOptions};
+use frondb_bench::engine::EngineOptions;
 
+use super::compression::{Compression, STRATEGY, TRAIN_BYTES, WINDOW_BITS};
 use super::ffi::*;
 
 const WRITE_BUFFERS: c_int = 4;
 const BACKGROUND_JOBS: c_int = 3;
 const BLOOM_BITS: f64 = 10.0;
-const BLOCK_BYTES: usize = 16 << 10;
-/// A large block and the highest level: the smallest result of this codec.
-const AGGRESSIVE_BLOCK_BYTES: usize = 128 << 10;
-const AGGRESSIVE_LEVEL: c_int = 19;
 
 /// The options of the database, destroyed on drop.
 pub(super) struct Options(*mut rocksdb_options_t);
@@ -39,21 +36,34 @@ impl Options {
             rocksdb_options_set_use_direct_reads(raw, 1);
             rocksdb_options_set_use_direct_io_for_flush_and_compaction(raw, 1);
             rocksdb_options_set_max_background_jobs(raw, BACKGROUND_JOBS);
-            let (upper, bottom) = compression(options.codec);
-            rocksdb_options_set_compression(raw, upper);
-            rocksdb_options_set_bottommost_compression(raw, bottom);
-            if options.codec == Codec::Aggressive {
-                // -14 and 0 are RocksDB's own defaults for window and strategy; no dictionary.
+            let compression = Compression::of(options.codec);
+            if let Some((upper, bottom)) = compression.algorithms {
+                rocksdb_options_set_compression(raw, upper);
+                rocksdb_options_set_bottommost_compression(raw, bottom);
+            }
+            if let Some(level) = compression.level {
                 rocksdb_options_set_bottommost_compression_options(
                     raw,
-                    -14,
-                    AGGRESSIVE_LEVEL,
-                    0,
-                    0,
+                    WINDOW_BITS,
+                    level,
+                    STRATEGY,
+                    compression.dictionary_bytes,
                     1,
                 );
             }
-            let table = table_options(options.codec, cache_bytes);
+            if compression.dictionary_bytes > 0 {
+                rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
+                    raw,
+                    TRAIN_BYTES,
+                    1,
+                );
+                rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
+                    raw,
+                    TRAIN_BYTES as u64,
+                    1,
+                );
+            }
+            let table = table_options(&compression, cache_bytes);
             rocksdb_options_set_block_based_table_factory(raw, table);
             rocksdb_block_based_options_destroy(table);
             Self(raw)
@@ -75,11 +85,7 @@ impl Drop for Options {
 /// The settings as text.
 pub(super) fn describe(options: &EngineOptions) -> String {
     let (cache_bytes, buffer_bytes) = shares(options.memory_bytes);
-    let codec = match options.codec {
-        Codec::Standard => "lz4, zstd at the bottom, 16 KiB blocks",
-        Codec::Aggressive => "zstd, level 19 at the bottom, 128 KiB blocks",
-        Codec::None => "no compression, 16 KiB blocks",
-    };
+    let codec = Compression::of(options.codec);
     format!(
         "rocksdb 7.8.3: leveled, dynamic level bytes, {codec}, block cache {} MiB with partitioned \
          indexes and filters in it, {WRITE_BUFFERS} buffers of {} MiB, Bloom {BLOOM_BITS} bits, \
@@ -95,18 +101,11 @@ fn shares(memory_bytes: u64) -> (usize, usize) {
     (memory / 2, memory / 8)
 }
 
-/// The codecs of the upper levels and of the bottom one.
-fn compression(codec: Codec) -> (c_int, c_int) {
-    match codec {
-        Codec::Standard => (LZ4_COMPRESSION, ZSTD_COMPRESSION),
-        Codec::Aggressive => (ZSTD_COMPRESSION, ZSTD_COMPRESSION),
-        Codec::None => (NO_COMPRESSION, NO_COMPRESSION),
-    }
-}
-
 /// Creates table options, which the caller destroys.
-fn table_options(codec: Codec, cache_bytes: usize) -> *mut rocksdb_block_based_table_options_t {
-    let block_bytes = if codec == Codec::Aggressive { AGGRESSIVE_BLOCK_BYTES } else { BLOCK_BYTES };
+fn table_options(
+    compression: &Compression,
+    cache_bytes: usize,
+) -> *mut rocksdb_block_based_table_options_t {
     // SAFETY: all objects are created here. The table options keep a reference of their own to the
     // cache, so ours is given back, and they take the filter policy over.
     unsafe {
@@ -114,7 +113,9 @@ fn table_options(codec: Codec, cache_bytes: usize) -> *mut rocksdb_block_based_t
         let cache = rocksdb_cache_create_lru(cache_bytes);
         rocksdb_block_based_options_set_block_cache(table, cache);
         rocksdb_cache_destroy(cache);
-        rocksdb_block_based_options_set_block_size(table, block_bytes);
+        if let Some(block_bytes) = compression.block_bytes {
+            rocksdb_block_based_options_set_block_size(table, block_bytes);
+        }
         let bloom = rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS);
         rocksdb_block_based_options_set_filter_policy(table, bloom);
         rocksdb_block_based_options_set_index_type(table, TWO_LEVEL_INDEX);

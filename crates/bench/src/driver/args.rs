@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::size;
 use crate::engine::Codec;
+use crate::rows::DataKind;
 use crate::workload::Workload;
 
 /// Arguments of `bench`.
@@ -18,11 +19,12 @@ pub(super) struct BenchArgs {
     #[arg(long)]
     pub(super) engines: Option<String>,
     /// Rows to write (10000000, 10M; if not given: 10M, `txn` 20M). For `reads`, the rows of ratio 1;
-    /// if not given, as many as make the data the memory times the ratio
+    /// if not given, as many as make the data the memory times the ratio. For `compression`, if not
+    /// given, as many as have 8 times the bytes of the memory
     #[arg(long, value_parser = size::rows)]
     pub(super) rows: Option<u64>,
     /// Memory of an engine; a cgroup limits the child to 1.5 times as much (if not given: 256MiB,
-    /// `reads` 128MiB)
+    /// `reads` 128MiB, `compression` 64MiB)
     #[arg(long, value_parser = size::memory)]
     pub(super) memory: Option<u64>,
     /// Where to write the report as JSON
@@ -31,7 +33,8 @@ pub(super) struct BenchArgs {
     /// Where to write a chart of rows a second over time (of the first round), as SVG
     #[arg(long)]
     pub(super) chart: Option<PathBuf>,
-    /// Rounds; the report is the median (if not given: 3, for `txn`, `memory` and `reads` 1)
+    /// Rounds; the report is the median (if not given: 3; 1 for `txn`, `memory`, `reads` and
+    /// `compression`)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=99))]
     pub(super) rounds: Option<u64>,
     /// Directory for the data, on a disk
@@ -44,8 +47,15 @@ pub(super) struct BenchArgs {
     #[arg(long, default_value = "1000", value_parser = size::rows)]
     pub(super) batch: u64,
     /// Codec of the workloads that do not compare codecs
-    #[arg(long, value_parser = codec, default_value = "standard")]
+    #[arg(long, default_value = "standard")]
     pub(super) codec: Codec,
+    /// Codecs that `compression` compares (if not given: all of them). Engines are measured with
+    /// those that they have; `toku-zlib` and `toku-lzma` compress blocks of 4 MiB without an engine
+    #[arg(long, value_delimiter = ',')]
+    pub(super) codecs: Vec<Codec>,
+    /// Kinds of data of `compression` (if not given: all of them)
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(super) kinds: Vec<DataKind>,
     /// Rows a second of the writer of `mixed`
     #[arg(long, default_value = "20000", value_parser = size::rows)]
     pub(super) rate: u64,
@@ -109,11 +119,4 @@ pub(super) struct RunArgs {
     /// Engine to run
     #[arg(long, hide = true)]
     pub(super) engine: Option<String>,
-}
-
-fn codec(text: &str) -> Result<Codec, String> {
-    [Codec::Standard, Codec::Aggressive, Codec::None]
-        .into_iter()
-        .find(|codec| codec.name() == text)
-        .ok_or_else(|| "it is one of standard, aggressive, none".to_owned())
 }

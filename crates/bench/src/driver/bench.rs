@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::args::BenchArgs;
 use super::child;
+use super::compression::compression;
 use super::order::Order;
 use super::plan::{memory_bytes, rounds, spec, variants};
 use super::progress::note;
@@ -19,11 +20,15 @@ use crate::error::{Error, Result};
 use crate::measure::disk;
 use crate::report::{self, Measurement};
 use crate::workload::reads::limits;
-use crate::workload::{KERNEL, Part, Spec, Variant, Workload};
+use crate::workload::{KERNEL, Part, Spec, TOKUDB, Variant, Workload};
 
 pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
     let kinds = match args.workload {
         Workload::Merge => vec![&KERNEL],
+        Workload::Compression => {
+            let named = args.engines.as_deref().unwrap_or(registry.default_engines);
+            registry.select(named)?.into_iter().chain([&TOKUDB]).collect()
+        }
         // Only FronDB has these transactions and this memory option. `fsync` is about our own log;
         // other engines run it if they are named.
         Workload::Fsync
@@ -54,16 +59,20 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         return print_orders(args, &variants, &kinds);
     }
     let mut results = Vec::new();
-    for variant in &variants {
-        let mut medians = measure_variant(args, variant, &kinds, &limit)?;
-        if let Some(ratio) = variant.data_ratio {
-            judge_reads(ratio, &mut medians, &results);
+    if args.workload == Workload::Compression {
+        results = compression(args, &variants, &kinds, &limit)?;
+    } else {
+        for variant in &variants {
+            let mut medians = measure_variant(args, variant, &kinds, &limit)?;
+            if let Some(ratio) = variant.data_ratio {
+                judge_reads(ratio, &mut medians, &results);
+            }
+            if args.workload != Workload::Memory {
+                show(registry, &medians)?;
+            }
+            check_answers(&medians)?;
+            results.extend(medians);
         }
-        if args.workload != Workload::Memory {
-            show(registry, &medians)?;
-        }
-        check_answers(&medians)?;
-        results.extend(medians);
     }
     if args.workload == Workload::Memory {
         let figures = results.iter().flat_map(|result| result.figures.clone());
@@ -123,15 +132,17 @@ fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Resul
 }
 
 /// The medians of all engines that have the codec of the variant.
-fn measure_variant(
+pub(super) fn measure_variant(
     args: &BenchArgs,
     variant: &Variant,
     kinds: &[&'static EngineKind],
     limit: &dyn Fn(u64) -> Option<u64>,
 ) -> Result<Vec<Measurement>> {
     let able: Vec<_> = kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)).collect();
-    for kind in kinds.iter().filter(|kind| !kind.codecs.contains(&variant.codec)) {
-        note(&format!("{} has no codec {}: skipped", kind.name, variant.codec.name()));
+    // No engine has all codecs that `compression` compares.
+    let expected = args.workload != Workload::Compression;
+    for kind in kinds.iter().filter(|kind| expected && !kind.codecs.contains(&variant.codec)) {
+        note(&format!("{} has no codec {}: skipped", kind.name, variant.codec));
     }
     let count = rounds(args);
     let mut rounds: Vec<Vec<Measurement>> = able.iter().map(|_| Vec::new()).collect();
@@ -139,7 +150,7 @@ fn measure_variant(
         for (kind, results) in able.iter().zip(&mut rounds) {
             note(&format!("round {} of {count}: {}", round + 1, kind.name));
             let keep = args.keep && round + 1 == count;
-            let measured = measure_one(args, &spec(args, variant, kind), limit, keep)?;
+            let measured = measure_one(args, &spec(args, variant, kind)?, limit, keep)?;
             if let Some(error) = &measured.error {
                 note(&format!("{}: {error}", kind.name));
             }
@@ -162,6 +173,10 @@ fn measure_one(
     limit: &dyn Fn(u64) -> Option<u64>,
     keep: bool,
 ) -> Result<Measurement> {
+    if spec.engine == TOKUDB.name {
+        // Its encoder takes as much memory as it needs; there is nothing to compare.
+        return child::measure(spec, None, keep);
+    }
     let Some(memory_bytes) = args.load_memory.filter(|_| args.workload == Workload::Reads) else {
         return child::measure(spec, limit(spec.memory_bytes), keep);
     };
@@ -201,7 +216,7 @@ pub fn prepare_dir(dir: &Path) -> Result<()> {
 }
 
 /// Checks that engines with the same rows have given the same answers.
-fn check_answers(results: &[Measurement]) -> Result<()> {
+pub(super) fn check_answers(results: &[Measurement]) -> Result<()> {
     for (one, other) in results.iter().zip(results.iter().skip(1)) {
         let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
         let what = match () {
@@ -228,7 +243,7 @@ fn draw(path: &Path, workload: Workload, rounds: &[Vec<Measurement>]) -> Result<
 fn print_orders(args: &BenchArgs, variants: &[Variant], kinds: &[&EngineKind]) -> Result<()> {
     for variant in variants {
         for kind in kinds.iter().filter(|kind| kind.codecs.contains(&variant.codec)) {
-            let order = Order { spec: spec(args, variant, kind), cgroup: None };
+            let order = Order { spec: spec(args, variant, kind)?, cgroup: None };
             let command = order.command()?;
             let words: Vec<_> = std::iter::once(command.get_program())
                 .chain(command.get_args())

@@ -18,7 +18,7 @@ use super::{Progress, Registry};
 use crate::error::{Error, Result};
 use crate::measure::{cgroup, disk};
 use crate::report::Measurement;
-use crate::workload::{self, KERNEL, Part, Spec, Workload};
+use crate::workload::{self, KERNEL, Part, Spec, TOKUDB, Workload};
 
 /// The child: runs the order and prints the answer.
 pub(super) fn serve(registry: &Registry, order: &str) -> Result<()> {
@@ -38,6 +38,7 @@ fn run(registry: &Registry, order: &str) -> Result<Measurement> {
     let progress = if spec.progress { Progress::visible(label(spec)) } else { Progress::silent() };
     let kind = match spec.workload {
         Workload::Merge => &KERNEL,
+        Workload::Compression if spec.engine == TOKUDB.name => &TOKUDB,
         _ => registry.find(&spec.engine)?,
     };
     workload::run(kind, spec, progress)

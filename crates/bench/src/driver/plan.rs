@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::args::BenchArgs;
-use crate::engine::EngineKind;
+use crate::engine::{Codec, EngineKind};
+use crate::error::Result;
+use crate::rows::DataKind;
 use crate::workload::backup::ROWS as BACKUP_ROWS;
+use crate::workload::compression::{MEMORY_BYTES as COMPRESSION_MEMORY_BYTES, rows_beyond};
 use crate::workload::far::ROWS as FAR_ROWS;
 use crate::workload::hot::ROWS as HOT_ROWS;
 use crate::workload::memory::ROWS as MEMORY_ROWS;
@@ -38,18 +41,33 @@ const READS_MEMORY_BYTES: u64 = 128 << 20;
 pub(super) fn memory_bytes(args: &BenchArgs) -> u64 {
     args.memory.unwrap_or(match args.workload {
         Workload::Reads => READS_MEMORY_BYTES,
+        Workload::Compression => COMPRESSION_MEMORY_BYTES,
         _ => MEMORY_BYTES,
     })
 }
 
 /// The variants that run, in their order: those of the workload, for `reads` those of the given
-/// ratios, the smallest first.
+/// ratios, the smallest first, and for `compression` those of the given kinds and codecs.
 pub(super) fn variants(args: &BenchArgs) -> Vec<Variant> {
-    if args.workload != Workload::Reads {
-        return args.workload.variants(args.codec);
+    match args.workload {
+        Workload::Reads => {
+            let ratios = args.ratios.iter().collect::<BTreeSet<_>>();
+            ratios.into_iter().map(|&ratio| Variant::of_ratio(args.codec, ratio)).collect()
+        }
+        Workload::Compression => {
+            let is_named = |kind: &DataKind| args.kinds.is_empty() || args.kinds.contains(kind);
+            let is_chosen = |codec: &Codec| args.codecs.is_empty() || args.codecs.contains(codec);
+            DataKind::ALL
+                .into_iter()
+                .filter(is_named)
+                .flat_map(|kind| {
+                    let codecs = Codec::ALL.into_iter().filter(is_chosen);
+                    codecs.map(move |codec| Variant::of_data(kind, codec))
+                })
+                .collect()
+        }
+        workload => workload.variants(args.codec),
     }
-    let ratios = args.ratios.iter().collect::<BTreeSet<_>>();
-    ratios.into_iter().map(|&ratio| Variant::of_ratio(args.codec, ratio)).collect()
 }
 
 /// How many times each engine is measured.
@@ -62,34 +80,41 @@ pub(super) fn rounds(args: &BenchArgs) -> u64 {
             | Workload::Backup
             | Workload::Memory
             | Workload::Reads
+            | Workload::Compression
     );
     args.rounds.unwrap_or(if once { 1 } else { 3 })
 }
 
 /// The rows of a child.
-fn rows(args: &BenchArgs, variant: &Variant) -> u64 {
+fn rows(args: &BenchArgs, variant: &Variant) -> Result<u64> {
     if let Some(ratio) = variant.data_ratio {
-        return rows_of_ratio(memory_bytes(args), args.rows, ratio);
+        return Ok(rows_of_ratio(memory_bytes(args), args.rows, ratio));
     }
-    args.rows.unwrap_or(match args.workload {
+    if let (Some(kind), None) = (variant.data, args.rows) {
+        return rows_beyond(memory_bytes(args), kind, args.seed);
+    }
+    Ok(args.rows.unwrap_or(match args.workload {
         Workload::Txn => TXN_ROWS,
         Workload::Hot => HOT_ROWS,
         Workload::Far => FAR_ROWS,
         Workload::Backup => BACKUP_ROWS,
         Workload::Memory => MEMORY_ROWS,
         _ => ROWS,
-    })
+    }))
 }
 
 /// The plan of a child.
-pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Spec {
+///
+/// # Errors
+/// If the text of its kind of data is not installed.
+pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Result<Spec> {
     let limit = args.limit_seconds;
-    Spec {
+    Ok(Spec {
         engine: kind.name.to_owned(),
         workload: args.workload,
         part: Part::Whole,
         variant: variant.clone(),
-        rows: rows(args, variant),
+        rows: rows(args, variant)?,
         batch_rows: args.batch,
         memory_bytes: memory_bytes(args),
         seed: args.seed,
@@ -104,5 +129,5 @@ pub(super) fn spec(args: &BenchArgs, variant: &Variant, kind: &EngineKind) -> Sp
         paced_rows_per_s: args.rate as f64,
         stats: args.stats,
         progress: true,
-    }
+    })
 }

@@ -15,22 +15,38 @@ use crate::error::{Error, Result};
 pub const FRONDB: EngineKind = EngineKind {
     name: "frondb",
     describe,
-    codecs: &[Codec::Standard, Codec::Aggressive, Codec::None],
+    codecs: &[
+        Codec::Standard,
+        Codec::Aggressive,
+        Codec::None,
+        Codec::Lz4,
+        Codec::Zlib(6),
+        Codec::Zstd(3),
+        Codec::Zstd(9),
+        Codec::Zstd(19),
+        Codec::ZstdDictionary(9),
+        Codec::Lzma(6),
+    ],
     open,
 };
+
+/// The space that FronDB reserves for deletes on a full disk, its default. Set here because reports
+/// show it apart.
+const RESERVE_BYTES: u64 = 24 << 20;
 
 struct FronDb {
     db: Db,
     trees: Vec<Tree>,
+    /// Whether the trees have a codec that background work packs with.
+    is_packing: bool,
     /// Reused from write to write, as in an application; each writing thread takes one.
     batches: Mutex<Vec<frondb::Batch>>,
 }
 
 fn describe(options: &EngineOptions) -> String {
     let codec = match options.codec {
-        Codec::Standard => "default codecs and blocks",
-        Codec::Aggressive => "lzma in blocks of 128 KiB",
-        Codec::None => "no compression",
+        Codec::Standard => "default codecs and blocks".to_owned(),
+        codec => format!("codec {codec}"),
     };
     format!(
         "frondb {}: memory {} MiB, {codec}, else its defaults",
@@ -40,23 +56,38 @@ fn describe(options: &EngineOptions) -> String {
 }
 
 fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
-    let opening = Options::new().memory_bytes(options.memory_bytes);
+    let opening = Options::new().memory_bytes(options.memory_bytes).reserve_bytes(RESERVE_BYTES);
     let db = Db::open(dir, opening).map_err(Error::engine)?;
     let names = db.list_trees();
+    let codec = tree_codec(options.codec)?;
     let tree = |tree: &TreeSpec| match names.iter().any(|name| name == tree.name) {
         true => db.open_tree(tree.name),
-        false => db.create_tree(tree.name, tree_options(tree, options.codec)),
+        false => db.create_tree(tree.name, tree_options(tree, options.codec, codec)),
     };
     let trees = options.trees.iter().map(tree).collect::<std::result::Result<_, _>>();
-    Ok(Box::new(FronDb { trees: trees.map_err(Error::engine)?, batches: Mutex::default(), db }))
+    Ok(Box::new(FronDb {
+        trees: trees.map_err(Error::engine)?,
+        is_packing: codec.is_some_and(TreeCodec::is_slow),
+        batches: Mutex::default(),
+        db,
+    }))
 }
 
-fn tree_options(tree: &TreeSpec, codec: Codec) -> TreeOptions {
+/// FronDB's codec of this name; none for its default.
+fn tree_codec(codec: Codec) -> Result<Option<TreeCodec>> {
     match codec {
-        Codec::Aggressive => TreeOptions::aggressive(),
-        Codec::None => kind(tree).codec(TreeCodec::None),
-        Codec::Standard => kind(tree),
+        Codec::Standard => Ok(None),
+        codec => codec.to_string().parse().map(Some).map_err(Error::engine),
     }
+}
+
+fn tree_options(tree: &TreeSpec, name: Codec, codec: Option<TreeCodec>) -> TreeOptions {
+    let Some(codec) = codec.filter(|_| name != Codec::Aggressive) else {
+        return if name == Codec::Aggressive { TreeOptions::aggressive() } else { kind(tree) };
+    };
+    let options = kind(tree).codec(codec);
+    // As the command line creates trees.
+    codec.preferred_block_bytes().map_or(options.clone(), |bytes| options.block_bytes(bytes))
 }
 
 fn kind(tree: &TreeSpec) -> TreeOptions {
@@ -96,6 +127,14 @@ impl Engine for FronDb {
 
     fn log_syncs(&self) -> Option<u64> {
         Some(self.db.stats().wal_syncs)
+    }
+
+    fn packed_bytes(&self) -> Option<u64> {
+        self.is_packing.then(|| self.db.stats().packed_bytes)
+    }
+
+    fn reserved_bytes(&self) -> u64 {
+        self.db.stats().data_free_bytes.min(RESERVE_BYTES)
     }
 
     fn stats(&self) -> String {

@@ -18,9 +18,13 @@ pub struct Measurement {
     pub engine: String,
     /// The workload.
     pub workload: String,
-    /// The variant: a codec in `logs`, rows a commit and sync in `durable`, threads in `fsync`, the
-    /// ratio of data to memory in `reads`; otherwise empty.
+    /// The variant: kind of data and codec in `compression`, rows a commit and sync in `durable`,
+    /// threads in `fsync`, the ratio of data to memory in `reads`; otherwise empty.
     pub variant: String,
+    /// `compression`: the kind of data.
+    pub data: Option<String>,
+    /// `compression`: the codec.
+    pub codec: Option<String>,
     /// The engine's version and settings.
     pub settings: String,
     /// The error, if there are no figures.
@@ -43,6 +47,11 @@ pub struct Measurement {
     pub cpu_us_per_row: Option<f64>,
     /// Under SQL: user and system time of the server up to the settled state, per row.
     pub server_cpu_us_per_row: Option<f64>,
+    /// `compression`: time from the last acknowledged batch until everything is compressed as it is
+    /// in the end; null if the engine compresses nothing again.
+    pub pack_s: Option<f64>,
+    /// `compression`: bytes of keys and values that FronDB has packed then with a slow codec.
+    pub packed_bytes: Option<u64>,
     /// The cost of generating a row, which all rates and `cpu_us_per_row` contain.
     pub generate_us_per_row: Option<f64>,
     /// Bytes of all keys and values written.
@@ -58,6 +67,8 @@ pub struct Measurement {
     pub device_written_bytes: Option<u64>,
     /// Bytes allocated on disk after settling and closing.
     pub disk_bytes: Option<u64>,
+    /// `compression`: the part of `disk_bytes` that the engine reserves however little data it has.
+    pub reserved_bytes: Option<u64>,
     /// `reads`: `disk_bytes` divided by the engine's memory.
     pub data_to_memory: Option<f64>,
     /// Median time to acknowledge a batch.
@@ -136,7 +147,7 @@ pub struct Measurement {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<ReadCase>,
 
-    /// `txn`: all its figures. `reads`: FronDB's figures with limits. `graph` and `tpcc`: rates and
+    /// `txn`: all its figures. `reads` and `compression`: FronDB's figures with limits. `graph` and `tpcc`: rates and
     /// latencies of each kind of transaction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
@@ -186,6 +197,18 @@ impl Measurement {
     #[must_use]
     pub fn written_per_raw(&self) -> Option<f64> {
         ratio(self.written_bytes, self.raw_bytes)
+    }
+
+    /// Bytes on disk without those that the engine reserves however little data it has.
+    #[must_use]
+    pub fn data_bytes(&self) -> Option<u64> {
+        Some(self.disk_bytes?.saturating_sub(self.reserved_bytes.unwrap_or_default()))
+    }
+
+    /// Bytes of keys and values for each byte of [`data_bytes`](Self::data_bytes).
+    #[must_use]
+    pub fn data_compression(&self) -> Option<f64> {
+        ratio(self.raw_bytes, self.data_bytes())
     }
 
     /// Bytes of keys and values for each byte on disk; none where the workload removes or replaces

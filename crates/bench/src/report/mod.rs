@@ -1,6 +1,7 @@
 //! Turns measurements into reports: medians of rounds, a table with ratios, JSON, charts.
 
 mod chart;
+mod compression_table;
 mod figure;
 mod format;
 mod measurement;
@@ -11,6 +12,7 @@ mod read_table;
 mod table;
 
 pub use chart::rows_chart;
+pub use compression_table::compression_table;
 pub use figure::{Figure, Met, figures};
 pub use format::{bytes, count};
 pub use measurement::Measurement;

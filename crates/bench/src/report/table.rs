@@ -22,6 +22,7 @@ const LINES: &[Line] = &[
     Line { label: "rows/s, last fifth", value: |m| m.rows_per_s_last_fifth, show: count },
     Line { label: "CPU us a row", value: |m| m.cpu_us_per_row, show: short },
     Line { label: "server CPU us a row", value: |m| m.server_cpu_us_per_row, show: short },
+    Line { label: "seconds to pack", value: |m| m.pack_s, show: short },
     Line { label: "raw data", value: |m| whole(m.raw_bytes), show: bytes },
     Line { label: "written", value: |m| whole(m.written_bytes), show: bytes },
     Line { label: "written / raw", value: Measurement::written_per_raw, show: short },

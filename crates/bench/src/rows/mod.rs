@@ -1,9 +1,18 @@
-//! The rows that workloads write. Each is a pure function of (seed, number): a workload that
-//! deletes or checks a row computes it again instead of remembering it, and every engine gets the
-//! same rows.
+//! The rows that workloads write, which are the same for every engine.
+//!
+//! A [`TableRow`] is a pure function of (seed, number): a workload that deletes or checks a row
+//! computes it again instead of remembering it. A [`Generator`] makes rows of several kinds of data,
+//! which look like the real thing, in the order of their numbers.
 
-mod log;
+mod events;
+mod generator;
+mod prose;
+mod skew;
+mod source;
 mod table;
+mod weblog;
+mod wordnet;
+mod words;
 
-pub use log::{LOG_TREES, LogRow};
+pub use generator::{DATA_TREES, DataKind, Generator};
 pub use table::{PRIMARY, SECONDARY_CUSTOMER, SECONDARY_REGISTER, TABLE_TREES, TableRow, probes};

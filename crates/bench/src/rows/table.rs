@@ -118,6 +118,12 @@ impl TableRow {
 
     /// Adds only the primary's entry to `batch`.
     pub fn insert_primary(&self, batch: &mut Batch) {
+        batch.put(PRIMARY, &self.id.to_be_bytes(), &self.primary_value());
+    }
+
+    /// The value of the primary's entry.
+    #[must_use]
+    pub fn primary_value(&self) -> [u8; 88] {
         let mut value = [b'x'; 88];
         value[0..8].copy_from_slice(&self.date.to_be_bytes());
         value[8..12].copy_from_slice(&self.register.to_be_bytes());
@@ -125,7 +131,7 @@ impl TableRow {
         value[16..20].copy_from_slice(&self.product.to_be_bytes());
         value[20..24].copy_from_slice(&self.price.to_be_bytes());
         value[24..56].copy_from_slice(&self.random);
-        batch.put(PRIMARY, &self.id.to_be_bytes(), &value);
+        value
     }
 
     /// Adds the removal of the row to `batch`, in all four trees.

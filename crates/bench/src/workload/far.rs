@@ -56,7 +56,7 @@ pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
     figures.push(Figure::plain("opening, CPU", cpu, "s"));
     progress.say("background work that the smaller memory demands");
     let io = process::io()?;
-    let settling = settle_until(&|| Ok(db.is_settled()), &|| db.sync().map_err(Error::engine))?;
+    let settling = settle_until(&mut || Ok(db.is_settled()), &|| db.sync().map_err(Error::engine))?;
     let written = (process::io()?.written_bytes - io.written_bytes) as f64 / 1e6;
     figures.push(Figure::plain("settling after it", settling.as_secs_f64(), "s"));
     figures.push(Figure::plain("settling after it, written", written, "MB"));

@@ -7,7 +7,7 @@
 //! | delete-left | as iibench, then deletes the lower half in order  | first and last key, right after  |
 //! | mixed       | as iibench, then a writer at a fixed rate         | two readers beside the writer    |
 //! | reads       | as iibench, multiples of the memory               | reads by 1 to 32 threads         |
-//! | logs        | lines of a web server's log, one tree             | size and points, for each codec  |
+//! | compression | rows of one tree, of five kinds of data           | size, points, one full scan, for each codec |
 //! | durable     | as iibench: 1, 1,000 and 10,000 rows a commit     | rows a second, synced and not    |
 //! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
 //! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
@@ -22,6 +22,7 @@
 
 pub(crate) mod backup;
 mod bench;
+pub(crate) mod compression;
 mod delete_left;
 mod durable;
 pub(crate) mod far;
@@ -29,7 +30,6 @@ mod fsync;
 pub(crate) mod hot;
 mod iibench;
 mod load;
-mod logs;
 pub(crate) mod memory;
 mod merge;
 mod mixed;
@@ -44,6 +44,7 @@ mod txn;
 mod variants;
 
 pub use bench::Bench;
+pub use compression::TOKUDB;
 pub use merge::KERNEL;
 pub use run::run;
 pub use spec::{Part, ReadSeconds, Spec, Variant, Workload};

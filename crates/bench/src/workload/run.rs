@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::{
-    Bench, Part, Spec, Workload, backup, delete_left, durable, far, fsync, hot, iibench, logs,
-    memory, merge, mixed, overwrite, reads, txn,
+    Bench, Part, Spec, TOKUDB, Workload, backup, compression, delete_left, durable, far, fsync,
+    hot, iibench, memory, merge, mixed, overwrite, reads, txn,
 };
 use crate::driver::Progress;
 use crate::engine::EngineKind;
@@ -22,6 +22,9 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Far => return far::run(spec, &progress),
         Workload::Backup => return backup::run(spec, &progress),
         Workload::Memory => return memory::run(spec, &progress),
+        Workload::Compression if kind.name == TOKUDB.name => {
+            return compression::sizes(spec, &progress);
+        }
         _ => {}
     }
     let options = spec.engine_options();
@@ -37,6 +40,8 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         engine: kind.name.to_owned(),
         workload: spec.workload.name().to_owned(),
         variant: spec.variant.name.clone(),
+        codec: spec.variant.data.map(|_| spec.variant.codec.to_string()),
+        data: spec.variant.data.map(|kind| kind.name().to_owned()),
         settings: (kind.describe)(&options),
         rss_empty_bytes: Some(process::resident_bytes()?),
         ..Measurement::default()
@@ -48,7 +53,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::DeleteLeft => delete_left::run(&mut bench)?,
         Workload::Mixed => mixed::run(&mut bench)?,
         Workload::Reads => reads::run(&mut bench)?,
-        Workload::Logs => logs::run(&mut bench)?,
+        Workload::Compression => compression::run(&mut bench)?,
         Workload::Durable => durable::run(&mut bench)?,
         Workload::Fsync => fsync::run(&mut bench)?,
         // Handled above: these workloads open no engine, or more than one.

@@ -22,12 +22,12 @@ const GIVE_UP: Duration = Duration::from_secs(3_600);
 /// Waits until the engine is settled and synced. Returns how long that took, without the time in
 /// which it only had to stay settled.
 pub(super) fn settle(engine: &dyn Engine) -> Result<Duration> {
-    settle_until(&|| engine.is_settled(), &|| engine.sync())
+    settle_until(&mut || engine.is_settled(), &|| engine.sync())
 }
 
 /// As [`settle`], with functions that ask whether the engine is settled and that sync it.
 pub(super) fn settle_until(
-    is_settled: &dyn Fn() -> Result<bool>,
+    is_settled: &mut dyn FnMut() -> Result<bool>,
     sync: &dyn Fn() -> Result<()>,
 ) -> Result<Duration> {
     let begin = Instant::now();

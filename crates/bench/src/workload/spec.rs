@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Codec, Durability, EngineOptions, TreeSpec};
-use crate::rows::{LOG_TREES, TABLE_TREES};
+use crate::rows::{DATA_TREES, DataKind, TABLE_TREES};
 
 /// A workload by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -22,8 +22,8 @@ pub enum Workload {
     Mixed,
     /// Reads by several threads of data that is a multiple of the memory
     Reads,
-    /// Log lines with each codec: size and point reads
-    Logs,
+    /// Kinds of data with each codec: size, load, points, full scan
+    Compression,
     /// 1, 1,000 and 10,000 rows a commit, synced and not
     Durable,
     /// What a sync costs, and how many commits share one
@@ -60,6 +60,8 @@ pub struct Variant {
     pub threads: u64,
     /// Data on disk as a multiple of the memory, if the variant fixes it.
     pub data_ratio: Option<u64>,
+    /// The kind of data of [`Workload::Compression`].
+    pub data: Option<DataKind>,
 }
 
 impl Workload {
@@ -72,7 +74,7 @@ impl Workload {
             Self::DeleteLeft => "delete-left",
             Self::Mixed => "mixed",
             Self::Reads => "reads",
-            Self::Logs => "logs",
+            Self::Compression => "compression",
             Self::Durable => "durable",
             Self::Fsync => "fsync",
             Self::Txn => "txn",
@@ -88,7 +90,7 @@ impl Workload {
     #[must_use]
     pub fn trees(self) -> Vec<TreeSpec> {
         match self {
-            Self::Logs => LOG_TREES.to_vec(),
+            Self::Compression => DATA_TREES.to_vec(),
             Self::Overwrite => TABLE_TREES[..1].to_vec(),
             Self::Txn | Self::Hot | Self::Backup | Self::Memory | Self::Merge => Vec::new(),
             _ => TABLE_TREES.to_vec(),

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Part, ReadSeconds, Spec, Workload, run};
+use super::{Part, ReadSeconds, Spec, TOKUDB, Workload, run};
 use crate::driver::Progress;
 use crate::engine::{Batch, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader};
 use crate::engines::frondb::FRONDB;
 use crate::engines::model::MODEL;
 use crate::error::{Error, Result};
 use crate::report::Measurement;
+use crate::rows::DataKind;
 
 /// A directory that is removed with the test.
 struct Scratch(PathBuf);
@@ -81,7 +82,7 @@ fn iibench_fills_in_load_and_reads() {
 
 #[test]
 fn the_same_seed_gives_the_same_table() {
-    let digest = || measure(Workload::Logs, 0).fullscan_digest.unwrap();
+    let digest = || measure(Workload::Compression, 0).fullscan_digest.unwrap();
     assert_eq!(digest(), digest());
 }
 
@@ -149,16 +150,41 @@ fn reads_has_a_case_for_each_read_choice_of_keys_and_number_of_threads() {
 }
 
 #[test]
-fn logs_and_durable_have_a_variant_for_each_case() {
+fn compression_has_a_variant_for_each_kind_and_codec_and_checks_what_it_reads() {
+    let variants = Workload::Compression.variants(Codec::Standard);
+    assert_eq!(variants.len(), DataKind::ALL.len() * Codec::ALL.len());
+    let names: Vec<_> = variants.iter().map(|variant| variant.name.as_str()).collect();
+    assert_eq!(names[..3], ["logs standard", "logs aggressive", "logs default"]);
+    let of = |kind: &EngineKind, name: &str| {
+        let variant = names.iter().position(|known| *known == name).unwrap();
+        let scratch = Scratch::new(&format!("compression-{}-{variant}", kind.name));
+        let spec =
+            Spec { memory_bytes: 16 << 20, ..spec(Workload::Compression, variant, &scratch) };
+        run(kind, &spec, Progress::silent()).unwrap()
+    };
+    let m = of(&MODEL, "json none");
+    assert_eq!((m.data.as_deref(), m.codec.as_deref()), (Some("json"), Some("none")));
+    assert!(m.point_ops_s.is_some() && m.raw_bytes.unwrap() > 5_000 * 200);
+    assert!(m.pack_s.is_none() && m.packed_bytes.is_none());
+    let toku = of(&TOKUDB, "json toku-lzma");
+    assert_eq!((toku.rows, toku.raw_bytes), (m.rows, m.raw_bytes));
+    assert!(toku.disk_bytes.unwrap() * 6 < toku.raw_bytes.unwrap(), "{toku:?}");
+    let zlib = of(&TOKUDB, "json toku-zlib");
+    assert!(zlib.disk_bytes > toku.disk_bytes && toku.point_ops_s.is_none());
+    let own = of(&FRONDB, "json aggressive");
+    assert_eq!(own.fullscan_digest, m.fullscan_digest);
+    assert!(own.pack_s.is_some() && own.packed_bytes.is_some());
+    assert!(own.stats.contains("packed_bytes"), "{}", own.stats);
+    assert!(of(&FRONDB, "json standard").pack_s.is_none());
+}
+
+#[test]
+fn durable_has_a_variant_for_each_case() {
     let names = |workload: Workload| {
         let variants = workload.variants(Codec::Standard);
         variants.into_iter().map(|variant| variant.name).collect::<Vec<_>>()
     };
-    assert_eq!(names(Workload::Logs), ["standard", "aggressive", "none"]);
     assert_eq!(names(Workload::Durable).len(), 6);
-    let m = measure(Workload::Logs, 2);
-    assert_eq!(m.variant, "none");
-    assert!(m.point_ops_s.is_some() && m.raw_bytes.unwrap() > 5_000 * 200);
     let m = measure(Workload::Durable, 0);
     assert_eq!((m.variant.as_str(), m.rows), ("1 a commit, sync", Some(5_000)));
 }
@@ -372,7 +398,7 @@ fn an_engine_that_loses_rows_gets_no_figures() {
         Workload::DeleteLeft,
         Workload::Mixed,
         Workload::Reads,
-        Workload::Logs,
+        Workload::Compression,
     ] {
         let scratch = Scratch::new(&format!("forgetful-{}", workload.name()));
         let result = run(&FORGETFUL, &spec(workload, 0, &scratch), Progress::silent());
@@ -382,7 +408,9 @@ fn an_engine_that_loses_rows_gets_no_figures() {
 
 #[test]
 fn frondb_gives_the_models_answers() {
-    for workload in [Workload::Iibench, Workload::Overwrite, Workload::DeleteLeft, Workload::Logs] {
+    for workload in
+        [Workload::Iibench, Workload::Overwrite, Workload::DeleteLeft, Workload::Compression]
+    {
         let scratch = Scratch::new(&format!("frondb-{}", workload.name()));
         let spec = Spec { memory_bytes: 16 << 20, ..spec(workload, 0, &scratch) };
         let m = run(&FRONDB, &spec, Progress::silent()).unwrap();

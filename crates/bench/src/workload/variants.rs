@@ -3,6 +3,7 @@
 use super::spec::FIT;
 use super::{Variant, Workload, memory, reads};
 use crate::engine::{Codec, Durability};
+use crate::rows::DataKind;
 
 impl Workload {
     /// Its variants, in the order in which they run. `codec` is for the workloads that do not
@@ -11,9 +12,10 @@ impl Workload {
     pub fn variants(self, codec: Codec) -> Vec<Variant> {
         let plain = Variant::plain(codec);
         match self {
-            Self::Logs => [Codec::Standard, Codec::Aggressive, Codec::None]
-                .map(|codec| Variant { name: codec.name().to_owned(), codec, ..plain.clone() })
-                .to_vec(),
+            Self::Compression => DataKind::ALL
+                .into_iter()
+                .flat_map(|kind| Codec::ALL.map(|codec| Variant::of_data(kind, codec)))
+                .collect(),
             Self::Durable => {
                 let cases = [(Durability::Sync, "sync"), (Durability::NoSync, "no sync")];
                 let case = |(durability, name): (Durability, &str), rows: u64| Variant {
@@ -57,7 +59,15 @@ impl Variant {
             batch_rows: None,
             threads: 1,
             data_ratio: None,
+            data: None,
         }
+    }
+
+    /// The variant of [`Workload::Compression`] with this kind of data and this codec.
+    #[must_use]
+    pub fn of_data(kind: DataKind, codec: Codec) -> Self {
+        let name = format!("{} {codec}", kind.name());
+        Self { name, data: Some(kind), ..Self::plain(codec) }
     }
 
     /// The variant of [`Workload::Reads`] whose data is `ratio` times the memory.

@@ -66,7 +66,7 @@ impl Store {
 
     /// Waits until the database is settled; returns how long that took.
     pub(in crate::workload) fn settle(&self) -> Result<Duration> {
-        settle_until(&|| Ok(self.db.is_settled()), &|| self.db.sync().map_err(Error::engine))
+        settle_until(&mut || Ok(self.db.is_settled()), &|| self.db.sync().map_err(Error::engine))
     }
 
     /// Looks up some of the rows `0..rows` of a seed. If one is missing, all figures are worthless.

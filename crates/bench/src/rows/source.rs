@@ -1,0 +1,15 @@
+//! What each kind of data implements.
+
+/// Makes the values of rows, one after the other.
+pub(super) trait Source {
+    /// How many different rows there are, if their number is limited.
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// Goes back to the first row.
+    fn restart(&mut self);
+
+    /// Appends the value of the next row to `value`.
+    fn next(&mut self, value: &mut Vec<u8>);
+}
