@@ -48,8 +48,9 @@ use frondb_core::codec::Reader;
 
 /// Version of the database format that this build writes, and the newest it reads.
 ///
-/// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts.
-pub const FORMAT_VERSION: u32 = 3;
+/// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts. 4: runs
+/// with their codec and a dictionary.
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The file with the superblocks.
 pub const SUPER_FILE: &str = "SUPER";
@@ -245,7 +246,7 @@ mod tests {
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e535550520300000000000000100f0e0d0c0b0a090807060504030201\
+            "46726f6e535550520400000000000000100f0e0d0c0b0a090807060504030201\
              07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
@@ -271,7 +272,7 @@ mod tests {
         let hex: String = bytes[..40].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e4d414e460300000000000000100000000000000000000000000000000200000000000000"
+            "46726f6e4d414e460400000000000000100000000000000000000000000000000200000000000000"
         );
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
     }
