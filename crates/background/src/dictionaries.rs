@@ -65,10 +65,10 @@ impl JobContext {
     }
 
     /// How a leaf of the tree is packed in the end. Trains a dictionary if the tree wants one and it is
-    /// time, which takes about a second.
+    /// time, which takes some seconds.
     ///
     /// # Errors
-    /// `Corruption` or a device error of a block that was to be a sample.
+    /// `Internal` if zstd cannot use what it trained.
     pub(crate) fn final_packing(&self, tree: &TreeCore, trunk: &Trunk) -> Result<Packing> {
         if !matches!(tree.options.trunk.base_codec, Codec::ZstdDictionary(_)) {
             return Ok(Packing::Final(None));
@@ -99,7 +99,7 @@ impl JobContext {
         let wanted = size * SAMPLE_FACTOR;
         // The samples, and as much for the trainer's tables.
         let _memory = self.reads.budget.reserve(Part::Work, 2 * wanted as u64);
-        Dictionary::train(&samples(trunk, wanted)?, size, tree_bytes)
+        Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
 }
 
@@ -127,8 +127,10 @@ fn newest(trunk: &Trunk) -> Option<Arc<HeldDictionary>> {
     bases(trunk).values().rev().find_map(|run| run.dictionary().ok().flatten())
 }
 
-/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree.
-fn samples(trunk: &Trunk, wanted: usize) -> Result<Vec<u8>> {
+/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree. A
+/// block that cannot be read is passed over: its damage must not keep the other leaves from being
+/// packed, and whoever reads it, or verifies its run, gets the error.
+fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     let runs = bases(trunk);
     let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
     let bytes: u64 = runs.values().map(|run| run.meta().raw_bytes).sum();
@@ -139,14 +141,16 @@ fn samples(trunk: &Trunk, wanted: usize) -> Result<Vec<u8>> {
         let end = passed + u64::from(run.meta().blocks);
         while let Some(place) = places.next_if(|place| *place < end) {
             if samples.len() >= wanted {
-                return Ok(samples);
+                return samples;
             }
-            samples.extend_from_slice(&run.sample((place - passed) as usize)?);
+            if let Ok(sample) = run.sample((place - passed) as usize) {
+                samples.extend_from_slice(&sample);
+            }
         }
         passed = end;
     }
     samples.truncate(wanted);
-    Ok(samples)
+    samples
 }
 
 #[cfg(test)]

@@ -210,7 +210,7 @@ impl Options {
     }
 }
 
-/// Smallest leaf of a tree with a dictionary: its copy in each leaf takes two percent of it on disk.
+/// Smallest leaf of a tree with a dictionary: its copy in each leaf takes some percent of it on disk.
 const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 
 /// How a tree is created. Stored with the tree.
