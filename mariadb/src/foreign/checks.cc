@@ -43,14 +43,25 @@ bool is_current(const KeySide &side, frondb_slice key, frondb_slice value) {
   return bytes.size() >= side.current.size() && bytes.substr(bytes.size() - side.current.size()) == side.current;
 }
 
-int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found) {
-  *found = false;
-  if (!may_have_prepared(children)) return 0;
+namespace {
+
+/** Locks all keys that begin with `prefix`, existing or not, shared. */
+Error lock_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix) {
   std::string end = prefix;
   bool has_end = prefix_end(&end);
   frondb_slice hi = slice(end);
-  if (Error error = frondb_txn_lock_range(txn, children, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED, FRONDB_WAIT))
-    return ha_error(error);
+  return frondb_txn_lock_range(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED, FRONDB_WAIT);
+}
+
+}  // namespace
+
+int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string &prefix, bool *found) {
+  *found = false;
+  if (!may_have_prepared(children)) return 0;
+  if (Error error = lock_prefix(txn, children, prefix)) return ha_error(error);
+  std::string end = prefix;
+  bool has_end = prefix_end(&end);
+  frondb_slice hi = slice(end);
   Cursor cursor;
   if (Error error = frondb_tree_cursor(children, slice(prefix), has_end ? &hi : nullptr, nullptr, cursor.out())) return ha_error(error);
   return ha_error(frondb_cursor_next(cursor.get(), found));
@@ -304,6 +315,11 @@ int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {
     if (Error error = lock_key(txn, side.other.get(), key_, FRONDB_LOCK_SHARED, &found)) return ha_error(error);
   } else if (!found && !parent.is_exact) {
     if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
+    if (!found) {
+      // Other transactions' rows are not seen before they are committed; their locks are.
+      if (Error error = lock_prefix(txn, side.other.get(), key_)) return ha_error(error);
+      if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
+    }
   }
   return found ? 0 : fail(side.key, HA_ERR_NO_REFERENCED_ROW);
 }
