@@ -72,7 +72,11 @@ std::string altered_table(MYSQL_THD thd) {
 std::string failure_of(MYSQL_THD thd, const ForeignKey &key) {
   // An ALTER by copy checks the rows of a table with another name.
   std::string altered = is_put_aside(key.child) ? altered_table(thd) : "";
-  return quoted_table(thd, altered.empty() ? key.child : altered) + ", " + clause_of(thd, key);
+  if (altered.empty()) return quoted_table(thd, key.child) + ", " + clause_of(thd, key);
+  ForeignKey shown = key;
+  shown.child = altered;
+  if (key.refers_to_itself()) shown.parent = altered;
+  return quoted_table(thd, altered) + ", " + clause_of(thd, shown);
 }
 
 void note_foreign_error(MYSQL_THD thd, const std::string &sentence) {
