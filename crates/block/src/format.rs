@@ -21,17 +21,17 @@
 //! ```text
 //!  0  u8   key layout    0 rows, 1 transposed
 //!  1  u8   flags         1 kinds are stored, 2 keys have one length, 4 values have one length,
-//!                        8 SeqNo deltas are transposed, 16 values are
+//!                        8 SeqNo deltas are transposed, 16 values are, 32 values have an end byte
 //!  2  u8   restart interval (rows; 16), 0 if transposed
 //!  3  u8   width of the shared and suffix lengths of rows: 1 or 2; 0 otherwise
-//!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length
+//!  4  u8   width of the value lengths: 1, 2 or 4; 0 if values have one length or an end byte
 //!  5  u8   width of the SeqNo deltas: 0 to 8
 //!  6  u8   kind of every message, unless kinds are stored
 //!  7  u8   1 if SeqNos are stored; else every message has the SeqNo of its run
 //!  8  u32  count         at least 1
 //! 12  u32  key length    if all have one, else 0
 //! 16  u32  key bytes     of the key area
-//! 20  u32  value length  if all have one, else 0
+//! 20  u32  value length  if all have one; the end byte if they have one; else 0
 //! 24  u32  value bytes   of the value area
 //! 28  u32  tail bytes    of the tail
 //! 32  u64  SeqNo base    the smallest of the block; 0 if none are stored
@@ -41,9 +41,10 @@
 //!    rows    suffix lengths     count x width; absent if keys have one length
 //!            kinds              count bytes; absent unless stored
 //!            SeqNo deltas       count x width, above the base; or a matrix
-//!            value lengths      count x width; absent if values have one length
+//!            value lengths      count x width; absent if values have one length or an end byte
 //!            keys               rows: the rest of each key; transposed: a matrix
-//!            values             one after the other; or a matrix
+//!            values             one after the other, each with its end byte if they have one; or
+//!                               a matrix
 //!            tail               columns of mode 3 of the SeqNos, the keys and the values; it is
 //!                               the tail of the frame if that is compressed
 //! ```
@@ -67,7 +68,8 @@
 //! bytes are adjacent for the codec, and columns of random bytes bypass the codec. A key is found
 //! by index without decoding its predecessors, and a search is a binary search in one column after
 //! the other. SeqNos and values are transposed where that is smaller; a reader turns them back into
-//! rows.
+//! rows. Values have an end byte where one of a few bytes is in none of them and the codec is not a fast
+//! one (`ended.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
@@ -96,12 +98,15 @@ pub(crate) const FLAG_VALUES_FIXED: u8 = 4;
 pub(crate) const FLAG_SEQS_TRANSPOSED: u8 = 8;
 /// Payload flag: values are a matrix.
 pub(crate) const FLAG_VALUES_TRANSPOSED: u8 = 16;
+/// Payload flag: each value ends with a byte that none contains.
+pub(crate) const FLAG_VALUES_ENDED: u8 = 32;
 /// All payload flags.
 pub(crate) const FLAGS_ALL: u8 = FLAG_KINDS
     | FLAG_KEYS_FIXED
     | FLAG_VALUES_FIXED
     | FLAG_SEQS_TRANSPOSED
-    | FLAG_VALUES_TRANSPOSED;
+    | FLAG_VALUES_TRANSPOSED
+    | FLAG_VALUES_ENDED;
 
 /// Mode of a column: constant.
 pub(crate) const MODE_CONSTANT: u8 = 0;

@@ -10,10 +10,11 @@ use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::Buf;
 
 use crate::columns::Columns;
+use crate::ended;
 use crate::format::{
-    FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED, FLAG_VALUES_TRANSPOSED,
-    FLAGS_ALL, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PAYLOAD_HEADER_BYTES, PayloadHeader,
-    TRANSPOSED_KEY_BYTES_MAX,
+    FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED, FLAG_VALUES_FIXED,
+    FLAG_VALUES_TRANSPOSED, FLAGS_ALL, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PAYLOAD_HEADER_BYTES,
+    PayloadHeader, TRANSPOSED_KEY_BYTES_MAX,
 };
 use crate::rows::{Restart, Rows};
 use crate::transposed::TransposedMap;
@@ -54,7 +55,10 @@ impl Layout {
     /// Validates a payload; the error says what is wrong with it. Turns columns of SeqNos and values
     /// into rows, or keeps them with `keeps_columns`.
     pub(crate) fn new(mut payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
-        let header = PayloadHeader::decode(&payload).ok_or("header")?;
+        let mut header = PayloadHeader::decode(&payload).ok_or("header")?;
+        if header.flags & FLAG_VALUES_ENDED != 0 {
+            payload = ended::with_lengths(&mut header, &payload)?;
+        }
         check_header(&header, payload.len())?;
         let mut reader = AreaReader::new(&header, &payload)?;
         let areas = reader.areas(&header, &mut payload)?;

@@ -17,6 +17,7 @@ mod builder;
 pub mod codec;
 mod columns;
 mod dictionary;
+mod ended;
 mod envelope;
 mod fill;
 pub mod format;

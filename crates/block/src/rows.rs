@@ -42,6 +42,15 @@ pub(crate) fn push_uint(out: &mut Vec<u8>, width: usize, number: u64) {
     out.extend_from_slice(&number.to_le_bytes()[..width]);
 }
 
+/// Bytes of a number in an array of lengths of which `longest` is the largest: 1, 2 or 4.
+pub(crate) fn length_width(longest: usize) -> usize {
+    match longest {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        _ => 4,
+    }
+}
+
 /// Bytes needed for `number`, 0 to 8.
 pub(crate) fn uint_width(number: u64) -> usize {
     8 - number.leading_zeros() as usize / 8

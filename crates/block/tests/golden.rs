@@ -88,6 +88,14 @@ fn compressed_blocks_of_version_one_are_read() {
     }
 }
 
+#[test]
+fn a_block_whose_values_have_an_end_byte_is_read() {
+    let mut chunk = Chunk::new();
+    decode(&unhex(ENDED)).fill(0..4, SeqNo(1), &mut chunk);
+    let values: Vec<&[u8]> = (0..4).map(|i| chunk.value(i)).collect();
+    assert_eq!(values, [&b"red"[..], b"", b"+1", b"extent"]);
+}
+
 /// Prints the expected values of the constants below: `cargo test -p frondb-block --test golden --
 /// --ignored --nocapture`.
 #[test]
@@ -96,6 +104,8 @@ fn print() {
     let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
     println!("transposed {}", hex(&encode(&transposed(), stored).0));
     println!("rows {}", hex(&encode(&rows(), stored).0));
+    let ended = BlockOptions { codec: Codec::Zstd(1), ..stored };
+    println!("ended {}", hex(&encode(&rows(), ended).0));
     let without = BlockOptions { per_entry_seqs: false, ..stored };
     println!("one {}", hex(&encode(&rows()[..1], without).0));
     for codec in ["lz4", "zstd:1", "zlib:6", "lzma:6"] {
@@ -118,6 +128,12 @@ const ONE_WITHOUT_SEQ: &str = concat!(
     "f32d714bb23f75b60101000000000000350000003500000000000000010600000000000001000000",
     "050000000a000000030000000300000000000000000000000000000000000000006170706c657265",
     "64",
+);
+/// A frame of [`rows`] with zstd:1.
+const ENDED: &str = concat!(
+    "82dc866c4480c72701010200000000004e000000530000000000000028b52ffd00002d0200a40300",
+    "2102010001000104000c000f0003000500000500060100010203040203006170706c656170706c65",
+    "746272656400002b3100657874656e7400041000190f3cf08004",
 );
 /// Each line has a codec and a frame of [`many`].
 const COMPRESSED: &str = include_str!("testdata/compressed.txt");

@@ -51,7 +51,7 @@ fn mutated_frames_and_payloads_do_not_panic() {
     let mut prng = Prng::new(32);
     for round in 0..400 {
         let keys = KEYS[round % KEYS.len()];
-        let values = VALUES[round % 4];
+        let values = VALUES[round % 5];
         let messages = messages(&mut prng, 1 + round % 60, keys, values);
         let options = BlockOptions {
             codec: CODECS[prng.index(CODECS.len())],

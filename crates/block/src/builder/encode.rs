@@ -4,10 +4,11 @@ use frondb_core::Result;
 
 use super::BlockBuilder;
 use crate::codec::Codec;
+use crate::ended;
 use crate::envelope::{encode_frame_with_dictionary, encode_frame_with_tail};
 use crate::format::{
-    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_FIXED,
-    FLAG_VALUES_TRANSPOSED, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PayloadHeader,
+    BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED,
+    FLAG_VALUES_FIXED, FLAG_VALUES_TRANSPOSED, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PayloadHeader,
     TRANSPOSED_KEY_BYTES_MAX, TRANSPOSED_VALUE_BYTES_MAX,
 };
 use crate::rows;
@@ -75,7 +76,8 @@ impl BlockBuilder {
         payload: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let width = header.value_len as usize;
+        // Zero where values differ in length.
+        let width = self.value_ends.fixed().unwrap_or(0);
         let matrix = self.compresses()
             && self.count >= MATRIX_ENTRIES_MIN
             && (1..=TRANSPOSED_VALUE_BYTES_MAX).contains(&width);
@@ -126,7 +128,14 @@ impl BlockBuilder {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let values_at = payload.len();
-        payload.extend_from_slice(&self.values);
+        if header.flags & FLAG_VALUES_ENDED == 0 {
+            payload.extend_from_slice(&self.values);
+        } else {
+            for i in 0..self.count {
+                payload.extend_from_slice(&self.values[self.value_ends.range(i)]);
+                payload.push(header.value_len as u8);
+            }
+        }
         self.seal(header, values_at, payload, out)
     }
 
@@ -209,12 +218,17 @@ impl BlockBuilder {
             header.value_len = value_len as u32;
             return;
         }
+        // A fast codec decodes in less time than a reader would need to find the ends.
+        let is_fast = matches!(self.codec, Codec::None | Codec::Lz4);
+        if let Some(end_byte) =
+            (!is_fast).then(|| ended::end_byte(&self.values, self.count)).flatten()
+        {
+            header.flags |= FLAG_VALUES_ENDED;
+            header.value_len = u32::from(end_byte);
+            return;
+        }
         let longest = (0..self.count).map(|i| self.value_ends.range(i).len()).max().unwrap_or(0);
-        let width = match longest {
-            0..=0xff => 1,
-            0x100..=0xffff => 2,
-            _ => 4,
-        };
+        let width = rows::length_width(longest);
         header.value_width = width as u8;
         for i in 0..self.count {
             rows::push_uint(payload, width, self.value_ends.range(i).len() as u64);

@@ -27,6 +27,8 @@ pub enum Values {
     Varied(usize),
     /// Words, truncated to one length.
     Text(usize),
+    /// Words, in lines of all lengths up to a limit; some blocks have a byte that could end a value.
+    Lines(usize),
 }
 
 pub const KEYS: [Keys; 9] = [
@@ -40,11 +42,12 @@ pub const KEYS: [Keys; 9] = [
     Keys::Varied(20),
     Keys::Varied(700),
 ];
-pub const VALUES: [Values; 6] = [
+pub const VALUES: [Values; 7] = [
     Values::Empty,
     Values::Fixed(1),
     Values::Fixed(88),
     Values::Varied(40),
+    Values::Lines(300),
     Values::Text(90),
     Values::Varied(70_000),
 ];
@@ -68,12 +71,16 @@ fn value(prng: &mut Prng, values: Values) -> Vec<u8> {
     let len = match values {
         Values::Empty => 0,
         Values::Fixed(len) | Values::Text(len) => len,
-        Values::Varied(max) => prng.index(max + 1),
+        Values::Varied(max) | Values::Lines(max) => prng.index(max + 1),
     };
-    if let Values::Text(_) = values {
+    if let Values::Text(_) | Values::Lines(_) = values {
         let words = ["leaf ", "of a tree ", "with ", "messages, "];
         let text: String = (0..len).map(|_| words[prng.index(4)]).collect();
-        return text.into_bytes()[..len].to_vec();
+        let mut text = text.into_bytes()[..len].to_vec();
+        if matches!(values, Values::Lines(_)) && len > 0 && prng.chance(1, 100) {
+            text[len / 2] = [0, 0xff, b'\n'][prng.index(3)];
+        }
+        return text;
     }
     (0..len).map(|i| if i % 3 == 0 { prng.next_u32() as u8 } else { 7 }).collect()
 }
