@@ -5,7 +5,7 @@ CARGO ?= cargo
 XTASK  = $(CARGO) run --quiet --package xtask --
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full test-apps linker
+.PHONY: help run test bench report fuzz audit sanitize shuttle soak plugin server server-stop test-mariadb test-mariadb-full test-apps linker
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,9 +21,13 @@ test: linker ## All checks: format, layers, modules, tidy, lints, all tests (und
 only = $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$v),$(if $(filter $(1:%=%=%) CARGO=%,$v),,\
 	$(error unknown variable $v; known are $1))))
 
-bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= DISK= THREADS= SECONDS= SLICES= KINDS= CODECS= (all optional)
-	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES KINDS CODECS)
-	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES KINDS CODECS,$(if $($v),'$v=$($v)'))
+bench: linker ## Compare engines: WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR= DISK= THREADS= SECONDS= SLICES= KINDS= CODECS= LIMIT_SECONDS= WARM_UP_SECONDS= READ_SCALE= (all optional)
+	@$(call only,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES KINDS CODECS LIMIT_SECONDS WARM_UP_SECONDS READ_SCALE)
+	@$(XTASK) bench $(foreach v,WORKLOAD ENGINES ROWS MEMORY JSON ROUNDS DIR DISK THREADS SECONDS SLICES KINDS CODECS LIMIT_SECONDS WARM_UP_SECONDS READ_SCALE,$(if $($v),'$v=$($v)'))
+
+report: linker ## Measure what TokuDB's documents claim, write docs/heritage.md (half an hour): SCALE= DIR= STEPS=, RENDER=1 only writes the page
+	@$(call only,RENDER SCALE DIR STEPS)
+	@$(XTASK) report $(foreach v,RENDER SCALE DIR STEPS,$(if $($v),'$v=$($v)'))
 
 fuzz: linker ## Fuzz the decoders with libFuzzer (nightly): TARGET= SECONDS=
 	@$(call only,TARGET SECONDS)

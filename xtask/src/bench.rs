@@ -6,8 +6,22 @@ use crate::{Result, install, mariadb, variables};
 use std::path::Path;
 
 const VARIABLES: &[&str] = &[
-    "WORKLOAD", "ENGINES", "ROWS", "MEMORY", "JSON", "ROUNDS", "DIR", "DISK", "THREADS", "SECONDS",
-    "SLICES", "KINDS", "CODECS",
+    "WORKLOAD",
+    "ENGINES",
+    "ROWS",
+    "MEMORY",
+    "JSON",
+    "ROUNDS",
+    "DIR",
+    "DISK",
+    "THREADS",
+    "SECONDS",
+    "SLICES",
+    "KINDS",
+    "CODECS",
+    "LIMIT_SECONDS",
+    "WARM_UP_SECONDS",
+    "READ_SCALE",
 ];
 
 /// Workloads that run on a MariaDB server.
@@ -58,7 +72,7 @@ pub(crate) fn run(args: &[String]) -> Result {
 
 fn with(mut cmd: Cmd, given: &[(&str, &str)]) -> Cmd {
     for (name, value) in given {
-        cmd = cmd.arg(&format!("--{}", name.to_lowercase())).arg(value);
+        cmd = cmd.arg(&format!("--{}", name.to_lowercase().replace('_', "-"))).arg(value);
     }
     cmd
 }
@@ -95,7 +109,11 @@ fn peers() -> Result<Cmd> {
 }
 
 fn sql(workload: &str, given: &[(&str, &str)]) -> Result<Cmd> {
-    let plugin = mariadb::plugin()?;
+    // The environment's FRONDB_PLUGIN is another plugin than the one that this checkout builds.
+    let plugin = match std::env::var_os("FRONDB_PLUGIN") {
+        Some(path) => path.into(),
+        None => mariadb::plugin()?,
+    };
     let is_named = given.iter().any(|(_, value)| value.contains("myrocks"));
     if is_named || !WITHOUT_MYROCKS.contains(&workload) {
         install::apt("MyRocks", "mariadb-plugin-rocksdb", || {

@@ -16,6 +16,7 @@
 //! | [`subjects`] | checks the first lines of commit messages |
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
 //! | [`pages`] | pages for operators, written from the source |
+//! | [`report`](mod@report) | measures the claims of TokuDB's documents, and writes docs/heritage.md |
 //! | [`step`] | runs commands |
 //! | [`pool`] | runs several jobs at once |
 //! | [`programs`] | the test programs that cargo has built |
@@ -40,6 +41,7 @@ mod modules;
 mod pages;
 mod pool;
 mod programs;
+mod report;
 mod sanitize;
 mod shuttle;
 mod soak;
@@ -62,6 +64,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   tidy       check house rules on source and documents
   subjects   check the first lines of commit messages
   bench      WORKLOAD= ENGINES= ROWS= MEMORY= JSON= ROUNDS= DIR=  compare engines
+  report     RENDER= SCALE= DIR= STEPS=  measure what TokuDB's documents claim, write docs/heritage.md
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write docs/operating/options.md and status.md from the source
@@ -94,6 +97,7 @@ fn main() -> ExitCode {
         "tidy" => report("tidy", tidy::check()),
         "subjects" => report("subjects", subjects::check()),
         "bench" => bench::run(&rest),
+        "report" => report::run(&rest),
         "fuzz" => fuzz::run(&rest),
         "fuzz-targets" => fuzz::write_targets(),
         "pages" => pages::write(),

@@ -9,6 +9,7 @@
 //! | [`rules`] | a test for every rule of docs/design/rules.md |
 //! | [`links`] | every link in a document leads somewhere |
 //! | [`pages`] | pages that are written from the source are up to date |
+//! | [`report`] | docs/heritage.md is what its figures render to |
 //! | [`mariadb`] | a reason for each difference in MariaDB's own test suites |
 
 mod decoders;
@@ -19,7 +20,7 @@ mod shims;
 mod source;
 
 use crate::workspace::{SourceFile, root, rust_files_below};
-use crate::{Result, mariadb, pages};
+use crate::{Result, mariadb, pages, report};
 
 pub(crate) use source::code_of_line;
 
@@ -37,6 +38,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     findings.extend(decoders::check()?);
     findings.extend(links::check()?);
     findings.extend(pages::check()?);
+    findings.extend(report::check()?);
     findings.extend(mariadb::check_differences()?);
     Ok(findings)
 }

@@ -1,0 +1,86 @@
+//! The rows of the page, a module for each document. Figures of TokuDB, of InnoDB beside it and of the
+//! hardware are from the documents; FronDB's and of InnoDB beside it are from the results.
+//!
+//! | module | document |
+//! |---|---|
+//! | [`ssd`] | Three ways that fractal tree indexes improve SSD |
+//! | [`device`] | What is a performance model for SSDs? |
+//! | [`optimize`] | TokuDB table optimization |
+//! | [`durable`] | High insertion rates with durable transactions |
+//! | [`linkbench`] | LinkBench, InnoDB vs TokuDB; the library as a key-value store; a conference |
+
+mod device;
+pub(super) mod durable;
+pub(super) mod linkbench;
+pub(super) mod optimize;
+pub(super) mod ssd;
+
+use super::results::Results;
+use crate::Result;
+
+/// A document with what it claims.
+pub(super) struct Document {
+    /// Its title.
+    pub(super) title: &'static str,
+    /// The year in which it appeared, if it is known.
+    pub(super) year: Option<u16>,
+    /// The claims.
+    pub(super) claims: Vec<Claim>,
+}
+
+/// A row of the page.
+pub(super) struct Claim {
+    /// What the document says.
+    pub(super) what: &'static str,
+    /// The document's figure for TokuDB.
+    pub(super) toku: &'static str,
+    /// What FronDB has, or why there is no figure.
+    pub(super) ours: Result<String>,
+    /// Where it is measured.
+    pub(super) source: Source,
+    /// What must be known to compare the two.
+    pub(super) remark: String,
+}
+
+/// Where what FronDB has is measured or described.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// A step of the report.
+    Step(&'static str),
+    /// A link to a test or a page, in Markdown.
+    Link(&'static str),
+}
+
+impl Claim {
+    /// A claim that a step measures.
+    fn measured(
+        what: &'static str,
+        toku: &'static str,
+        step: &'static str,
+        ours: Result<String>,
+    ) -> Self {
+        Self { what, toku, ours, source: Source::Step(step), remark: String::new() }
+    }
+
+    /// A claim without a figure: a function that exists or is missing.
+    fn function(what: &'static str, toku: &'static str, ours: &str, link: &'static str) -> Self {
+        let ours = Ok(ours.to_owned());
+        Self { what, toku, ours, source: Source::Link(link), remark: String::new() }
+    }
+
+    fn remark(mut self, remark: impl Into<String>) -> Self {
+        self.remark = remark.into();
+        self
+    }
+}
+
+/// All documents, in the order of the page.
+pub(super) fn documents(r: &Results) -> Vec<Document> {
+    vec![
+        ssd::document(r),
+        device::document(r),
+        optimize::document(r),
+        durable::document(r),
+        linkbench::document(r),
+    ]
+}

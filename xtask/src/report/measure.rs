@@ -1,0 +1,191 @@
+//! Runs the steps one after another. A step that fails leaves its error in run.json and no figures, so
+//! the page says that they are missing; the other steps run all the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::results::RUN;
+use super::steps::{Program, Step};
+use super::{machine, steps};
+use crate::step::Cmd;
+use crate::workspace::{read, target_folder};
+use crate::{Result, bench};
+
+/// What to measure, and where.
+pub(super) struct Plan<'a> {
+    /// Factor on the sizes of all steps.
+    pub(super) scale: f64,
+    /// Directory for the data, on a disk.
+    pub(super) dir: &'a str,
+    /// The steps; figures of other steps stay as they are.
+    pub(super) steps: Vec<&'static Step>,
+    /// Where the figures go.
+    pub(super) figures: PathBuf,
+}
+
+/// Measures. An error names the steps that failed, after all steps have run.
+pub(super) fn run(plan: &Plan) -> Result {
+    let raw = target_folder().join("report");
+    for folder in [&plan.figures, &raw] {
+        fs::create_dir_all(folder)
+            .map_err(|e| format!("cannot create {}: {e}", folder.display()))?;
+    }
+    let commit = machine::commit();
+    let mut log = Log::open(plan)?;
+    let start = Instant::now();
+    let mut failed = Vec::new();
+    for (number, step) in plan.steps.iter().enumerate() {
+        announce(plan, number, start);
+        let from = Instant::now();
+        let file = plan.figures.join(format!("{}.json", step.name));
+        // Figures of an earlier run must not stand for this one.
+        let _ = fs::remove_file(&file);
+        let result = measure(step, plan, &raw).and_then(|text| keep(&text, &file));
+        if let Err(error) = &result {
+            eprintln!("error: step {}: {error}", step.name);
+            failed.push(step.name);
+        }
+        log.add(json!({
+            "name": step.name,
+            "command": step.command(plan.scale),
+            "scale": plan.scale,
+            "commit": commit,
+            "date": machine::now(),
+            "seconds": from.elapsed().as_secs(),
+            "error": result.err(),
+        }))?;
+    }
+    println!("measured in {:.1} minutes", start.elapsed().as_secs_f64() / 60.0);
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "{} of {} steps failed: {names}; repeat them with `make report STEPS={names}`",
+            failed.len(),
+            plan.steps.len(),
+            names = failed.join(","),
+        )),
+    }
+}
+
+/// Says which step begins, and what is left.
+fn announce(plan: &Plan, number: usize, start: Instant) {
+    let step = plan.steps[number];
+    let left: f64 = plan.steps[number..].iter().map(|step| step.minutes).sum();
+    println!(
+        "\nstep {} of {}: {} (at scale 1 about {:.1} minutes, and {left:.0} for all that are left; {:.1} minutes so far)",
+        number + 1,
+        plan.steps.len(),
+        step.name,
+        step.minutes,
+        start.elapsed().as_secs_f64() / 60.0
+    );
+}
+
+/// Runs one step and returns its JSON.
+fn measure(step: &Step, plan: &Plan, raw: &Path) -> Result<String> {
+    let file = raw.join(format!("{}.json", step.name));
+    let _ = fs::remove_file(&file);
+    match step.program {
+        Program::Device => device(step, plan),
+        Program::Bench => {
+            let mut args: Vec<String> =
+                step.variables(plan.scale).iter().map(|(name, v)| format!("{name}={v}")).collect();
+            args.push(format!("DIR={}", plan.dir));
+            args.push(format!("JSON={}", file.display()));
+            bench::run(&args)?;
+            read(&file)
+        }
+    }
+}
+
+fn device(step: &Step, plan: &Plan) -> Result<String> {
+    fs::create_dir_all(plan.dir).map_err(|e| format!("cannot create {}: {e}", plan.dir))?;
+    let mut cmd = Cmd::new("cargo", "run --release --package frondb-cli --bin frondb --")
+        .arg("device")
+        .arg("--quiet");
+    for word in step.command(plan.scale).split(' ').skip(2) {
+        cmd = cmd.arg(word);
+    }
+    let dir = fs::canonicalize(plan.dir).map_err(|e| format!("{}: {e}", plan.dir))?;
+    cmd.arg(&dir.display().to_string()).output()
+}
+
+/// Keeps the figures without what the page does not need.
+fn keep(text: &str, file: &Path) -> Result {
+    let mut value: Value =
+        serde_json::from_str(text).map_err(|e| format!("its report is not JSON: {e}"))?;
+    slim(&mut value);
+    write(file, &value)
+}
+
+/// Removes null members, samples over time and single points.
+fn slim(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, value| !value.is_null() && name != "series" && name != "points");
+            members.values_mut().for_each(slim);
+        }
+        Value::Array(items) => items.iter_mut().for_each(slim),
+        _ => {}
+    }
+}
+
+fn write(file: &Path, value: &Value) -> Result {
+    let text = serde_json::to_string_pretty(value).map_err(|e| format!("cannot write: {e}"))?;
+    fs::write(file, text + "\n").map_err(|e| format!("cannot write {}: {e}", file.display()))
+}
+
+/// run.json: the machine, and how each step ran.
+struct Log {
+    file: PathBuf,
+    value: Value,
+}
+
+impl Log {
+    /// A new log, with the entries of the steps that do not run now.
+    fn open(plan: &Plan) -> Result<Self> {
+        let file = plan.figures.join(RUN);
+        let old: Value = match read(&file) {
+            Ok(text) if plan.steps.len() < steps::STEPS.len() => serde_json::from_str(&text)
+                .map_err(|e| format!("{} is not JSON: {e}", file.display()))?,
+            _ => Value::Null,
+        };
+        let runs = |entry: &&Value| plan.steps.iter().any(|step| entry["name"] == step.name);
+        let kept = old["steps"].as_array().map(|all| {
+            let others = all.iter().filter(|entry| !runs(entry));
+            others.cloned().collect::<Vec<_>>()
+        });
+        let value = json!({"machine": machine::describe(), "steps": kept.unwrap_or_default()});
+        Ok(Self { file, value })
+    }
+
+    /// Adds a step, and writes the file.
+    fn add(&mut self, entry: Value) -> Result {
+        if let Some(all) = self.value["steps"].as_array_mut() {
+            all.push(entry);
+        }
+        write(&self.file, &self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_kept_without_nulls_and_samples() {
+        let mut value = json!([{"a": 1, "b": null, "series": [1, 2], "c": {"points": [], "d": 2}}]);
+        slim(&mut value);
+        assert_eq!(value, json!([{"a": 1, "c": {"d": 2}}]));
+    }
+
+    #[test]
+    fn a_report_that_is_no_json_is_an_error() {
+        let file = std::env::temp_dir().join("frondb-xtask-report-no-json");
+        assert!(keep("{", &file).is_err_and(|e| e.contains("not JSON")));
+        assert!(!file.exists());
+    }
+}

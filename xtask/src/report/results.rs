@@ -1,0 +1,165 @@
+//! The figures of a run, read from JSON. A look-up gives a figure, or the reason why there is none.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::steps::STEPS;
+use crate::Result;
+use crate::workspace::read;
+
+/// The file with the machine and the steps.
+pub(super) const RUN: &str = "run.json";
+
+/// All figures.
+pub(super) struct Results {
+    /// The contents of run.json; null if there is none.
+    pub(super) run: Value,
+    /// The report of each step that was measured.
+    files: BTreeMap<&'static str, Value>,
+}
+
+impl Results {
+    /// Reads what is in the folder. A step without a file was not measured; a file that is not JSON is
+    /// an error.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let run = json(&folder.join(RUN))?.unwrap_or(Value::Null);
+        let mut files = BTreeMap::new();
+        for step in STEPS {
+            if let Some(value) = json(&folder.join(format!("{}.json", step.name)))? {
+                files.insert(step.name, value);
+            }
+        }
+        Ok(Self { run, files })
+    }
+
+    /// The entries of the steps that ran.
+    pub(super) fn steps(&self) -> &[Value] {
+        self.run["steps"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The smallest scale of all steps; 1 is the full size.
+    pub(super) fn scale(&self) -> f64 {
+        self.steps().iter().filter_map(|step| step["scale"].as_f64()).fold(1.0, f64::min)
+    }
+
+    /// The report of a step.
+    fn report(&self, step: &str) -> Result<&Value> {
+        let entry = self.steps().iter().find(|entry| entry["name"] == step);
+        if let Some(error) = entry.and_then(|entry| entry["error"].as_str()) {
+            return Err(format!("step {step} failed: {error}"));
+        }
+        self.files.get(step).ok_or_else(|| format!("step {step} was not measured"))
+    }
+
+    /// A number of a report that is one object, by its JSON pointer.
+    pub(super) fn at(&self, step: &str, pointer: &str) -> Result<f64> {
+        let found = self.report(step)?.pointer(pointer).and_then(Value::as_f64);
+        found.ok_or_else(|| format!("{step}.json has no number at {pointer}"))
+    }
+
+    /// What an engine did in a step, if the step has one variant.
+    pub(super) fn engine(&self, step: &str, engine: &str) -> Result<Measured<'_>> {
+        self.variant(step, engine, "")
+    }
+
+    /// What an engine did in a variant of a step.
+    pub(super) fn variant(&self, step: &str, engine: &str, variant: &str) -> Result<Measured<'_>> {
+        let shown = format!("{step}.json: {engine} {variant}").trim_end().to_owned();
+        let list = self.report(step)?.as_array();
+        let value = list
+            .and_then(|all| all.iter().find(|m| m["engine"] == engine && m["variant"] == variant))
+            .ok_or_else(|| format!("{shown} is missing"))?;
+        match value["error"].as_str() {
+            Some(error) => Err(format!("{shown}: {error}")),
+            None => Ok(Measured { value, shown }),
+        }
+    }
+}
+
+/// The figures of one engine.
+pub(super) struct Measured<'a> {
+    value: &'a Value,
+    shown: String,
+}
+
+impl Measured<'_> {
+    /// A field.
+    pub(super) fn number(&self, field: &str) -> Result<f64> {
+        let number = self.value[field].as_f64();
+        number.ok_or_else(|| format!("{} has no number `{field}`", self.shown))
+    }
+
+    /// A field that may be absent.
+    pub(super) fn number_or(&self, field: &str, otherwise: f64) -> f64 {
+        self.value[field].as_f64().unwrap_or(otherwise)
+    }
+
+    /// A figure by its name.
+    pub(super) fn figure(&self, name: &str) -> Result<f64> {
+        let list = self.value["figures"].as_array();
+        let figure = list.and_then(|all| all.iter().find(|figure| figure["name"] == name));
+        let number = figure.and_then(|figure| figure["value"].as_f64());
+        number.ok_or_else(|| format!("{} has no figure `{name}`", self.shown))
+    }
+}
+
+/// A file's JSON; none if there is no file.
+fn json(path: &Path) -> Result<Option<Value>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let repeat =
+        if stem == "run" { "all".to_owned() } else { format!("`make report STEPS={stem}`") };
+    serde_json::from_str(&read(path)?).map(Some).map_err(|e| {
+        format!("{stem}.json is not JSON ({e}): delete it and measure again, {repeat}")
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Results without files.
+    pub(in crate::report) fn results(run: Value, files: &[(&'static str, Value)]) -> Results {
+        Results { run, files: files.iter().cloned().collect() }
+    }
+
+    #[test]
+    fn a_figure_is_found_or_its_absence_has_a_reason() {
+        let wear = json!([
+            {"engine": "frondb", "variant": "", "rows": 3, "figures": [{"name": "a", "value": 2.5}]},
+            {"engine": "innodb", "variant": "", "error": "killed"},
+        ]);
+        let failed = json!({"steps": [{"name": "tpcc", "error": "no server"}]});
+        let all = results(failed, &[("wear", wear), ("device", json!({"reads": [{"s": 4}]}))]);
+        let ours = all.engine("wear", "frondb").unwrap();
+        assert_eq!((ours.number("rows"), ours.figure("a")), (Ok(3.0), Ok(2.5)));
+        assert_eq!(ours.number("b"), Err("wear.json: frondb has no number `b`".to_owned()));
+        assert_eq!(ours.figure("b"), Err("wear.json: frondb has no figure `b`".to_owned()));
+        let reason = |step, engine| all.engine(step, engine).err().unwrap_or_default();
+        assert_eq!(reason("wear", "innodb"), "wear.json: innodb: killed");
+        assert_eq!(reason("wear", "myrocks"), "wear.json: myrocks is missing");
+        assert_eq!(reason("tpcc", "frondb"), "step tpcc failed: no server");
+        assert_eq!(reason("graph-own", "frondb"), "step graph-own was not measured");
+        assert_eq!(all.at("device", "/reads/0/s"), Ok(4.0));
+        assert!(all.at("device", "/reads/1/s").is_err_and(|e| e.contains("/reads/1/s")));
+    }
+
+    #[test]
+    fn a_missing_file_is_not_measured_and_a_damaged_one_an_error() {
+        let folder =
+            std::env::temp_dir().join(format!("frondb-xtask-report-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let empty = Results::read(&folder).unwrap();
+        assert!(empty.run.is_null() && empty.report("wear").is_err());
+        std::fs::write(folder.join("wear.json"), "[{").unwrap();
+        let error = Results::read(&folder).err().unwrap_or_default();
+        assert!(error.starts_with("wear.json is not JSON"), "{error}");
+        assert!(error.ends_with("`make report STEPS=wear`"), "{error}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
