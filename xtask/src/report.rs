@@ -14,7 +14,7 @@
 //! | [`text`] | figures as text |
 //! | [`claims`] | the rows of the page: a claim, TokuDB's figure, FronDB's figure |
 //! | [`charts`], [`bars`], [`scale`] | what the charts show, how a chart is drawn, and its axis |
-//! | [`page`] | the page |
+//! | [`page`], [`summary`] | the page, and the ratios at its top |
 //!
 //! Everything from [`results`] on is a pure function of the JSON files. So the page can be rendered
 //! again without measuring, and [`check`], a part of tidy, demands that the committed page is what the
@@ -29,6 +29,7 @@ mod page;
 mod results;
 mod scale;
 mod steps;
+mod summary;
 mod text;
 
 use std::fs;

@@ -55,7 +55,7 @@ pub(super) fn run(plan: &Plan) -> Result {
             "commit": commit,
             "date": machine::now(),
             "seconds": from.elapsed().as_secs(),
-            "error": result.err(),
+            "error": result.err().map(|error| short(&error)),
         }))?;
     }
     println!("measured in {:.1} minutes", start.elapsed().as_secs_f64() / 60.0);
@@ -111,6 +111,14 @@ fn device(step: &Step, plan: &Plan) -> Result<String> {
     }
     let dir = fs::canonicalize(plan.dir).map_err(|e| format!("{}: {e}", plan.dir))?;
     cmd.arg(&dir.display().to_string()).output()
+}
+
+/// An error without the command, which the page shows anyway, and which has paths of this machine.
+fn short(error: &str) -> String {
+    match error.rsplit_once("` failed: ") {
+        Some((_, status)) => format!("its command ended with {status}; its output says why"),
+        None => error.to_owned(),
+    }
 }
 
 /// Keeps the figures without what the page does not need.
@@ -180,6 +188,13 @@ mod tests {
         let mut value = json!([{"a": 1, "b": null, "series": [1, 2], "c": {"points": [], "d": 2}}]);
         slim(&mut value);
         assert_eq!(value, json!([{"a": 1, "c": {"d": 2}}]));
+    }
+
+    #[test]
+    fn errors_of_commands_are_shortened() {
+        let long = "`cargo run --json /here` failed: exit status: 1";
+        assert_eq!(short(long), "its command ended with exit status: 1; its output says why");
+        assert_eq!(short("no disk"), "no disk");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::bars::Chart;
 use super::claims::{self, Claim, Document, Source};
 use super::results::Results;
 use super::steps::STEPS;
+use super::summary;
 use super::text::number;
 
 const HEAD: &str = "\
@@ -31,6 +32,7 @@ your machine.
 pub(super) fn page(r: &Results, charts: &[Chart]) -> String {
     let mut page = HEAD.to_owned();
     machine(&mut page, r);
+    let _ = write!(page, "\n## In short\n\n{}", summary::table(r));
     page.push_str("\n## In charts\n");
     for chart in charts {
         let _ = write!(page, "\n![{}](heritage/{})\n", chart.title, chart.file_name());
