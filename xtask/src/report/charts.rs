@@ -30,7 +30,7 @@ fn inserts(r: &Results) -> Chart {
 }
 
 fn compression(r: &Results) -> Chart {
-    let kinds = [("logs", "log lines"), ("json", "JSON events"), ("text", "English-like text")];
+    let kinds = [("logs", "log lines"), ("json", "JSON events")];
     let bars = |kind: &str| {
         let of = |codec| ssd::ratio(r, kind, codec).ok();
         vec![(0, of("toku-lzma")), (1, of("standard")), (2, of("aggressive"))]

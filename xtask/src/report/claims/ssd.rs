@@ -33,7 +33,6 @@ pub(super) fn document(r: &Results) -> Document {
             "up to 26 (others 2 to 4)",
         ),
         compression(r, "json", "The same, typical data: JSON events", "5 to 10"),
-        compression(r, "text", "The same, typical data: English-like text", "5 to 10"),
     ]);
     claims.extend([
         Claim::measured(
