@@ -19,6 +19,7 @@
 #include "ddl/lost_tables.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/fence.h"
 #include "foreign/rename.h"
 #include "table/options.h"
 #include "txn/connection.h"
@@ -37,6 +38,9 @@ int drop_table(handlerton *, const char *path) {
     if (int error = check_prepared(key)) return error;
   if (thd)
     if (int error = check_drop(thd, key)) return error;
+  FenceHolder fence;
+  if (thd)
+    if (int error = wait_for_checks(thd, key, &fence)) return error;
   std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   bool found;
   if (Error error = dictionary().drop(key, &found)) return ha_error(error);

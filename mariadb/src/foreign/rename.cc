@@ -24,11 +24,17 @@
 namespace fron {
 namespace {
 
-/** Whether a foreign key of the renamed table would get the name of one in the other database. */
-bool has_taken_name(const std::string &from, const std::string &to) {
+/** Whether a foreign key of the renamed table would get the name of one in the other database. The error is InnoDB's, and
+    a warning says which foreign key it is about. */
+bool has_taken_name(MYSQL_THD thd, const std::string &from, const std::string &to) {
   if (is_put_aside(from) || is_put_aside(to) || database_of(from) == database_of(to)) return false;
-  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(from)->own)
-    if (dictionary().foreign_keys().find(database_of(to), key->name)) return true;
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(from)->own) {
+    if (!dictionary().foreign_keys().find(database_of(to), key->name)) continue;
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_DUP_CONSTRAINT_NAME, ER_THD(thd, ER_DUP_CONSTRAINT_NAME),
+                        "FOREIGN KEY", (shown_database(to) + "/" + key->name).c_str());
+    my_error(ER_TABLE_EXISTS_ERROR, MYF(0), shown_table(to).c_str());
+    return true;
+  }
   return false;
 }
 
@@ -63,7 +69,7 @@ int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string
   int error;
   {
     std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
-    error = has_taken_name(from, to) ? HA_ERR_FOUND_DUPP_KEY : ha_error(dictionary().rename(from, to, &found, adopted));
+    error = has_taken_name(thd, from, to) ? HA_ERR_FOUND_DUPP_KEY : ha_error(dictionary().rename(from, to, &found, adopted));
   }
   if (error || !is_put_aside(to)) connection->fence.reset();
   return error ? error : found ? 0 : ENOENT;
@@ -84,6 +90,14 @@ int check_drop(MYSQL_THD thd, const std::string &table) {
                                 failure_of(thd, *key));
     return HA_ERR_ROW_IS_REFERENCED;
   }
+  return 0;
+}
+
+int wait_for_checks(MYSQL_THD thd, const std::string &table, FenceHolder *fence) {
+  const Connection *connection = Connection::find(thd);
+  if (is_put_aside(table) || (connection && connection->fence)) return 0;
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(table)->referencing)
+    if (key->child != table) return fence->take(thd, {table});
   return 0;
 }
 

@@ -12,12 +12,18 @@
 
 namespace fron {
 
+class FenceHolder;
+
 /** Renames a table. An ALTER by copy puts a table aside and gives its name to another one; transactions that check
     foreign keys against the table wait from the first to the second rename. Returns an HA_ERR_ number. */
 int rename_with_fences(MYSQL_THD thd, const std::string &from, const std::string &to);
 
 /** HA_ERR_ROW_IS_REFERENCED if a foreign key of another table refers to the table, which is to be dropped. */
 int check_drop(MYSQL_THD thd, const std::string &table);
+
+/** Waits for every transaction that has checked a foreign key of another table against the table, which is to be dropped.
+    Returns an HA_ERR_ number. */
+int wait_for_checks(MYSQL_THD thd, const std::string &table, FenceHolder *fence);
 
 }  // namespace fron
 

@@ -164,7 +164,12 @@ int ha_frondb::create_with_foreign_keys(const char *path, const TABLE *form, con
 int ha_frondb::delete_table(const char *path) { return hton()->drop_table(hton(), path); }
 
 int ha_frondb::rename_table(const char *from, const char *to) {
-  return guarded([&] { return rename_with_fences(ha_thd(), Dictionary::key_of_path(from), Dictionary::key_of_path(to)); });
+  int error =
+      guarded([&] { return rename_with_fences(ha_thd(), Dictionary::key_of_path(from), Dictionary::key_of_path(to)); });
+  // The server's own error would be ER_ERROR_ON_RENAME. The first error of a statement is the one that a client gets.
+  if (error == HA_ERR_LOCK_DEADLOCK || error == HA_ERR_LOCK_WAIT_TIMEOUT || error == HA_ERR_ABORTED_BY_USER)
+    raise_bare(error, "renaming a table");
+  return error;
 }
 
 int ha_frondb::truncate() {
