@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`tree`](mod@tree) | a copy of the suites, with our plugin, our overlay and our suite in it |
 //! | [`outcome`] | what mtr reports, as counts |
+//! | [`reduced`] | tests of InnoDB's suite without passages that need what FronDB refuses |
 //! | [`substitute`] | suites of InnoDB's tables, made suites of FronDB's |
 //! | [`differences`] | tests whose result may differ from the expected one, and why |
 //! | [`exceptions`] | tests for other engines that FronDB may fail, and why |
@@ -15,12 +16,14 @@
 mod differences;
 mod exceptions;
 mod outcome;
+mod reduced;
 mod substitute;
 mod tree;
 
 pub(crate) use differences::check as check_differences;
 pub(super) use exceptions::Exceptions;
 pub(super) use outcome::Outcome;
+pub(super) use reduced::SUITE as REDUCED;
 pub(super) use tree::Tree;
 
 use std::path::{Path, PathBuf};
@@ -195,10 +198,24 @@ pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     if run.suites.iter().eq([AS_DEFAULT]) {
         return run_as_default(engine, run);
     }
+    if run.suites.iter().eq([REDUCED]) {
+        return run_reduced(engine, run);
+    }
     if !run.suites.iter().all(|suite| NAMED.contains(&suite.as_str())) {
         return run_in(&tree()?, run.substituting(engine));
     }
     let tree = if engine == "innodb" { tree()? } else { substituted_tree()? };
+    run_in(&tree, run.loading(engine))
+}
+
+/// Runs the tests of InnoDB's suite without some of their passages.
+fn run_reduced(engine: &str, run: Run) -> Result<Outcome> {
+    let tree = if engine == "innodb" { tree()? } else { substituted_tree()? };
+    let suites = tree.suites().join("suite");
+    reduced::write(&PathBuf::from(tree::INSTALLED).join("suite"), &suites)?;
+    if engine != "innodb" {
+        substitute::all(&suites.join(REDUCED))?;
+    }
     run_in(&tree, run.loading(engine))
 }
 

@@ -74,12 +74,16 @@ const STRICT_MINUTES: u32 = 25;
 pub(crate) fn full() -> Result {
     let mut findings = Vec::new();
     let mut table = String::from("\n| suite | FronDB | InnoDB |\n|---|---|---|\n");
-    for suite in STRICT.into_iter().chain(mtr::NAMED).chain([mtr::AS_DEFAULT]) {
+    for suite in STRICT.into_iter().chain(mtr::NAMED).chain([mtr::AS_DEFAULT, mtr::REDUCED]) {
         let run = Run::of_named(suite)?;
+        let exceptions = Exceptions::of(&[suite])?;
         let ours = mtr::run_as("frondb", run.clone())?;
         let theirs = mtr::run_as("innodb", run)?;
         table.push_str(&format!("| {suite} | {ours} | {theirs} |\n"));
-        findings.extend(Exceptions::of(&[suite])?.findings(&ours));
+        findings.extend(exceptions.findings(&ours));
+        if suite == mtr::REDUCED && !theirs.failed.is_empty() {
+            findings.push(format!("{suite}: InnoDB fails, so a wrong passage is left out"));
+        }
     }
     print!("{table}");
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
