@@ -193,6 +193,20 @@ pub(crate) fn command(args: &[String]) -> Result {
     outcome.demand_all()
 }
 
+/// Runs a suite with FronDB, and then each failed test without a reason once more, alone and with
+/// data of its own: a test may fail because of what an earlier one has left behind.
+pub(super) fn run_twice(run: &Run, exceptions: &Exceptions) -> Result<Outcome> {
+    let mut outcome = run_as("frondb", run.clone())?;
+    for test in exceptions.unexplained(&outcome) {
+        println!("{test} failed; it runs once more, alone");
+        let (_, name) = test.split_once('.').unwrap_or_default();
+        let again = run_as("frondb", Run { tests: vec![name.to_owned()], ..run.clone() })?;
+        println!("{test} alone: {again}");
+        outcome.replace(&test, again);
+    }
+    Ok(outcome)
+}
+
 /// Runs suites that do not name FronDB with this engine, "frondb" or "innodb".
 pub(super) fn run_as(engine: &str, run: Run) -> Result<Outcome> {
     if run.suites.iter().eq([AS_DEFAULT]) {

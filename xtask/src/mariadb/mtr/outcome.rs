@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::exceptions::without_how;
 use crate::Result;
 use crate::summary::Counts;
 
@@ -56,6 +57,18 @@ impl Outcome {
             skipped: of(self.skipped),
             disabled: of(self.disabled),
         }
+    }
+
+    /// Replaces what became of a test, in all its combinations, by that of another run.
+    pub(super) fn replace(&mut self, test: &str, again: Self) {
+        let replace = |names: &mut BTreeSet<String>, again: BTreeSet<String>| {
+            names.retain(|name| without_how(name) != test);
+            names.extend(again.into_iter().filter(|name| without_how(name) == test));
+        };
+        replace(&mut self.passed, again.passed);
+        replace(&mut self.failed, again.failed);
+        replace(&mut self.skipped, again.skipped);
+        replace(&mut self.disabled, again.disabled);
     }
 
     /// The counts for the summary of `make test`.
@@ -113,6 +126,29 @@ mod tests {
         let only = outcome.only("timestamp", "other");
         assert_eq!(only.to_string(), "mtr: 1 passed, 1 failed, 0 skipped, 0 disabled");
         assert!(only.passed.contains("other.rpl 'mix,timestamp'"));
+    }
+
+    #[test]
+    fn a_second_run_of_a_test_counts_alone() {
+        let outcome = |lines: &[&str]| {
+            let mut outcome = Outcome::default();
+            lines.iter().for_each(|line| outcome.add_line(line));
+            outcome
+        };
+        let mut first = outcome(&[
+            "rpl.a 'mix'   w1 [ fail ]",
+            "rpl.a 'row'   w1 [ pass ]  1",
+            "rpl.ab 'mix'  w1 [ fail ]",
+        ]);
+        first.replace(
+            "rpl.a",
+            outcome(&["rpl.a 'mix'  [ pass ]  1", "rpl.a 'row'  [ fail ]", "rpl.c  [ pass ]  1"]),
+        );
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let passed: BTreeSet<String> = names(&["rpl.a 'mix'"]);
+        assert_eq!(first.passed, passed);
+        let failed: BTreeSet<String> = names(&["rpl.a 'row'", "rpl.ab 'mix'"]);
+        assert_eq!(first.failed, failed);
     }
 
     #[test]
