@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use frondb::{Codec as TreeCodec, Cursor, Db, Options, Tree, TreeOptions};
+use frondb::{Codec as TreeCodec, Cursor, Db, OptimizeOptions, Options, Tree, TreeOptions};
 use frondb_core::sync::Mutex;
 
 use crate::engine::{
@@ -131,6 +131,14 @@ impl Engine for FronDb {
 
     fn packed_bytes(&self) -> Option<u64> {
         self.is_packing.then(|| self.db.stats().packed_bytes)
+    }
+
+    fn pack(&self) -> Result<bool> {
+        for tree in &self.trees {
+            tree.optimize(OptimizeOptions::new(), &mut |_, _| true).map_err(Error::engine)?;
+        }
+        self.db.checkpoint().map_err(Error::engine)?;
+        Ok(true)
     }
 
     fn reserved_bytes(&self) -> u64 {
