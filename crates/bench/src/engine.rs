@@ -216,6 +216,11 @@ pub trait Engine: Sync {
         Ok(false)
     }
 
+    /// Free space in its files, which it returns to the file system while it is idle.
+    fn free_bytes(&self) -> u64 {
+        0
+    }
+
     /// Disk space that it reserves however little data it has.
     fn reserved_bytes(&self) -> u64 {
         0

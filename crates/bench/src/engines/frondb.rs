@@ -141,8 +141,12 @@ impl Engine for FronDb {
         Ok(true)
     }
 
+    fn free_bytes(&self) -> u64 {
+        self.db.stats().data_free_bytes
+    }
+
     fn reserved_bytes(&self) -> u64 {
-        self.db.stats().data_free_bytes.min(RESERVE_BYTES)
+        self.free_bytes().min(RESERVE_BYTES)
     }
 
     fn stats(&self) -> String {

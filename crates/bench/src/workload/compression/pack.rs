@@ -29,6 +29,23 @@ impl Bench<'_> {
             }
         }
         self.measurement.packed_bytes = self.engine.packed_bytes();
+        self.return_space()
+    }
+
+    /// Waits until the engine returns no more free space to the file system.
+    fn return_space(&self) -> Result<()> {
+        let (mut last, mut changed) = (self.engine.free_bytes(), Instant::now());
+        if last == 0 {
+            return Ok(());
+        }
+        let mut is_returned = || {
+            let now = self.engine.free_bytes();
+            if now != last {
+                (last, changed) = (now, Instant::now());
+            }
+            Ok(changed.elapsed() >= UNCHANGED)
+        };
+        settle_until(&mut is_returned, &|| Ok(()))?;
         Ok(())
     }
 
