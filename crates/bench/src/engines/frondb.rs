@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use frondb::{Codec as TreeCodec, Cursor, Db, OptimizeOptions, Options, Tree, TreeOptions};
+use frondb::{Codec as TreeCodec, Cursor, Db, Options, Tree, TreeOptions};
 use frondb_core::sync::Mutex;
 
 use crate::engine::{
@@ -133,20 +133,8 @@ impl Engine for FronDb {
         self.is_packing.then(|| self.db.stats().packed_bytes)
     }
 
-    fn pack(&self) -> Result<bool> {
-        for tree in &self.trees {
-            tree.optimize(OptimizeOptions::new(), &mut |_, _| true).map_err(Error::engine)?;
-        }
-        self.db.checkpoint().map_err(Error::engine)?;
-        Ok(true)
-    }
-
-    fn free_bytes(&self) -> u64 {
-        self.db.stats().data_free_bytes
-    }
-
     fn reserved_bytes(&self) -> u64 {
-        self.free_bytes().min(RESERVE_BYTES)
+        self.db.stats().data_free_bytes.min(RESERVE_BYTES)
     }
 
     fn stats(&self) -> String {
