@@ -1,8 +1,8 @@
 //! Values that end with a byte which none of them contains, in place of their lengths.
 //!
-//! The length of a line of text says nothing that its end does not say, and yet it costs a codec
-//! most of a byte a row: web log lines and JSON events take 5 to 7 % less space without lengths. A
-//! byte that ends a value is nearly always part of a match, so it costs next to nothing. A reader
+//! The length of a line of text says nothing that its end does not say, and yet it costs a codec 1.5
+//! to 2.6 bytes a row: web log lines and JSON events take 4 to 9 % less space without lengths. A byte
+//! that ends a value is mostly part of a match, so it costs next to nothing. A reader
 //! finds the ends, once per block, and turns the payload into one with lengths.
 //!
 //! ```text

@@ -129,11 +129,14 @@ fn keep(text: &str, file: &Path) -> Result {
     write(file, &value)
 }
 
-/// Removes null members, samples over time and single points.
+/// Members that the page does not need: samples over time, single points, and a path of the machine.
+const LEFT_OUT: [&str; 3] = ["series", "points", "directory"];
+
+/// Removes null members and those that are left out.
 fn slim(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            members.retain(|name, value| !value.is_null() && name != "series" && name != "points");
+            members.retain(|name, value| !value.is_null() && !LEFT_OUT.contains(&name.as_str()));
             members.values_mut().for_each(slim);
         }
         Value::Array(items) => items.iter_mut().for_each(slim),
@@ -184,8 +187,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_kept_without_nulls_and_samples() {
-        let mut value = json!([{"a": 1, "b": null, "series": [1, 2], "c": {"points": [], "d": 2}}]);
+    fn figures_are_kept_without_nulls_samples_and_paths() {
+        let mut value = json!([{"a": 1, "b": null, "series": [1, 2], "c": {"points": [], "d": 2, "directory": "/here"}}]);
         slim(&mut value);
         assert_eq!(value, json!([{"a": 1, "c": {"d": 2}}]));
     }

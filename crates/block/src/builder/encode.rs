@@ -218,7 +218,7 @@ impl BlockBuilder {
             header.value_len = value_len as u32;
             return;
         }
-        // A fast codec decodes in less time than a reader would need to find the ends.
+        // Who takes a fast codec wants fast reads: finding the ends costs a copy of the block.
         let is_fast = matches!(self.codec, Codec::None | Codec::Lz4);
         if let Some(end_byte) =
             (!is_fast).then(|| ended::end_byte(&self.values, self.count)).flatten()
