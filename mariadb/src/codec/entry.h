@@ -24,6 +24,24 @@ void append_big_endian(uint64_t number, std::string *to);
 /** Turns a prefix into the smallest key above all keys that begin with it. False if there is none. */
 bool prefix_end(std::string *prefix);
 
+/** The keys that begin with a prefix, as the bounds of a cursor or of a lock. The prefix must outlive it. */
+class PrefixRange {
+ public:
+  explicit PrefixRange(const std::string &prefix) : prefix_(prefix), end_(prefix), has_end_(prefix_end(&end_)), hi_(slice(end_)) {}
+  PrefixRange(const PrefixRange &) = delete;
+  PrefixRange &operator=(const PrefixRange &) = delete;
+
+  frondb_slice from() const { return slice(prefix_); }
+  /** Excluded; null if the keys have no end. */
+  const frondb_slice *to() const { return has_end_ ? &hi_ : nullptr; }
+
+ private:
+  const std::string &prefix_;
+  std::string end_;
+  bool has_end_;
+  frondb_slice hi_;
+};
+
 /** Appends the head of an entry's value: the length of the primary key, and whether the value has it. */
 void append_head(size_t length, bool in_value, std::string *to);
 

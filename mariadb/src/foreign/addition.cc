@@ -39,11 +39,9 @@ int report_orphan(THD *thd, const ForeignKey &key) {
 /** Whether a tree has an entry of a current row that begins with `prefix`, at a snapshot or as it is now. */
 Error has_prefix(frondb_tree *tree, const std::string &prefix, const KeySide &side, frondb_snapshot *at, bool *found) {
   *found = false;
-  std::string end = prefix;
-  bool has_end = prefix_end(&end);
-  frondb_slice hi = slice(end);
+  PrefixRange range(prefix);
   Cursor cursor;
-  if (Error error = frondb_tree_cursor(tree, slice(prefix), has_end ? &hi : nullptr, at, cursor.out())) return error;
+  if (Error error = frondb_tree_cursor(tree, range.from(), range.to(), at, cursor.out())) return error;
   for (;;) {
     if (Error error = frondb_cursor_next(cursor.get(), found)) return error;
     if (!*found) return {};

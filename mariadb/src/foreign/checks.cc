@@ -47,10 +47,8 @@ namespace {
 
 /** Locks all keys that begin with `prefix`, existing or not, shared. */
 Error lock_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix) {
-  std::string end = prefix;
-  bool has_end = prefix_end(&end);
-  frondb_slice hi = slice(end);
-  return frondb_txn_lock_range(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED, FRONDB_WAIT);
+  PrefixRange range(prefix);
+  return frondb_txn_lock_range(txn, tree, range.from(), range.to(), FRONDB_LOCK_SHARED, FRONDB_WAIT);
 }
 
 }  // namespace
@@ -59,11 +57,9 @@ int wait_for_prepared(frondb_txn *txn, frondb_tree *children, const std::string 
   *found = false;
   if (!may_have_prepared(children)) return 0;
   if (Error error = lock_prefix(txn, children, prefix)) return ha_error(error);
-  std::string end = prefix;
-  bool has_end = prefix_end(&end);
-  frondb_slice hi = slice(end);
+  PrefixRange range(prefix);
   Cursor cursor;
-  if (Error error = frondb_tree_cursor(children, slice(prefix), has_end ? &hi : nullptr, nullptr, cursor.out())) return ha_error(error);
+  if (Error error = frondb_tree_cursor(children, range.from(), range.to(), nullptr, cursor.out())) return ha_error(error);
   return ha_error(frondb_cursor_next(cursor.get(), found));
 }
 
@@ -86,12 +82,9 @@ Error lock_key(frondb_txn *txn, frondb_tree *tree, const std::string &key, frond
 /** Whether an entry of a current row begins with `prefix`; locks those that are read, shared. No gap is locked: who adds an
     entry locks the parent's key, as the caller has done. */
 Error find_prefix(frondb_txn *txn, frondb_tree *tree, const std::string &prefix, const KeySide &side, bool *found) {
-  std::string end = prefix;
-  bool has_end = prefix_end(&end);
-  frondb_slice hi = slice(end);
+  PrefixRange range(prefix);
   Cursor cursor;
-  if (Error error = frondb_txn_cursor(txn, tree, slice(prefix), has_end ? &hi : nullptr, FRONDB_LOCK_SHARED_ENTRIES, FRONDB_WAIT,
-                                      cursor.out()))
+  if (Error error = frondb_txn_cursor(txn, tree, range.from(), range.to(), FRONDB_LOCK_SHARED_ENTRIES, FRONDB_WAIT, cursor.out()))
     return error;
   for (;;) {
     if (Error error = frondb_cursor_next(cursor.get(), found)) return error;

@@ -15,68 +15,13 @@
 #include "foreign/binding.h"
 #include "foreign/clauses.h"
 #include "foreign/definer.h"
+#include "foreign/new_keys.h"
 #include "foreign/text.h"
 
 namespace fron {
 namespace {
 
 using Change = ForeignKeyChange;
-
-/** Whether an earlier clause of the statement has the name of this one. */
-bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const Foreign_key *clause) {
-  if (!clause->constraint_name.str) return false;
-  auto end = std::find(clauses.begin(), clauses.end(), clause);
-  return std::any_of(clauses.begin(), end, [clause](const Foreign_key *earlier) {
-    return earlier->constraint_name.str && is_same_name(text_of(earlier->constraint_name), text_of(clause->constraint_name));
-  });
-}
-
-/** As InnoDB: an ALTER in place without checks names the constraint that exists, a copy does not. */
-int refuse_name(THD *thd, const std::string &own, const std::string &name, Definer::Statement statement) {
-  if (statement == Definer::Statement::AlterInPlace && !checks_foreign_keys(thd))
-    my_error(ER_DUP_CONSTRAINT_NAME, MYF(0), "FOREIGN KEY", (shown_database(own) + "/" + name).c_str());
-  return HA_ERR_FOUND_DUPP_KEY;
-}
-
-/** Adds the statement's new clauses to a change; `below` is the key under which they are recorded. */
-int add_clauses(THD *thd, const TABLE *form, const Alter_info *info, const std::string &own, const std::string &below,
-                Definer::Statement statement, Change *change) {
-  std::vector<const Foreign_key *> clauses = new_clauses(info);
-  if (clauses.empty()) return 0;
-  ForeignKeys &all = dictionary().foreign_keys();
-  Definer definer(thd, form, own, statement);
-  bool is_alter = statement != Definer::Statement::Create;
-  uint64_t highest = 0;
-  for (const ForeignKeyPtr &key : all.recorded_of(own).own) highest = std::max(highest, automatic_number(own, key->name));
-  definer.numbers_from(highest + 1);
-  for (const Foreign_key *clause : clauses) {
-    std::string failure = "CREATE or ALTER TABLE " + quoted_table(thd, own) + " failed: duplicate name, ";
-    if (has_name_of_earlier(clauses, clause)) {
-      // InnoDB has no warning here, and always this error.
-      std::string name = text_of(clause->constraint_name);
-      note_foreign_error(thd, failure + "CONSTRAINT `" + name + "`");
-      bool is_reported = statement == Definer::Statement::AlterInPlace && !checks_foreign_keys(thd);
-      return is_reported ? refuse_name(thd, own, name, statement) : HA_ERR_CANNOT_ADD_FOREIGN;
-    }
-    auto key = std::make_shared<ForeignKey>();
-    if (int error = definer.define(*clause, key.get())) return error;
-    ForeignKeyPtr other = all.find(database_of(own), key->name);
-    bool is_taken = other && !(is_alter && other->child == own && is_dropped(info, other->name));
-    for (const auto &[place, made] : change->records)
-      is_taken |= made && place.kind == Change::KEY && is_same_name(made->name, key->name);
-    if (is_taken) {
-      push_warning(thd, Sql_condition::WARN_LEVEL_WARN, HA_ERR_FOUND_DUPP_KEY, (failure + clause_of(thd, *key)).c_str());
-      return refuse_name(thd, own, key->name, statement);
-    }
-    if (below != own) {
-      // Until the table gets its own name; a table that refers to itself follows.
-      if (key->parent == own) key->parent = below;
-      key->child = below;
-    }
-    change->put(below, Change::KEY, key);
-  }
-  return 0;
-}
 
 /** The side of `key` in a new definition of `own`; unbound, if its index is gone and nothing is checked. `why`, if not null,
     gets the reason of a refusal. */
@@ -196,12 +141,12 @@ int define_for_create(THD *thd, const TABLE *form, const HA_CREATE_INFO *info, c
     return HA_ERR_CANNOT_ADD_FOREIGN;
   }
   if (!is_put_aside(key)) {
-    if (int error = add_clauses(thd, form, alter, key, key, Definer::Statement::Create, change)) return error;
+    if (int error = NewKeys(thd, form, key, Definer::Statement::Create, change).add(alter, key)) return error;
     return adopt_waiting(thd, form, key, change);
   }
   std::string own = replaced_table(thd, form, alter);
   if (int error = keep_by_copy(thd, form, alter, own, key, change)) return error;
-  return add_clauses(thd, form, alter, own, key, Definer::Statement::AlterByCopy, change);
+  return NewKeys(thd, form, own, Definer::Statement::AlterByCopy, change).add(alter, key);
 }
 
 namespace {
@@ -294,7 +239,7 @@ int define_in_place(THD *thd, const TABLE *altered, const Alter_inplace_info *in
     change->put(kept->child, Change::KEY, kept);
   }
   Change more = *change;
-  if (int error = add_clauses(thd, altered, info->alter_info, key, key, Definer::Statement::AlterInPlace, &more)) {
+  if (int error = NewKeys(thd, altered, key, Definer::Statement::AlterInPlace, &more).add(info->alter_info, key)) {
     bool is_reported = error == ALTER_ERROR_REPORTED || (error == HA_ERR_FOUND_DUPP_KEY && !checks_foreign_keys(thd));
     if (is_reported) return error;
     // The errors of a copy, which users know from InnoDB.

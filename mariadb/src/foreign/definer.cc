@@ -107,21 +107,27 @@ int Definer::explain(const BindingFault &fault, bool of_parent) {
 int Definer::check_actions() {
   bool sets_null = key_->on_delete == Action::SetNull || key_->on_update == Action::SetNull;
   bool changes = sets_null || key_->on_update == Action::Cascade;
-  // With another ON DELETE, in a mode that is not strict, or in place, InnoDB does not look; then no NULL of the parent
-  // gets into the child.
-  bool looks_for_null = thd_->is_strict_mode() && !is_unchecked_in_place() && key_->on_delete == Action::Restrict &&
-                        key_->on_update == Action::Cascade;
-  for (size_t i = 0; i < key_->columns.size(); i++) {
-    const std::string &name = key_->columns[i];
+  for (const std::string &name : key_->columns) {
     const Field *field = field_of(form_, name);
-    bool can_parent_be_null = key_->parent_side.is_bound && key_->parent_side.parts[i].can_be_null;
-    if (looks_for_null && can_parent_be_null && !field->real_maybe_null())
-      return refuse("You have defined an ON UPDATE CASCADE condition but column '" + name +
-                    "' is defined as NOT NULL, and the referenced column is not.");
     if (sets_null && !field->real_maybe_null())
       return refuse(reason_of_null(name), ER_FK_INCORRECT_OPTION);
     if (changes && is_base_of_stored(form_, field))
       return refuse("A stored generated column depends on column '" + name + "', which the action would change.");
+  }
+  return 0;
+}
+
+int Definer::check_nulls(const Foreign_key &clause, const ForeignKey &key) {
+  // With another ON DELETE, in a mode that is not strict, or in place, InnoDB does not look; then no NULL of the parent
+  // gets into the child.
+  bool looks = thd_->is_strict_mode() && !is_unchecked_in_place() && key.parent_side.is_bound &&
+               key.on_delete == Action::Restrict && key.on_update == Action::Cascade;
+  if (!looks) return 0;
+  for (size_t i = 0; i < key.columns.size(); i++) {
+    if (!key.parent_side.parts[i].can_be_null || field_of(form_, key.columns[i])->real_maybe_null()) continue;
+    clause_ = &clause;
+    return refuse("You have defined an ON UPDATE CASCADE condition but column '" + key.columns[i] +
+                  "' is defined as NOT NULL, and the referenced column is not.");
   }
   return 0;
 }

@@ -36,10 +36,14 @@ class Definer {
   /** A refusal pushes a warning with its reason. That of an ALTER in place without checks may be ALTER_ERROR_REPORTED:
       InnoDB adds foreign keys in place only without checks, and has other errors then. */
   int define(const Foreign_key &clause, ForeignKey *key);
+  /** Refuses a defined foreign key by which an UPDATE of a parent could bring NULL into a column that has none. InnoDB looks
+      at this only when it has accepted all clauses of the statement otherwise. */
+  int check_nulls(const Foreign_key &clause, const ForeignKey &key);
+  /** Whether InnoDB would add the foreign key in place. */
+  bool is_unchecked_in_place() const;
   void numbers_from(uint64_t number) { number_ = number; }
 
  private:
-  bool is_unchecked_in_place() const;
   int refuse(const std::string &why, uint number = 0, const char *with = "with ");
   int columns_of(const ::List<Key_part_spec> &list, const TABLE *table, bool of_parent, std::vector<std::string> *names);
   int explain(const BindingFault &fault, bool of_parent);

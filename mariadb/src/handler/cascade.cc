@@ -95,9 +95,8 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
   if (!use_.connection) return ha_internal("the table of the children of a foreign key is not locked in this statement");
   uint index = index_of(table, children.side->key->child_side);
   if (index == MAX_KEY) return HA_ERR_ROW_IS_REFERENCED;
-  std::string lo = children.prefix, end = children.prefix;
-  bool has_end = prefix_end(&end);
-  frondb_slice hi = slice(end);
+  std::string lo = children.prefix;
+  PrefixRange range(children.prefix);
   bool has_waited = false;
   for (;;) {
     // Read before any of them is changed: their own actions may use this handler.
@@ -105,7 +104,7 @@ int ha_frondb::act(const Children &children, const Cause &cause) {
     bool is_last = true;
     {
       fron::Cursor cursor;
-      if (Error error = frondb_txn_cursor(use_.connection->txn(), encoder_.tree(index), slice(lo), has_end ? &hi : nullptr,
+      if (Error error = frondb_txn_cursor(use_.connection->txn(), encoder_.tree(index), slice(lo), range.to(),
                                           FRONDB_LOCK_EXCLUSIVE_ENTRIES, FRONDB_WAIT, cursor.out()))
         return ha_error(error);
       frondb_rows rows;

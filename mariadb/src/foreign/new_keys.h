@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   The foreign keys that a statement adds to a table.
+
+   As InnoDB, it first looks at every clause by itself, and then, in the order of their names, at what may be NULL and
+   whether the name is free: which of several faults is reported depends on it. */
+
+#ifndef FRONDB_FOREIGN_NEW_KEYS_H
+#define FRONDB_FOREIGN_NEW_KEYS_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <string>
+#include <vector>
+
+#include "dictionary/foreign_keys.h"
+#include "foreign/definer.h"
+
+class Alter_info;
+
+namespace fron {
+
+class NewKeys {
+ public:
+  /** `own` is the key that the table has, or will have when it is complete. */
+  NewKeys(THD *thd, const TABLE *form, const std::string &own, Definer::Statement statement, ForeignKeyChange *change)
+      : thd_(thd), own_(own), statement_(statement), definer_(thd, form, own, statement), change_(change) {}
+
+  /** Adds those of the statement to the change; `below` is the key under which they are recorded. A refusal pushes a warning
+      with its reason, or is reported (Definer::define). */
+  int add(const Alter_info *info, const std::string &below);
+
+ private:
+  struct NewKey {
+    const Foreign_key *clause;
+    std::shared_ptr<ForeignKey> key;
+  };
+  int refuse_repeated(const std::string &name) const;
+  int refuse_taken(const ForeignKey &key) const;
+  int report_taken(const std::string &name) const;
+  bool is_taken(const Alter_info *info, const ForeignKey &key) const;
+  int admit(const Alter_info *info, const std::string &below, const NewKey &made);
+
+  THD *thd_;
+  std::string own_;
+  Definer::Statement statement_;
+  Definer definer_;
+  ForeignKeyChange *change_;
+};
+
+}  // namespace fron
+
+#endif
