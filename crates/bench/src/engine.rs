@@ -209,14 +209,20 @@ pub trait Engine: Sync {
         None
     }
 
-    /// Compresses all data as it is compressed in the end, and returns whether the engine has such a
-    /// call: for engines that do not do so on their own, however long they rest. Only `compression`
-    /// calls it.
+    /// Compresses all data as it is compressed in the end, also what an engine would leave in memory,
+    /// in its log or in upper levels until more is written; returns whether the engine has such a
+    /// call. Only `compression` calls it.
     fn pack(&self) -> Result<bool> {
         Ok(false)
     }
 
-    /// Disk space that it reserves however little data it has.
+    /// Free space that its files take on the disk; an idle engine returns it to the file system.
+    fn free_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Disk space that it takes however little data it has: what it reserves, and log that recovery
+    /// would not read.
     fn reserved_bytes(&self) -> u64 {
         0
     }

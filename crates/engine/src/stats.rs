@@ -197,6 +197,9 @@ engine_stats! {
     data_used_bytes,
     /// Free bytes in the data files.
     data_free_bytes,
+    /// Bytes that the data files take on the disk: their size without the free ranges that were
+    /// returned to the file system since the database was opened.
+    data_allocated_bytes,
     /// 1 while writes fail because the disk is full, otherwise 0.
     disk_full,
     /// 1 if the database is poisoned: a sync failed, so it is not known what is durable, and nothing
@@ -229,7 +232,7 @@ fn write_values(
 }
 
 /// The statistics that are values of the moment and not counters.
-pub(crate) const GAUGES: [&str; 30] = [
+pub(crate) const GAUGES: [&str; 31] = [
     "trees",
     "nodes",
     "leaves",
@@ -258,6 +261,7 @@ pub(crate) const GAUGES: [&str; 30] = [
     "data_file_bytes",
     "data_used_bytes",
     "data_free_bytes",
+    "data_allocated_bytes",
     "disk_full",
     "poisoned",
 ];

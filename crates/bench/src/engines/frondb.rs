@@ -1,15 +1,16 @@
 //! FronDB as an implementation of the benchmark's traits. The adapter uses only FronDB's public
 //! interface.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use frondb::{Codec as TreeCodec, Cursor, Db, Options, Tree, TreeOptions};
+use frondb::{Codec as TreeCodec, Cursor, Db, OptimizeOptions, Options, Tree, TreeOptions};
 use frondb_core::sync::Mutex;
 
 use crate::engine::{
     Batch, Change, Codec, Digest, Durability, Engine, EngineKind, EngineOptions, Reader, TreeSpec,
 };
 use crate::error::{Error, Result};
+use crate::measure::disk::allocated_bytes;
 
 /// Its entry in a registry.
 pub const FRONDB: EngineKind = EngineKind {
@@ -36,6 +37,7 @@ const RESERVE_BYTES: u64 = 24 << 20;
 
 struct FronDb {
     db: Db,
+    dir: PathBuf,
     trees: Vec<Tree>,
     /// Whether the trees have a codec that background work packs with.
     is_packing: bool,
@@ -67,6 +69,7 @@ fn open(dir: &Path, options: &EngineOptions) -> Result<Box<dyn Engine>> {
     let trees = options.trees.iter().map(tree).collect::<std::result::Result<_, _>>();
     Ok(Box::new(FronDb {
         trees: trees.map_err(Error::engine)?,
+        dir: dir.to_path_buf(),
         is_packing: codec.is_some_and(TreeCodec::is_slow),
         batches: Mutex::default(),
         db,
@@ -133,8 +136,23 @@ impl Engine for FronDb {
         self.is_packing.then(|| self.db.stats().packed_bytes)
     }
 
+    fn pack(&self) -> Result<bool> {
+        for tree in &self.trees {
+            tree.optimize(OptimizeOptions::new(), &mut |_, _| true).map_err(Error::engine)?;
+        }
+        self.db.checkpoint().map_err(Error::engine)?;
+        Ok(true)
+    }
+
+    fn free_bytes(&self) -> u64 {
+        let stats = self.db.stats();
+        stats.data_allocated_bytes.saturating_sub(stats.data_used_bytes)
+    }
+
     fn reserved_bytes(&self) -> u64 {
-        self.db.stats().data_free_bytes.min(RESERVE_BYTES)
+        let log = allocated_bytes(&self.dir.join("wal")).unwrap_or(0);
+        let passed = log.saturating_sub(self.db.stats().wal_replay_bytes);
+        self.free_bytes().min(RESERVE_BYTES) + passed
     }
 
     fn stats(&self) -> String {

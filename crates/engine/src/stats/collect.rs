@@ -111,6 +111,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.data_file_bytes = space.file_bytes;
     stats.data_used_bytes = space.used_bytes;
     stats.data_free_bytes = space.free_bytes;
+    stats.data_allocated_bytes = space.allocated_bytes;
     stats.disk_full = u64::from(txns.reads.health.full().is_some());
     stats.poisoned = u64::from(txns.reads.health.is_poisoned());
     stats.corruptions = txns.reads.runs.events.corruptions();

@@ -1,6 +1,8 @@
 //! Deletes free their space without any command, even if nothing more is written: the deletes are
 //! in a memtable that is far from full, and an idle engine flushes it.
 
+use std::os::unix::fs::MetadataExt;
+
 use frondb::{Batch, Codec, Db, Durability, Options, Tree, TreeOptions};
 use frondb_testkit::TempDir;
 
@@ -29,6 +31,16 @@ fn fall_idle(db: &Db) -> (u64, u64) {
     (before, db.stats().data_used_bytes)
 }
 
+/// Bytes that the data files take, as the file system counts them.
+fn on_disk(dir: &TempDir) -> u64 {
+    std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().extension().is_some_and(|name| name == "fdb"))
+        .map(|entry| entry.metadata().unwrap().blocks() * 512)
+        .sum()
+}
+
 #[test]
 fn a_range_delete_gives_its_space_back() {
     let dir = TempDir::new("idle-range");
@@ -37,6 +49,37 @@ fn a_range_delete_gives_its_space_back() {
     let (before, after) = fall_idle(&db);
     assert!(before > ROWS * 200, "{before}");
     assert!(after < before / 10, "{before} bytes, then {after}");
+}
+
+/// Free space beyond the reserve for a full disk goes back to the file system.
+#[test]
+fn closed_files_take_the_data_and_the_reserve() {
+    const RESERVE_BYTES: u64 = 24 << 20;
+    let dir = TempDir::new("idle-allocated");
+    let (db, tree) = loaded(&dir);
+    for from in (ROWS..ROWS * 5).step_by(10_000) {
+        let mut batch = Batch::new();
+        for row in from..from + 10_000 {
+            batch.put(&tree, &row.to_be_bytes(), &[7; 200]);
+        }
+        db.write(&batch, Durability::NoSync).unwrap();
+        db.flush().unwrap();
+    }
+    fall_idle(&db);
+    let (full, full_on_disk) = (db.stats(), on_disk(&dir));
+    assert!(full_on_disk > ROWS * 5 * 200, "{full_on_disk}");
+    tree.delete_range(&100u64.to_be_bytes(), Some(&(ROWS * 4).to_be_bytes())).unwrap();
+    fall_idle(&db);
+    let freed = db.stats();
+    assert!(
+        full_on_disk.abs_diff(full.data_allocated_bytes) < 1 << 20,
+        "{full_on_disk} bytes, {full}"
+    );
+    assert!(freed.data_used_bytes < full.data_used_bytes / 4, "{freed}");
+    // A close returns space as an idle worker does, of which this database has none.
+    db.close().unwrap();
+    let left = on_disk(&dir);
+    assert!(left <= freed.data_used_bytes + RESERVE_BYTES + (1 << 20), "{left} bytes, {freed}");
 }
 
 #[test]

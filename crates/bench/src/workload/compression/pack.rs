@@ -1,8 +1,9 @@
 //! Waits until an engine has compressed everything as it is in the end.
 //!
 //! FronDB packs in the background. RocksDB compresses with the codec of the bottommost level what
-//! comes there; an unknown part of a load stays in the levels above, with a quick codec, until more
-//! is written, so it is asked for a compaction.
+//! comes there. In both an unknown part of a load stays above, in memory and log or with a quick
+//! codec, until more is written, so both are asked to put that where it belongs: RocksDB for a
+//! compaction, FronDB, once it has packed what it packs on its own, for an optimize.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +17,42 @@ const UNCHANGED: Duration = Duration::from_secs(3);
 
 impl Bench<'_> {
     /// Waits until everything is packed, and notes how long after the last acknowledged batch that
-    /// was. Engines that pack nothing are not waited for.
+    /// was: until background work had no more to do, or else until the engine's own call was done.
     pub(super) fn pack(&mut self) -> Result<()> {
         self.progress.say("packing");
+        let packs_on_its_own = self.pack_in_background()?;
         let begin = Instant::now();
         if self.engine.pack()? {
-            self.packed(begin.elapsed() + settle(self.engine)?);
+            let took = begin.elapsed() + settle(self.engine)?;
+            if !packs_on_its_own {
+                self.packed(took);
+            }
         }
-        let Some(mut last) = self.engine.packed_bytes() else { return Ok(()) };
+        self.measurement.packed_bytes = self.engine.packed_bytes();
+        self.return_space()
+    }
+
+    /// Waits until the engine returns no more free space to the file system.
+    fn return_space(&self) -> Result<()> {
+        let (mut last, mut changed) = (self.engine.free_bytes(), Instant::now());
+        if last == 0 {
+            return Ok(());
+        }
+        let mut is_returned = || {
+            let now = self.engine.free_bytes();
+            if now != last {
+                (last, changed) = (now, Instant::now());
+            }
+            Ok(changed.elapsed() >= UNCHANGED)
+        };
+        settle_until(&mut is_returned, &|| Ok(()))?;
+        Ok(())
+    }
+
+    /// Waits for background work to pack what it can; returns whether the engine has such work.
+    fn pack_in_background(&mut self) -> Result<bool> {
+        let Some(mut last) = self.engine.packed_bytes() else { return Ok(false) };
+        let begin = Instant::now();
         let mut changed = begin;
         let mut is_packed = || {
             let now = self.engine.packed_bytes().unwrap_or(last);
@@ -34,8 +63,7 @@ impl Bench<'_> {
         };
         settle_until(&mut is_packed, &|| self.engine.sync())?;
         self.packed(changed - begin);
-        self.measurement.packed_bytes = Some(last);
-        Ok(())
+        Ok(true)
     }
 
     /// Notes that everything was packed so long after the engine had settled.
