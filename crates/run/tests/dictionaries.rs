@@ -8,7 +8,7 @@ use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{Direction, ErrorKind, TreeId};
 use frondb_device::{Device, OpenOptions};
-use frondb_run::{HeldDictionary, ReadMode, Run, RunOptions, RunWriter};
+use frondb_run::{HeldDictionary, ReadMode, Run, RunDictionary, RunMeta, RunOptions, RunWriter};
 use support::{Entry, Fixture, get, options, put, scan};
 
 /// Rows of words, most of which occur in other blocks only.
@@ -118,4 +118,55 @@ fn a_damaged_dictionary_is_named_and_another_run_s_copy_helps() {
     assert_eq!(get(&run, &rows[5].key, 9).unwrap(), [rows[5].clone()]);
     assert_eq!(run.verify().unwrap_err().kind(), ErrorKind::Corruption);
     other.verify().unwrap();
+}
+
+/// Reads of a run whose dictionary is damaged are errors, or right: with every byte of it flipped, with
+/// every part of its end gone, and where the metadata names other bytes.
+#[test]
+fn no_damage_to_a_dictionary_gives_a_wrong_answer() {
+    let (fixture, rows) = (Fixture::new(), rows(3));
+    let held = trained(&fixture);
+    let run = packed(&fixture, &held, &rows);
+    drop(held);
+    let meta = run.meta().clone();
+    let named = meta.dictionary.unwrap();
+    let file = fixture.device.open("data-0000.fdb", OpenOptions::WRITE).unwrap();
+    let begin = meta.extents[0].offset() + meta.disk_bytes() - u64::from(named.bytes);
+    let mut good = vec![0; named.bytes as usize];
+    file.read_exact_at(begin, &mut good).unwrap();
+    drop(run);
+
+    let is_refused = |meta: &RunMeta, what: &str| {
+        fixture.env.cache.clear();
+        let run = fixture.open(meta.clone(), None);
+        let row = &rows[77];
+        for error in [get(&run, &row.key, 9).unwrap_err(), run.sample(0).unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+        }
+        assert!(run.dictionary().is_err() && run.verify().is_err(), "{what}");
+    };
+    for at in 0..good.len() {
+        let place = begin + at as u64;
+        file.write_at(place, &[good[at] ^ 1 << (at % 8)]).unwrap();
+        is_refused(&meta, &format!("byte {at}"));
+        file.write_at(place, &good[at..=at]).unwrap();
+    }
+    for left in (0..good.len()).step_by(97).chain(0..64).chain([good.len() - 1]) {
+        let gone = good[left..].iter().map(|byte| if *byte == 0 { 1 } else { 0 });
+        file.write_at(begin + left as u64, &gone.collect::<Vec<u8>>()).unwrap();
+        is_refused(&meta, &format!("{left} bytes are left"));
+        file.write_at(begin + left as u64, &good[left..]).unwrap();
+    }
+    for (bytes, hash) in
+        [(named.bytes - 1, named.hash), (1, named.hash), (named.bytes, named.hash ^ 1)]
+    {
+        let dictionary = Some(RunDictionary { bytes, hash });
+        is_refused(&RunMeta { dictionary, ..meta.clone() }, &format!("{bytes} bytes, {hash:x}"));
+    }
+
+    // Undamaged again, all reads are right.
+    fixture.env.cache.clear();
+    let run = fixture.open(meta, None);
+    assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), rows);
+    run.verify().unwrap();
 }
