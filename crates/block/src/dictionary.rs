@@ -74,16 +74,17 @@ impl Dictionary {
                 payload.extend_from_slice(&bytes);
                 let mut frame = Vec::new();
                 encode_frame(BlockKind::Dictionary, DICTIONARY_CODEC, &payload, &mut frame)?;
-                Self::new(frame.into(), &bytes, tree_bytes).map(Some)
+                let trained = Self::new(frame.into(), &bytes, tree_bytes);
+                trained.map(Some).ok_or_else(|| Error::internal(UNUSABLE))
             }
             _ => Ok(None),
         }
     }
 
-    fn new(frame: Box<[u8]>, bytes: &[u8], trained_on: u64) -> Result<Self> {
-        let decoder = DDict::try_create(bytes)
-            .ok_or_else(|| Error::internal("zstd cannot use a dictionary, or has no memory"))?;
-        Ok(Self { hash: xxh3(bytes), frame, trained_on, decoder })
+    /// `None` if zstd cannot use the bytes.
+    fn new(frame: Box<[u8]>, bytes: &[u8], trained_on: u64) -> Option<Self> {
+        let decoder = DDict::try_create(bytes)?;
+        Some(Self { hash: xxh3(bytes), frame, trained_on, decoder })
     }
 
     /// XXH3 of the dictionary: its name.
@@ -127,12 +128,13 @@ impl Dictionary {
     /// Decodes a [`frame`](Self::frame).
     ///
     /// # Errors
-    /// Corruption with `place` if any byte is not what was written; Unsupported if a newer version
-    /// wrote it; Internal if there is no memory for it.
+    /// Corruption with `place` if any byte is not what was written, or zstd cannot use it; Unsupported
+    /// if a newer version wrote it.
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
         let payload = decode_frame(frame, BlockKind::Dictionary, place)?;
         match parse(&payload) {
-            Ok((trained_on, bytes)) => Self::new(frame.into(), bytes, trained_on),
+            Ok((trained_on, bytes)) => Self::new(frame.into(), bytes, trained_on)
+                .ok_or_else(|| place.corruption(BlockKind::Dictionary, UNUSABLE)),
             Err(Truncated) => Err(place.corruption(BlockKind::Dictionary, "malformed")),
         }
     }
@@ -150,6 +152,9 @@ fn parse(payload: &[u8]) -> Result<(u64, &[u8]), Truncated> {
 /// A dictionary is text of the tree, so it compresses as well as its blocks; it is written once for
 /// each run.
 const DICTIONARY_CODEC: Codec = Codec::Zstd(19);
+
+/// The error of bytes that are no dictionary. zstd does not tell it from a lack of memory.
+const UNUSABLE: &str = "zstd cannot use the dictionary, or has no memory";
 
 /// The place of a frame that was checked when it was read.
 const IN_MEMORY: Place<'static> = Place { file: "memory", offset: 0 };

@@ -5,7 +5,7 @@ mod shapes;
 
 use frondb_block::{
     Block, BlockBuilder, BlockKind, BlockOptions, Codec, Dictionary, DictionaryEncoder,
-    decode_frame, decode_frame_with_dictionary, fuzz,
+    decode_frame, decode_frame_with_dictionary, encode_frame, fuzz,
 };
 use frondb_core::mem::Bytes;
 use frondb_core::prng::Prng;
@@ -217,6 +217,44 @@ fn damage_to_a_dictionary_or_its_blocks_is_an_error() {
         }
         let error = Dictionary::decode(&frame[..at], &PLACE).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption, "{at} bytes");
+    }
+}
+
+/// A dictionary with a right checksum, but not the one that blocks were packed with, is another one.
+#[test]
+fn a_forged_dictionary_gives_errors() {
+    let samples = text(&mut Prng::new(1), 1 << 20);
+    let trained = Arc::new(Dictionary::train(&samples, 16 << 10, 3).unwrap().unwrap());
+    let block = with_dictionary(&trained, &lines(&mut Prng::new(3), 60));
+    let payload = decode_frame(trained.frame(), BlockKind::Dictionary, &PLACE).unwrap();
+    let try_payload = |payload: &[u8], what: &str| {
+        let mut frame = Vec::new();
+        encode_frame(BlockKind::Dictionary, Codec::None, payload, &mut frame).unwrap();
+        match Dictionary::decode(&frame, &PLACE) {
+            Ok(forged) if forged.hash() == trained.hash() => {
+                assert!(Block::decode_with(&block, Some(&forged), &PLACE).is_ok());
+            }
+            Ok(forged) => {
+                let error = Block::decode_with(&block, Some(&forged), &PLACE).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{what}");
+                // What the forged one packs, it reads.
+                let forged = Arc::new(forged);
+                let rows = lines(&mut Prng::new(4), 20);
+                check(&with_dictionary(&forged, &rows), Some(&forged), &rows, what);
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}"),
+        }
+    };
+    // The tables of entropies are at the front of a dictionary.
+    for at in (0..200).chain((200..payload.len()).step_by(501)) {
+        for mask in [1, 0xff] {
+            let mut damaged = payload.to_vec();
+            damaged[at] ^= mask;
+            try_payload(&damaged, &format!("byte {at} ^ {mask:x}"));
+        }
+    }
+    for len in (0..payload.len()).step_by(97) {
+        try_payload(&payload[..len], &format!("{len} bytes"));
     }
 }
 
