@@ -181,6 +181,10 @@ const TREES_FROM_LEVEL: u8 = 13;
 /// block (decision 0077).
 const TREES_HASH_LOG: u32 = 16;
 
+/// What an encoder compresses first: a block of the size that pays off with a dictionary, with room
+/// for lengths. zstd copies the dictionary's tables for large blocks only.
+const FIRST_BLOCK_BYTES: usize = 144 << 10;
+
 impl DictionaryEncoder {
     /// An encoder at `level`, 1 to 19.
     ///
@@ -209,10 +213,11 @@ impl DictionaryEncoder {
             context.set_parameter(parameter).map_err(failed)?;
         }
         context.load_dictionary(bytes).map_err(failed)?;
-        // zstd makes the tables of the dictionary with the first block.
+        // zstd makes the tables of the dictionary with the first block, and those of the context with
+        // the first large one; whoever asks for the encoder's memory now must be told of both.
         let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
         let mut encoder = Self { dictionary, context, scratch };
-        encoder.compress(&[0; 64], &mut Vec::new())?;
+        encoder.compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new())?;
         Ok(encoder)
     }
 
@@ -226,7 +231,7 @@ impl DictionaryEncoder {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         // The tables of the dictionary, and the context's own.
-        self.context.sizeof()
+        self.context.sizeof() + self.scratch.capacity()
     }
 
     /// As [`codec::compress`](crate::codec::compress).
@@ -311,6 +316,19 @@ mod tests {
             }
             let bytes = encoder.memory_bytes();
             assert!(level < TREES_FROM_LEVEL || bytes < 4 << 20, "level {level}: {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn a_new_encoder_takes_as_much_memory_as_a_used_one() {
+        let trained = Dictionary::train(&text(1, 1 << 20), 64 << 10, 0).unwrap().unwrap();
+        let (trained, raw) = (Arc::new(trained), text(2, 128 << 10));
+        for level in [1, 9, 12, 13, 19] {
+            let mut encoder = DictionaryEncoder::new(&trained, level).unwrap();
+            let new = encoder.memory_bytes();
+            encoder.compress(&raw, &mut Vec::new()).unwrap();
+            let used = encoder.memory_bytes();
+            assert!(used <= new, "level {level}: {new} bytes when new, {used} when used");
         }
     }
 
