@@ -53,15 +53,26 @@ struct Current {
 }
 
 impl Dictionaries {
-    fn of(&self, tree: &TreeCore) -> Arc<Mutex<Current>> {
-        Arc::clone(self.trees.lock().entry(tree.id).or_default())
+    /// That of a tree. A tree that was dropped has none from then on: what is found for a job that
+    /// began before is forgotten with the job.
+    fn of(&self, tree: TreeId, was_dropped: impl FnOnce() -> bool) -> Arc<Mutex<Current>> {
+        let mut trees = self.trees.lock();
+        // With the lock held: a tree that is dropped later is forgotten after this.
+        if was_dropped() {
+            return Arc::default();
+        }
+        Arc::clone(trees.entry(tree).or_default())
+    }
+
+    fn forget(&self, tree: TreeId) {
+        self.trees.lock().remove(&tree);
     }
 }
 
 impl JobContext {
     /// Forgets what is known of a tree that was dropped.
     pub fn forget(&self, tree: TreeId) {
-        self.dictionaries.trees.lock().remove(&tree);
+        self.dictionaries.forget(tree);
     }
 
     /// How a leaf of the tree is packed in the end. Trains a dictionary if the tree wants one and it is
@@ -73,7 +84,7 @@ impl JobContext {
         if !matches!(tree.options.trunk.base_codec, Codec::ZstdDictionary(_)) {
             return Ok(Packing::Final(None));
         }
-        let current = self.dictionaries.of(tree);
+        let current = self.dictionaries.of(tree.id, || tree.was_dropped());
         let mut current = current.lock();
         if current.dictionary.is_none() {
             current.dictionary = newest(trunk);
@@ -156,6 +167,18 @@ fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_kept_for_a_dropped_tree() {
+        let (dictionaries, tree) = (Dictionaries::default(), TreeId(7));
+        let first = dictionaries.of(tree, || false);
+        assert!(Arc::ptr_eq(&first, &dictionaries.of(tree, || false)));
+        dictionaries.forget(tree);
+        // A job that began before the drop asks after it.
+        let late = dictionaries.of(tree, || true);
+        assert!(!Arc::ptr_eq(&first, &late));
+        assert!(dictionaries.trees.lock().is_empty());
+    }
 
     #[test]
     fn a_dictionary_is_small_beside_the_tree_and_the_memory() {
