@@ -210,8 +210,8 @@ pub trait Engine: Sync {
     }
 
     /// Compresses all data as it is compressed in the end, also what an engine would leave in memory,
-    /// in its log or in upper levels until more is written; returns whether the engine has such a
-    /// call. Only `compression` calls it.
+    /// in its log or in upper levels until more is written; returns whether the time counts as packing.
+    /// Only `compression` calls it.
     fn pack(&self) -> Result<bool> {
         Ok(false)
     }

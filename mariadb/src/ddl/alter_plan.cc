@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "foreign/clauses.h"
-#include "foreign/define.h"
 #include "table/index.h"
 #include "table/options.h"
 

@@ -11,6 +11,7 @@
 #include "engine/db.h"
 #include "engine/errors.h"
 #include "foreign/binding.h"
+#include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "foreign/fence.h"
 #include "foreign/text.h"

@@ -9,6 +9,8 @@
 
 namespace fron {
 
+bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
+
 std::string label_of(const Foreign_key &clause) {
   if (clause.name.str) return "`" + text_of(clause.name) + "`";
   std::string label;

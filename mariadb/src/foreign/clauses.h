@@ -19,6 +19,9 @@ namespace fron {
 
 inline std::string text_of(const LEX_CSTRING &name) { return std::string(name.str, name.length); }
 
+/** Whether the statement checks foreign keys. */
+bool checks_foreign_keys(MYSQL_THD thd);
+
 /** A clause's name, or its columns, for a warning. */
 std::string label_of(const Foreign_key &clause);
 

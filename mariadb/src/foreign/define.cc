@@ -89,8 +89,6 @@ std::string replaced_table(THD *thd, const TABLE *form, const Alter_info *info) 
 
 }  // namespace
 
-bool checks_foreign_keys(MYSQL_THD thd) { return !thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS); }
-
 int adopt_waiting(THD *thd, const TABLE *form, const std::string &own, Change *change) {
   for (const ForeignKeyPtr &waiting : dictionary().foreign_keys().recorded_of(own).referencing) {
     if (waiting->child == own || waiting->parent_side.is_bound) continue;

@@ -49,9 +49,6 @@ bool moves_parents(const std::string &key, const ForeignKeyChange &change);
 /** Whether a foreign key finds its parents in a tree of the table. */
 bool is_parent(const std::string &key);
 
-/** Whether the statement checks foreign keys. */
-bool checks_foreign_keys(MYSQL_THD thd);
-
 }  // namespace fron
 
 #endif

@@ -14,7 +14,6 @@
 #include "ddl/alter_plan.h"
 #include "dictionary/dictionary.h"
 #include "foreign/clauses.h"
-#include "foreign/define.h"
 #include "foreign/text.h"
 
 namespace fron {

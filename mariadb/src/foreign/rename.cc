@@ -2,6 +2,7 @@
 
    See foreign/rename.h. */
 
+#include "foreign/clauses.h"
 #include "foreign/rename.h"
 
 #include <sql_class.h>

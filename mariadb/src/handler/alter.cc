@@ -24,6 +24,7 @@
 #include "engine/errors.h"
 #include "foreign/addition.h"
 #include "foreign/changed_columns.h"
+#include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "table/options.h"
 #include "txn/connection.h"

@@ -23,6 +23,7 @@
 #include "engine/crash_points.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "engine/progress.h"
 #include "txn/connection.h"

@@ -141,7 +141,8 @@ impl Engine for FronDb {
             tree.optimize(OptimizeOptions::new(), &mut |_, _| true).map_err(Error::engine)?;
         }
         self.db.checkpoint().map_err(Error::engine)?;
-        Ok(true)
+        // What it packs on its own has been timed.
+        Ok(false)
     }
 
     fn free_bytes(&self) -> u64 {

@@ -20,13 +20,12 @@ impl Bench<'_> {
     /// was: until background work had no more to do, or else until the engine's own call was done.
     pub(super) fn pack(&mut self) -> Result<()> {
         self.progress.say("packing");
-        let packs_on_its_own = self.pack_in_background()?;
+        self.pack_in_background()?;
         let begin = Instant::now();
-        if self.engine.pack()? {
-            let took = begin.elapsed() + settle(self.engine)?;
-            if !packs_on_its_own {
-                self.packed(took);
-            }
+        let is_packing = self.engine.pack()?;
+        let took = begin.elapsed() + settle(self.engine)?;
+        if is_packing {
+            self.packed(took);
         }
         self.measurement.packed_bytes = self.engine.packed_bytes();
         self.return_space()
@@ -49,9 +48,9 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Waits for background work to pack what it can; returns whether the engine has such work.
-    fn pack_in_background(&mut self) -> Result<bool> {
-        let Some(mut last) = self.engine.packed_bytes() else { return Ok(false) };
+    /// Waits for background work to pack what it can, if the engine has such work.
+    fn pack_in_background(&mut self) -> Result<()> {
+        let Some(mut last) = self.engine.packed_bytes() else { return Ok(()) };
         let begin = Instant::now();
         let mut changed = begin;
         let mut is_packed = || {
@@ -63,7 +62,7 @@ impl Bench<'_> {
         };
         settle_until(&mut is_packed, &|| self.engine.sync())?;
         self.packed(changed - begin);
-        Ok(true)
+        Ok(())
     }
 
     /// Notes that everything was packed so long after the engine had settled.
