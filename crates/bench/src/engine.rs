@@ -223,8 +223,8 @@ pub trait Engine: Sync {
 
     /// Disk space that it takes however little data it has: what it reserves, and log that recovery
     /// would not read.
-    fn reserved_bytes(&self) -> u64 {
-        0
+    fn reserved_bytes(&self) -> Result<u64> {
+        Ok(0)
     }
 
     /// The engine's own statistics as text.

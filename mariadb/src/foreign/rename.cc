@@ -2,7 +2,6 @@
 
    See foreign/rename.h. */
 
-#include "foreign/clauses.h"
 #include "foreign/rename.h"
 
 #include <sql_class.h>
@@ -17,6 +16,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "foreign/binding.h"
+#include "foreign/clauses.h"
 #include "foreign/define.h"
 #include "foreign/fence.h"
 #include "foreign/text.h"

@@ -150,10 +150,10 @@ impl Engine for FronDb {
         stats.data_allocated_bytes.saturating_sub(stats.data_used_bytes)
     }
 
-    fn reserved_bytes(&self) -> u64 {
-        let log = allocated_bytes(&self.dir.join("wal")).unwrap_or(0);
+    fn reserved_bytes(&self) -> Result<u64> {
+        let log = allocated_bytes(&self.dir.join("wal"))?;
         let passed = log.saturating_sub(self.db.stats().wal_replay_bytes);
-        self.free_bytes().min(RESERVE_BYTES) + passed
+        Ok(self.free_bytes().min(RESERVE_BYTES) + passed)
     }
 
     fn stats(&self) -> String {

@@ -46,7 +46,7 @@ pub(super) fn run(bench: &mut Bench<'_>) -> Result<()> {
     bench.pack()?;
     points(bench, rows)?;
     bench.full_scan(0, rows)?;
-    bench.measurement.reserved_bytes = Some(bench.engine.reserved_bytes());
+    bench.measurement.reserved_bytes = Some(bench.engine.reserved_bytes()?);
     let expected = format!("{:016x}", digest.value());
     if rows > 0 && bench.measurement.fullscan_digest.as_ref() != Some(&expected) {
         return Err(Error::Wrong("a full scan found other rows than were written".to_owned()));
