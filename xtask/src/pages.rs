@@ -96,7 +96,7 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     section(&mut options, "A database: `Options`", ("option", "what it does"), &database);
     section(
         &mut options,
-        "A tree: `TreeOptions`, fixed when it is made",
+        "A tree: `TreeOptions`; `Tree::set_options` changes codec and size of blocks later",
         ("start from", "for"),
         &presets,
     );

@@ -73,7 +73,7 @@ impl JobContext {
             reserved: frees_space && self.reads.health.full().is_some(),
             reads: self.reads.counters.found(),
             tree: tree.id,
-            options: tree.options.trunk,
+            options: tree.options().trunk,
             run_env: Arc::clone(&self.reads.runs),
             run_ids: Arc::clone(self.ids.runs()),
             update: tree.update.clone(),

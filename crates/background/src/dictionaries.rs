@@ -81,7 +81,7 @@ impl JobContext {
     /// # Errors
     /// `Internal` if zstd cannot use what it trained.
     pub(crate) fn final_packing(&self, tree: &TreeCore, trunk: &Trunk) -> Result<Packing> {
-        if !matches!(tree.options.trunk.base_codec, Codec::ZstdDictionary(_)) {
+        if !matches!(tree.options().trunk.base_codec, Codec::ZstdDictionary(_)) {
             return Ok(Packing::Final(None));
         }
         let current = self.dictionaries.of(tree.id, || tree.was_dropped());

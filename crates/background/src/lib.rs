@@ -65,7 +65,7 @@ pub use log_pins::LogPins;
 pub use manifest_snapshot::Cut;
 pub use optimize::{OptimizeOptions, OptimizeReport};
 pub use period::check_period;
-pub use planning::{plan_all, replan};
+pub use planning::{plan_all, replan, replan_all};
 pub use queue::{Due, Next, Queue, Task, ValueJobs};
 pub use recovery_flusher::RecoveryFlusher;
 pub use throttle::Throttle;

@@ -5,7 +5,7 @@ use frondb_commit::PendingState;
 use frondb_core::sync::Arc;
 use frondb_core::{Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_manifest::Manifest;
-use frondb_records::{Edit, encode_edit};
+use frondb_records::{Edit, TreeOptions, encode_edit};
 use frondb_space::Extent;
 use frondb_tree::{TreeCore, Version};
 use frondb_trunk::NodeImage;
@@ -95,6 +95,7 @@ struct SnapshotState {
 struct TreeState {
     tree: Arc<TreeCore>,
     name: String,
+    options: Arc<TreeOptions>,
     version: Arc<Version>,
     flushed: SeqNo,
     values: Vec<Vec<Extent>>,
@@ -108,6 +109,7 @@ impl SnapshotState {
             let install = tree.install.lock();
             let state = TreeState {
                 name: tree.name.read().clone(),
+                options: tree.options(),
                 version: tree.version(),
                 flushed: install.flushed,
                 values: install.values.values().cloned().collect(),
@@ -149,7 +151,7 @@ impl SnapshotState {
         for state in &self.trees {
             let tree = state.tree.id;
             let trunk = &state.version.trunk;
-            let options = state.tree.options.clone();
+            let options = TreeOptions::clone(&state.options);
             put(&Edit::CreateTree {
                 tree,
                 name: state.name.clone(),

@@ -38,6 +38,14 @@ pub fn replan(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>, nodes: 
     });
 }
 
+/// Plans all nodes of a tree again, because its options have changed. Removes the plans that are not
+/// due any more.
+pub fn replan_all(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>) {
+    let mut nodes = Vec::new();
+    tree.version().trunk.for_each(&mut |node| nodes.push(node.id));
+    replan(context, queue, tree, &nodes);
+}
+
 /// Plans all nodes of a tree.
 pub fn plan_all(context: &JobContext, queue: &Queue, tree: &Arc<TreeCore>) {
     let version = tree.version();

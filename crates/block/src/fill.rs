@@ -5,10 +5,13 @@ use std::ops::Range;
 use frondb_core::chunk::Values;
 use frondb_core::mem::Array;
 use frondb_core::{Chunk, MessageKind, SeqNo};
+use memchr::memchr_iter;
 
 use crate::layout::Keys;
 use crate::reader::{Inner, kind_of};
+use crate::rows::read_uint;
 use crate::transposed::ROW_SLACK;
+use crate::values::ValuePlaces;
 
 /// Appends the SeqNos whose differences from `base` are stored in `WIDTH` bytes each.
 fn push_seqs<const WIDTH: usize>(stored: &[u8], base: u64, seqs: &mut Array<SeqNo>) {
@@ -93,31 +96,54 @@ impl Inner {
     pub(crate) fn fill_values(&self, entries: &Range<usize>, chunk: &mut Chunk) {
         if let Some(map) = self.turn_values(entries.len()) {
             let (count, len) = (entries.len(), self.header.value_len);
-            let mut values = match std::mem::replace(&mut chunk.values, Values::Owned(Array::new()))
-            {
-                Values::Owned(values) => values,
-                Values::Shared(_) => Array::new(),
-            };
+            let mut values = owned_values(chunk);
             values.resize(count * len as usize, 0);
             map.to_rows(&self.bytes, entries.clone(), &mut values);
             push_ends(&mut chunk.value_ends, count, 0, len);
             chunk.values = Values::Owned(values);
             return;
         }
-        let start = self.value_start(entries.start);
-        chunk.values_start = start as u32;
-        if self.header.value_width == 0 {
-            push_ends(&mut chunk.value_ends, entries.len(), start as u32, self.header.value_len);
-        } else {
-            let mut end = start;
-            let ends = chunk.value_ends.append(entries.len(), 0);
-            for (i, slot) in entries.clone().zip(ends) {
-                end += self.value_len(i);
-                *slot = end as u32;
+        let start = self.value_range(entries.start).start;
+        match &self.value_places {
+            ValuePlaces::Fixed(len) => {
+                push_ends(&mut chunk.value_ends, entries.len(), start as u32, *len as u32);
+            }
+            ValuePlaces::Lengths { width, .. } => {
+                let (lengths, mut end) = (self.value_lens(), start);
+                let ends = chunk.value_ends.append(entries.len(), 0);
+                for (i, slot) in entries.clone().zip(ends) {
+                    end += read_uint(lengths, *width, i) as usize;
+                    *slot = end as u32;
+                }
+            }
+            ValuePlaces::Ended { end_byte, .. } => {
+                return self.fill_ended(*end_byte, start, entries.len(), chunk);
             }
         }
+        chunk.values_start = start as u32;
         if !self.values.is_empty() {
             chunk.values = Values::Shared(self.values.clone());
         }
+    }
+
+    /// Appends the values from `start` on, without the bytes that end them: values of a chunk follow
+    /// each other without a gap.
+    fn fill_ended(&self, end_byte: u8, start: usize, count: usize, chunk: &mut Chunk) {
+        let mut values = owned_values(chunk);
+        let (stored, mut at) = (&self.values[start..], 0);
+        for (end, slot) in memchr_iter(end_byte, stored).zip(chunk.value_ends.append(count, 0)) {
+            values.extend_from_slice(&stored[at..end]);
+            at = end + 1;
+            *slot = values.len() as u32;
+        }
+        chunk.values = Values::Owned(values);
+    }
+}
+
+/// The memory of the chunk's values, which it had of its own, if it had any.
+fn owned_values(chunk: &mut Chunk) -> Array<u8> {
+    match std::mem::replace(&mut chunk.values, Values::Owned(Array::new())) {
+        Values::Owned(values) => values,
+        Values::Shared(_) => Array::new(),
     }
 }

@@ -69,7 +69,7 @@
 //! by index without decoding its predecessors, and a search is a binary search in one column after
 //! the other. SeqNos and values are transposed where that is smaller; a reader turns them back into
 //! rows. Values have an end byte where one of a few bytes is in none of them and the codec is neither
-//! none nor lz4 (`ended.rs`).
+//! none nor lz4 (`values.rs`).
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;

@@ -10,7 +10,6 @@ use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::Buf;
 
 use crate::columns::Columns;
-use crate::ended;
 use crate::format::{
     FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED, FLAG_VALUES_FIXED,
     FLAG_VALUES_TRANSPOSED, FLAGS_ALL, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PAYLOAD_HEADER_BYTES,
@@ -55,10 +54,7 @@ impl Layout {
     /// Validates a payload; the error says what is wrong with it. Turns columns of SeqNos and values
     /// into rows, or keeps them with `keeps_columns`.
     pub(crate) fn new(mut payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
-        let mut header = PayloadHeader::decode(&payload).ok_or("header")?;
-        if header.flags & FLAG_VALUES_ENDED != 0 {
-            payload = ended::with_lengths(&mut header, &payload)?;
-        }
+        let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
         let mut reader = AreaReader::new(&header, &payload)?;
         let areas = reader.areas(&header, &mut payload)?;
@@ -121,7 +117,11 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
         return Err("key layout");
     }
     let value_layout_right = if has(FLAG_VALUES_FIXED) {
-        header.value_width == 0 && !(has(FLAG_VALUES_TRANSPOSED) && header.value_len == 0)
+        header.value_width == 0
+            && !(has(FLAG_VALUES_TRANSPOSED) && header.value_len == 0)
+            && !has(FLAG_VALUES_ENDED)
+    } else if has(FLAG_VALUES_ENDED) {
+        header.value_width == 0 && !has(FLAG_VALUES_TRANSPOSED)
     } else {
         matches!(header.value_width, 1 | 2 | 4) && !has(FLAG_VALUES_TRANSPOSED)
     };
@@ -142,7 +142,8 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
     // A message takes at least one byte; expanded keys and values are limited like a payload, so
     // that a few hostile bytes cannot fill a reader's memory.
     let count = u64::from(header.count);
-    let entry_bytes = u64::from(header.key_len) + u64::from(header.value_len);
+    let value_len = if has(FLAG_VALUES_ENDED) { 0 } else { header.value_len };
+    let entry_bytes = u64::from(header.key_len) + u64::from(value_len);
     let spelled_out = count.saturating_mul(entry_bytes);
     let most = BLOCK_RAW_BYTES_MAX as u64;
     if (count > 1 && count > payload_len as u64) || spelled_out > most {

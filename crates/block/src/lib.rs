@@ -17,7 +17,6 @@ mod builder;
 pub mod codec;
 mod columns;
 mod dictionary;
-mod ended;
 mod envelope;
 mod fill;
 pub mod format;
@@ -31,6 +30,7 @@ mod transpose;
 mod transposed;
 mod transposed_keys;
 mod trial;
+mod values;
 
 #[doc(hidden)]
 pub mod fuzz;

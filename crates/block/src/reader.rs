@@ -13,14 +13,12 @@ use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 use crate::columns::Columns;
 use crate::dictionary::Dictionary;
 use crate::envelope::{Place, decode_to_buf};
-use crate::format::{BlockKind, FLAG_KINDS, FLAG_VALUES_FIXED, PayloadHeader};
+use crate::format::{BlockKind, FLAG_KINDS, PayloadHeader};
 use crate::layout::{Areas, Keys, Layout, rows};
 use crate::rows::{Rows, read_uint};
 use crate::transposed::TransposedMap;
 use crate::transposed_keys::{TransposedKeys, TransposedView};
-
-/// Distance, in entries, between values whose positions are stored, where values differ in length.
-const VALUE_MARK_INTERVAL: usize = 16;
+use crate::values::ValuePlaces;
 
 /// A block with columns is worth rows when each of its rows was turned more often than this on
 /// average: once by the scan that read the block from the device, and once again.
@@ -39,8 +37,8 @@ pub(crate) struct Inner {
     pub(crate) header: PayloadHeader,
     pub(crate) areas: Areas,
     pub(crate) keys: Keys,
-    /// Where every [`VALUE_MARK_INTERVAL`]-th value begins; empty if values have one length.
-    value_marks: Box<[u32]>,
+    /// Where each value is in `values`.
+    pub(crate) value_places: ValuePlaces,
     /// SeqNos and values that are columns in `bytes`; boxed, because most blocks have none.
     columns: Option<Box<Columns>>,
 }
@@ -98,15 +96,13 @@ impl Block {
         let bytes = buf.freeze();
         let values = bytes.slice(areas.values..areas.end);
         let columns = (!columns.is_empty()).then(|| Box::new(columns));
-        let value_marks = Box::default();
-        let mut inner = Inner { bytes, values, header, areas, keys, value_marks, columns };
+        let lengths = &bytes[areas.value_lens..areas.keys];
+        let value_places = ValuePlaces::new(&header, lengths, &values)?;
+        let inner = Inner { bytes, values, header, areas, keys, value_places, columns };
         if header.flags & FLAG_KINDS != 0
             && inner.kinds().iter().any(|&kind| MessageKind::from_u8(kind).is_none())
         {
             return Err("kinds");
-        }
-        if header.flags & FLAG_VALUES_FIXED == 0 {
-            inner.value_marks = inner.mark_values().ok_or("value lengths")?;
         }
         Ok(Self(Arc::new(inner)))
     }
@@ -129,7 +125,7 @@ impl Block {
     /// The block with SeqNos and values as rows, as [`decode`](Self::decode) returns it.
     #[must_use]
     pub fn to_rows(&self) -> Self {
-        let Inner { bytes, header, areas, keys, value_marks, columns, .. } = &*self.0;
+        let Inner { bytes, header, areas, keys, value_places, columns, .. } = &*self.0;
         let Some(columns) = columns else { return self.clone() };
         let map = match keys {
             Keys::Transposed(keys) => Some(keys.map.clone()),
@@ -142,8 +138,8 @@ impl Block {
         };
         let bytes = buf.freeze();
         let values = bytes.slice(areas.values..areas.end);
-        let (header, value_marks) = (*header, value_marks.clone());
-        Self(Arc::new(Inner { bytes, values, header, areas, keys, value_marks, columns: None }))
+        let (header, value_places) = (*header, value_places.clone());
+        Self(Arc::new(Inner { bytes, values, header, areas, keys, value_places, columns: None }))
     }
 
     /// Number of messages, at least one.
@@ -169,7 +165,7 @@ impl Block {
                 Keys::Rows(restarts) => size_of_val(&**restarts),
                 Keys::Transposed(keys) => keys.memory_bytes(),
             }
-            + size_of_val(&*inner.value_marks)
+            + inner.value_places.memory_bytes()
             + inner.columns.as_ref().map_or(0, |c| size_of::<Columns>() + c.memory_bytes())
     }
 
@@ -273,8 +269,7 @@ impl Block {
         if self.has_columns() && self.0.gather_value(index, gathered) {
             return gathered;
         }
-        let start = self.0.value_start(index);
-        &self.0.values[start..start + self.0.value_len(index)]
+        &self.0.values[self.0.value_range(index)]
     }
 
     /// Replaces `chunk` by the messages of `entries`. Cheapest when the range begins at a multiple
@@ -357,37 +352,13 @@ impl Inner {
         &self.bytes[self.areas.seqs..self.areas.value_lens]
     }
 
-    fn value_lens(&self) -> &[u8] {
+    pub(crate) fn value_lens(&self) -> &[u8] {
         &self.bytes[self.areas.value_lens..self.areas.keys]
     }
 
-    pub(crate) fn value_len(&self, index: usize) -> usize {
-        match self.header.value_width {
-            0 => self.header.value_len as usize,
-            width => read_uint(self.value_lens(), usize::from(width), index) as usize,
-        }
-    }
-
-    pub(crate) fn value_start(&self, index: usize) -> usize {
-        if self.header.value_width == 0 {
-            return index * self.header.value_len as usize;
-        }
-        let mark = index / VALUE_MARK_INTERVAL;
-        let rest: usize =
-            (mark * VALUE_MARK_INTERVAL..index).map(|before| self.value_len(before)).sum();
-        self.value_marks[mark] as usize + rest
-    }
-
-    /// Checks that the value lengths add up to the value bytes and remembers where some begin.
-    fn mark_values(&self) -> Option<Box<[u32]>> {
-        let mut marks = Vec::with_capacity(self.count().div_ceil(VALUE_MARK_INTERVAL));
-        let mut at = 0u64;
-        for index in 0..self.count() {
-            if index % VALUE_MARK_INTERVAL == 0 {
-                marks.push(u32::try_from(at).ok()?);
-            }
-            at += self.value_len(index) as u64;
-        }
-        (at == self.values.len() as u64).then(|| marks.into_boxed_slice())
+    /// Where value `index` is in `values`, which are not columns.
+    #[inline]
+    pub(crate) fn value_range(&self, index: usize) -> Range<usize> {
+        self.value_places.range(self.value_lens(), &self.values, index)
     }
 }

@@ -1265,7 +1265,8 @@ frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 frondb_error *frondb_tree_options_new_aggressive(frondb_tree_options **options);
 
 /**
- * The options that a tree was made with, for example to make another one like it.
+ * The options of a tree, for example to make another one like it, or to change them with
+ * frondb_tree_set_options().
  *
  * Threads: any.
  */
@@ -1713,6 +1714,21 @@ frondb_error *frondb_tree_name(frondb_tree *tree, frondb_buffer *buffer);
  * Threads: any.
  */
 frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
+
+/**
+ * Changes the codec of a tree and the size of its blocks, durably, while others read and write. Take
+ * the options from frondb_tree_options_of() and change them there. What is written from now on has
+ * them. What the tree holds already is packed again in the background when there is nothing more
+ * urgent to do, or by frondb_tree_optimize(), which waits for it.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID if more changes than the codecs and the sizes of blocks and leaves, or an
+ * option is out of its range; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE,
+ * FRONDB_READ_ONLY.
+ */
+frondb_error *frondb_tree_set_options(frondb_tree *tree,
+                                      frondb_tree_options *options);
 
 /**
  * Puts the value of a key into a buffer; `found` tells whether the key has one. `snapshot` may be

@@ -14,6 +14,7 @@ use crate::slice::{
 };
 use crate::snapshot::frondb_snapshot;
 use crate::stats::{self, frondb_stats};
+use crate::tree_options::{frondb_tree_options, tree_options};
 
 /// A tree: keys in byte order, each with a value. The handle stays valid when the tree is renamed.
 pub struct frondb_tree {
@@ -58,6 +59,24 @@ pub extern "C" fn frondb_tree_id(
         place.write(u64::from(handle::shared::<Tree>(tree)?.id().get()));
         Ok(())
     })
+}
+
+/// Changes the codec of a tree and the size of its blocks, durably, while others read and write. Take
+/// the options from frondb_tree_options_of() and change them there. What is written from now on has
+/// them. What the tree holds already is packed again in the background when there is nothing more
+/// urgent to do, or by frondb_tree_optimize(), which waits for it.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID if more changes than the codecs and the sizes of blocks and leaves, or an
+/// option is out of its range; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE,
+/// FRONDB_READ_ONLY.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_set_options(
+    tree: *mut frondb_tree,
+    options: *mut frondb_tree_options,
+) -> *mut frondb_error {
+    call(|| handle::shared::<Tree>(tree)?.set_options(tree_options(options)?))
 }
 
 /// Puts the value of a key into a buffer; `found` tells whether the key has one. `snapshot` may be

@@ -79,7 +79,8 @@ pub extern "C" fn frondb_tree_options_new_aggressive(
     make(options, || Ok(TreeOptions::aggressive()))
 }
 
-/// The options that a tree was made with, for example to make another one like it.
+/// The options of a tree, for example to make another one like it, or to change them with
+/// frondb_tree_set_options().
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -255,6 +255,29 @@ impl Catalog {
         Ok(())
     }
 
+    /// Gives a tree other options; durable on return.
+    ///
+    /// # Errors
+    /// `NotFound` if the tree was dropped; `Invalid` for an option that is out of its range or fixed;
+    /// `NoSpace`, `Poisoned`, `Closed`.
+    pub fn set_options(&self, tree: &TreeCore, options: TreeOptions) -> Result<()> {
+        // Under this lock no tree is dropped.
+        let _names = self.names.lock();
+        self.reads.health.check()?;
+        if tree.is_dropped() {
+            return Err(not_found(&tree.name.read()));
+        }
+        let now = tree.options();
+        now.check_change(&options)?;
+        if *now == options {
+            return Ok(());
+        }
+        let latch = self.edits.begin();
+        latch.record(&[Edit::SetOptions { tree: tree.id, options: options.clone() }])?;
+        tree.set_options(options);
+        Ok(())
+    }
+
     /// Drops a tree with all its data; durable on return. `prepare` runs under the commit lock
     /// before anything changes, and can prevent the drop by returning an error.
     ///

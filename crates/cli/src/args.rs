@@ -69,6 +69,8 @@ pub(crate) enum Command {
     Trees(Database),
     /// Rename a tree
     Rename(Rename),
+    /// Give a tree another codec; `optimize` packs what it holds already, or the background does
+    Alter(Alter),
     /// Drop a tree with everything in it
     Drop(Tree),
     /// Print the value of a key; exit code 1 if there is none
@@ -195,6 +197,18 @@ pub(crate) struct Rename {
     /// Its new name
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
+}
+
+/// `alter`
+#[derive(Args, Debug)]
+pub(crate) struct Alter {
+    /// The tree
+    #[command(flatten)]
+    pub(crate) tree: Tree,
+    /// Its new codec, with blocks of the size that suits it: none, lz4, zstd[:1-19],
+    /// zstd-dictionary[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) codec: frondb::Codec,
 }
 
 /// `get`

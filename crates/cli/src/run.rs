@@ -51,6 +51,7 @@ fn dispatch(common: &Common, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create(args) => commands::trees::create(common, args),
         Command::Trees(args) => commands::trees::list(common, args),
+        Command::Alter(args) => commands::trees::alter(common, args),
         Command::Rename(args) => commands::trees::rename(common, args),
         Command::Drop(args) => commands::trees::drop(common, args),
         Command::Get(args) => commands::entries::get(common, args),

@@ -12,7 +12,7 @@ mod open;
 mod reads;
 mod work;
 
-use frondb_background::{Background, Load};
+use frondb_background::{Background, Load, replan_all};
 use frondb_catalog::Catalog;
 use frondb_commit::{Batch, CallGuard, CommitHook, Durability, guarded};
 use frondb_core::events::EventListener;
@@ -122,6 +122,22 @@ impl Engine {
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
         let _call = self.begin_call()?;
         self.catalog.rename(from, to)
+    }
+
+    /// Changes the codecs and the sizes of blocks and leaves of a tree; durable on return. Background
+    /// work packs what the tree has in the new way, leaf by leaf.
+    ///
+    /// # Errors
+    /// `NotFound` if the tree was dropped; `Invalid` for an option that is out of its range or fixed, or
+    /// a tree of another database; `NoSpace`, `Poisoned`, `Closed`.
+    pub fn set_tree_options(&self, tree: &Tree, options: TreeOptions) -> Result<()> {
+        let _call = self.begin_call()?;
+        self.check_read(tree, None)?;
+        self.catalog.set_options(tree.core(), options)?;
+        let background = self.background();
+        background.jobs.forget(tree.id());
+        replan_all(&background.jobs, &background.queue, tree.core());
+        Ok(())
     }
 
     /// Drops a tree; durable on return. Open cursors on the tree stay usable.

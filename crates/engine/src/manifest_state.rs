@@ -89,6 +89,14 @@ impl ManifestState {
                 }
             }
             Edit::RenameTree { tree, name } => self.tree(tree)?.name = name,
+            Edit::SetOptions { tree, options } => {
+                let state = self.tree(tree)?;
+                state
+                    .options
+                    .check_change(&options)
+                    .map_err(|error| damaged(error.message().to_owned()))?;
+                state.options = options;
+            }
             Edit::CreatedBy { tree, txn } => {
                 self.ids.txn = self.ids.txn.max(txn);
                 self.tree(tree)?;

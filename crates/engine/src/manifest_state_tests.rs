@@ -40,6 +40,19 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
     }
 }
 
+/// Options that differ from the default as the words `codec=` and `fanout=` say.
+fn options(words: &[&str]) -> TreeOptions {
+    let mut options = TreeOptions::default();
+    for word in words {
+        match word.split_once('=').unwrap() {
+            ("codec", codec) => options.trunk.base_codec = codec.parse().unwrap(),
+            ("fanout", fanout) => options.trunk.fanout = fanout.parse().unwrap(),
+            _ => panic!("{word}"),
+        }
+    }
+    options
+}
+
 /// Parses a line `verb tree word...`, in which words are `key=value`.
 fn parse(line: &str) -> Edit {
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -57,6 +70,7 @@ fn parse(line: &str) -> Edit {
             root: NodeId(number("root")),
         },
         "rename" => Edit::RenameTree { tree, name: words[2].into() },
+        "set-options" => Edit::SetOptions { tree, options: options(&words[2..]) },
         "created-by" => Edit::CreatedBy { tree, txn: third(2) },
         "drop" => Edit::DropTree { tree },
         "add-run" => Edit::AddRun(run(tree, third(2), number("page") as u32, number("seq"))),
@@ -124,7 +138,11 @@ fn show(state: &ManifestState) -> String {
         let values = sorted(tree.values.keys().map(|extent| u64::from(extent.page)).collect());
         let (name, root, flushed) = (&tree.name, tree.root, tree.flushed);
         out += &format!("tree {id} {name:?}: root {root} nodes {nodes} runs {runs} ");
-        out += &format!("values {values} flushed {flushed}\n");
+        out += &format!("values {values} flushed {flushed}");
+        if tree.options != TreeOptions::default() {
+            out += &format!(" codec {}", tree.options.trunk.base_codec);
+        }
+        out.push('\n');
     }
     let pending = &state.pending;
     for ((txn, place), part) in &pending.parts {

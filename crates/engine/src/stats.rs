@@ -70,8 +70,8 @@ engine_stats! {
     row_cache_bytes,
     /// Lookups in runs that a cached row answered without its block, a count.
     row_cache_hits,
-    /// Blocks that readers found in the cache as they are on disk, and decoded, a count. Only the cache
-    /// of a slow device holds such blocks.
+    /// Blocks that readers found in the cache as they are on disk, and decoded, a count. The cache holds
+    /// such blocks if the device is slow, or if they take a sixth of their memory or less.
     cache_frame_hits,
     /// Block indexes, and parts of them, that readers found in the cache as they are on disk, and
     /// decoded, a count. The cache holds such ones where it has no room for decoded ones.

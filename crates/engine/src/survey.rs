@@ -387,7 +387,7 @@ fn restore_one(
 }
 
 pub(crate) fn attachment(parts: &Parts, tree: &Arc<TreeCore>, part: &PendingPart) -> Attachment {
-    let prefix = tree.options.trunk.filter_prefix();
+    let prefix = tree.options().trunk.filter_prefix();
     let runs = part.runs.iter();
     let runs = runs.map(|meta| Run::new(meta.clone(), prefix, Arc::clone(&parts.jobs.reads.runs)));
     Attachment {

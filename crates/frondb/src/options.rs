@@ -213,7 +213,8 @@ impl Options {
 /// Smallest leaf of a tree with a dictionary: its copy in each leaf takes some percent of it on disk.
 const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 
-/// How a tree is created. Stored with the tree.
+/// How a tree is created. Stored with the tree; [`Tree::set_options`](crate::Tree::set_options) changes
+/// the codec and the size of blocks later.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TreeOptions {
     pub(crate) trunk: TrunkOptions,
@@ -241,7 +242,7 @@ impl TreeOptions {
     /// all of it.
     #[must_use]
     pub fn aggressive() -> Self {
-        Self::default().codec(Codec::AGGRESSIVE).block_bytes(128 * 1024)
+        Self::default().codec_with_blocks(Codec::AGGRESSIVE)
     }
 
     /// The codec of bases, which hold consolidated data. Default zstd level 1. [`Codec::None`]
@@ -254,16 +255,35 @@ impl TreeOptions {
     /// there already; [`Tree::optimize`](crate::Tree::optimize) packs the rest and waits for it.
     ///
     /// A codec with a dictionary also sets the smallest leaf to 64 MiB, because each leaf has a copy
-    /// of the dictionary.
+    /// of the dictionary; a codec without one in its place sets it to the default.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
+        let has_dictionary = |codec| matches!(codec, Codec::ZstdDictionary(_));
+        let had_dictionary = has_dictionary(self.trunk.base_codec);
         self.trunk.base_codec = codec;
         self.trunk.run_codec = if codec == Codec::None { Codec::None } else { Codec::Lz4 };
-        if matches!(codec, Codec::ZstdDictionary(_)) {
-            let large = DICTIONARY_LEAF_BYTES.min(self.trunk.leaf_bytes_max);
+        let large = DICTIONARY_LEAF_BYTES.min(self.trunk.leaf_bytes_max);
+        if has_dictionary(codec) {
             self.trunk.leaf_bytes_min = self.trunk.leaf_bytes_min.max(large);
+        } else if had_dictionary && self.trunk.leaf_bytes_min == large {
+            let default = TrunkOptions::default().leaf_bytes_min;
+            self.trunk.leaf_bytes_min = default.min(self.trunk.leaf_bytes_max);
         }
         self
+    }
+
+    /// As [`codec`](Self::codec), with blocks of the size that suits the codec:
+    /// [`Codec::preferred_block_bytes`], or the default in place of what suited the codec before.
+    #[must_use]
+    pub fn codec_with_blocks(mut self, codec: Codec) -> Self {
+        let suited = self.trunk.base_codec.preferred_block_bytes();
+        let had_suiting = suited == Some(self.trunk.base_block_bytes);
+        self = self.codec(codec);
+        match codec.preferred_block_bytes() {
+            Some(bytes) => self.block_bytes(bytes),
+            None if had_suiting => self.block_bytes(TrunkOptions::default().base_block_bytes),
+            None => self,
+        }
     }
 
     /// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB.
@@ -301,5 +321,13 @@ impl TreeOptions {
     pub fn shape(mut self, change: impl FnOnce(&mut TrunkOptions)) -> Self {
         change(&mut self.trunk);
         self
+    }
+}
+
+impl TreeOptions {
+    /// The [codec](Self::codec) of bases.
+    #[must_use]
+    pub fn base_codec(&self) -> Codec {
+        self.trunk.base_codec
     }
 }

@@ -42,11 +42,38 @@ impl Tree {
         self.inner.id()
     }
 
-    /// The options that the tree was created with.
+    /// The tree's options: those that it was created with, or was [given](Self::set_options) later.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
-        let options = self.inner.options().clone();
-        TreeOptions { trunk: options.trunk, update_fn: options.update_fn }
+        let options = self.inner.options();
+        TreeOptions { trunk: options.trunk, update_fn: options.update_fn.clone() }
+    }
+
+    /// Changes the codec and the size of the blocks, durably, while others read and write. What is
+    /// written from now on has them. What the tree holds already is packed again in the background,
+    /// leaf by leaf, when there is nothing more urgent to do, or by [`optimize`](Self::optimize),
+    /// which waits for it. The data has two forms meanwhile, also after the database is opened again.
+    ///
+    /// ```
+    /// # use frondb::{Codec, Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let tree = db.create_tree("events", TreeOptions::new())?;
+    /// tree.put(b"key", b"value")?;
+    /// tree.set_options(tree.options().codec_with_blocks(Codec::AGGRESSIVE))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` if `options` differ from [`options`](Self::options) in more than the codecs and the sizes
+    /// of blocks and leaves, or are out of their range; `NotFound` if the tree was dropped; `NoSpace`,
+    /// `Poisoned`, `Closed`, `ReadOnly`.
+    pub fn set_options(&self, options: TreeOptions) -> Result<()> {
+        let options =
+            frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
+        self.engine.set_tree_options(&self.inner, options)
     }
 
     /// The value of `key`.

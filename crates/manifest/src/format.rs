@@ -50,7 +50,7 @@ use frondb_core::codec::Reader;
 ///
 /// 1: the first version. 2: filters of runs in several parts. 3: block indexes in several parts. 4: runs
 /// with their codec and a dictionary. 5: values of blocks that have an end byte in place of lengths.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The file with the superblocks.
 pub const SUPER_FILE: &str = "SUPER";
@@ -246,7 +246,7 @@ mod tests {
         let hex: String = bytes[..56].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e535550520500000000000000100f0e0d0c0b0a090807060504030201\
+            "46726f6e535550520600000000000000100f0e0d0c0b0a090807060504030201\
              07000000000000002c010000000000000500000000000000"
         );
         assert_eq!(Superblock::decode(&bytes), Ok(SUPERBLOCK));
@@ -272,7 +272,7 @@ mod tests {
         let hex: String = bytes[..40].iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(
             hex,
-            "46726f6e4d414e460500000000000000100000000000000000000000000000000200000000000000"
+            "46726f6e4d414e460600000000000000100000000000000000000000000000000200000000000000"
         );
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
     }

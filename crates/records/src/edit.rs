@@ -37,10 +37,11 @@ enum Tag {
     Prepared = 16,
     EndPrepared = 17,
     CreatedBy = 18,
+    SetOptions = 19,
 }
 
 impl Tag {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::CreateTree,
         Self::RenameTree,
         Self::DropTree,
@@ -59,6 +60,7 @@ impl Tag {
         Self::Prepared,
         Self::EndPrepared,
         Self::CreatedBy,
+        Self::SetOptions,
     ];
 
     fn put(self, out: &mut Vec<u8>) {
@@ -97,6 +99,13 @@ pub enum Edit {
         tree: TreeId,
         /// Its new name.
         name: String,
+    },
+    /// A tree has other options from now on.
+    SetOptions {
+        /// The tree.
+        tree: TreeId,
+        /// All of its options.
+        options: TreeOptions,
     },
     /// A transaction created the tree, so the tree exists only if the transaction commits. Holds
     /// until the transaction's pending part for the tree ends.
@@ -324,6 +333,10 @@ pub fn encode_edit(out: &mut Vec<u8>, edit: &Edit) {
             Tag::RenameTree.put_of(out, *id);
             put_bytes(out, name.as_bytes());
         }
+        Edit::SetOptions { tree: id, options } => {
+            Tag::SetOptions.put_of(out, *id);
+            options.encode(out);
+        }
         Edit::CreatedBy { tree: id, txn } => {
             Tag::CreatedBy.put_of(out, *id);
             put_varint(out, *txn);
@@ -433,6 +446,7 @@ fn decode_edit_of(tag: Tag, tree: TreeId, input: &mut Reader<'_>) -> Result<Edit
             root: NodeId(input.varint()?),
         },
         Tag::RenameTree => Edit::RenameTree { tree, name: string(input)? },
+        Tag::SetOptions => Edit::SetOptions { tree, options: TreeOptions::decode(input)? },
         Tag::DropTree => Edit::DropTree { tree },
         Tag::CreatedBy => Edit::CreatedBy { tree, txn: input.varint()? },
         Tag::DropRun => Edit::DropRun { tree, run: RunId(input.varint()?) },

@@ -141,6 +141,7 @@ mod tests {
         };
         let options = TreeOptions::default();
         vec![
+            Edit::SetOptions { tree, options: options.clone() },
             Edit::CreateTree { tree, name: "t".into(), options, root: NodeId(1) },
             Edit::RenameTree { tree, name: "u".into() },
             Edit::CreatedBy { tree, txn: 9 },

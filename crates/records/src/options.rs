@@ -5,7 +5,8 @@ use frondb_core::codec::{Reader, Truncated, put_bytes, put_varint};
 use frondb_core::{Error, Result};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 
-/// The options of a tree, fixed when it is created.
+/// The options of a tree. Those of compression can be changed later, the others are fixed when it is
+/// created.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TreeOptions {
     /// Shape of the trunk, and encoding of runs.
@@ -38,6 +39,39 @@ impl TreeOptions {
         within("writes_before_base", u64::from(t.writes_before_base), 1, 4)?;
         within("growth_percent", t.growth_percent, 10, 1000)?;
         within("garbage_percent", t.garbage_percent, 5, 95)
+    }
+
+    /// Checks that a tree with these options can have `next` from now on.
+    ///
+    /// # Errors
+    /// `Invalid` if an option is out of its range, or if one changes that is fixed.
+    pub fn check_change(&self, next: &Self) -> Result<()> {
+        next.check()?;
+        let TrunkOptions {
+            base_codec,
+            run_codec,
+            base_block_bytes,
+            run_block_bytes,
+            leaf_bytes_min,
+            leaf_bytes_max,
+            ..
+        } = next.trunk;
+        let trunk = TrunkOptions {
+            base_codec,
+            run_codec,
+            base_block_bytes,
+            run_block_bytes,
+            leaf_bytes_min,
+            leaf_bytes_max,
+            ..self.trunk
+        };
+        if trunk == next.trunk && self.update_fn == next.update_fn {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "only the codecs and the sizes of blocks and leaves of a tree can be changed: its filter, \
+             fanout, merge schedule and update function are fixed when it is created",
+        ))
     }
 
     /// Appends the encoding: codecs as text, numbers as varints.

@@ -130,7 +130,8 @@ impl Run {
             return None;
         };
         let hits = env.stats.frame_hits.fetch_add(1, Ordering::Relaxed);
-        let is_chosen = env.block_frames.replaces(env, hits, env.pace.is_slow());
+        let has_reason = env.prefers_frame(frame.len(), block.memory_bytes() as u64);
+        let is_chosen = env.block_frames.replaces(env, hits, has_reason);
         if is_chosen && self.reads_of_block(number) >= FRAME_READS {
             self.insert(number, &block);
         }

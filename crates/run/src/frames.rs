@@ -7,6 +7,12 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::env::RunEnv;
 
+/// A frame that takes so many times less memory than its decoded block is cached in place of it on any
+/// device. Decoded blocks of which the cache holds one in `n` save a decoding at one hit in `n`; as
+/// frames, six times as many of them save reads, and a read never takes less than a fifth of the
+/// decoding of a block that compresses so well. Rows that are read again come from the row cache.
+const MUCH_SMALLER: u64 = 6;
+
 /// The cache saves no memory while it has room for the memory budget divided by this: more than
 /// background work and readers take for a while and give back.
 const MUCH_ROOM_DIVISOR: u64 = 4;
@@ -67,8 +73,15 @@ fn is_chosen(hits: u64, one_in: u64) -> bool {
 impl RunEnv {
     /// Whether the cache should hold a block as its frame of `frame` bytes; decoded it takes `bytes`.
     pub(crate) fn wants_frame(&self, frame: usize, bytes: u64) -> bool {
-        let saves_a_quarter = frame as u64 * 4 <= bytes * 3;
-        saves_a_quarter && self.pace.is_slow() && !self.has_much_room()
+        self.prefers_frame(frame, bytes) && !self.has_much_room()
+    }
+
+    /// Whether the reads that a frame of `frame` bytes saves outweigh its decoding at each hit, where
+    /// the cache is full; decoded, the block takes `bytes`.
+    pub(crate) fn prefers_frame(&self, frame: usize, bytes: u64) -> bool {
+        let frame = frame as u64;
+        let saves_a_quarter = frame * 4 <= bytes * 3;
+        frame * MUCH_SMALLER <= bytes || saves_a_quarter && self.pace.is_slow()
     }
 
     /// Whether the cache should hold indexes, or parts of them, as their frames.

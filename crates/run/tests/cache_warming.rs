@@ -9,13 +9,21 @@ use std::sync::atomic::Ordering;
 
 use frondb_block::Codec;
 use frondb_core::budget::Part;
+use frondb_core::prng::Prng;
 use frondb_core::{Chunk, Direction, Source, TreeId};
 use frondb_run::{Handover, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 use support::{Entry, Fixture, get, options, put, scan};
 
-/// Entries of about 64 KiB.
+/// Entries of about 64 KiB, a third of them random: blocks that compress better are cached as they
+/// are on disk.
 fn entries() -> Vec<Entry> {
-    (0..200u32).map(|i| put(&i.to_be_bytes(), 1 + u64::from(i), &[i as u8; 300])).collect()
+    let mut prng = Prng::new(1);
+    let mut entry = |i: u32| {
+        let mut value = [i as u8; 300];
+        value[..100].iter_mut().for_each(|byte| *byte = prng.next_u32() as u8);
+        put(&i.to_be_bytes(), 1 + u64::from(i), &value)
+    };
+    (0..200).map(&mut entry).collect()
 }
 
 /// A run of blocks of 1,000 bytes, which are cached because of `reads_of_rows` reads.
@@ -135,7 +143,7 @@ fn what_readers_use_stays_cached_when_it_is_written_again() {
     let cache = &fixture.env.cache;
     let _others = fixture.env.budget.reserve(Part::Work, cache.room());
     let mut unread = Vec::new();
-    while cache.room() > 65_536 {
+    while cache.room() > 32_768 {
         unread.push(warmed_run(&fixture, 1_000_000));
     }
     let mut last = run;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use frondb_block::{Block, Codec};
 use frondb_cache::CacheKey;
 use frondb_core::Direction;
+use frondb_core::prng::Prng;
 use frondb_run::{Cached, ReadMode, Run, RunOptions};
 use support::{Entry, Fixture, get, options, put, scan};
 
@@ -18,10 +19,17 @@ fn key(n: u32) -> [u8; 4] {
     n.to_be_bytes()
 }
 
-/// A run of 20,000 rows with values of one length, half of whose columns are constant.
+/// Half of its columns are constant, the others random.
+fn value(n: u32) -> Vec<u8> {
+    let mut prng = Prng::new(u64::from(n));
+    let mut value = vec![7; 100];
+    value.iter_mut().step_by(2).for_each(|byte| *byte = prng.next_u32() as u8);
+    value
+}
+
+/// A run of 20,000 rows with values of one length.
 fn fixture(per_entry_seqs: bool) -> (Fixture, Arc<Run>, Vec<Entry>) {
     let fixture = Fixture::with_memory(1 << 20);
-    let value = |n: u32| n.to_le_bytes().repeat(25);
     let entries: Vec<Entry> =
         (0..KEYS).map(|n| put(&key(n), 1 + u64::from(n % 7), &value(n))).collect();
     let options = RunOptions { codec: Codec::Zstd(1), ..options(4096) };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use frondb::Codec;
 use frondb_core::prng::Prng;
 
 use crate::functions::Function;
@@ -14,6 +15,10 @@ mod transactions;
 
 pub use op::{End, Op, Step};
 pub use profile::Profile;
+
+/// The codecs that [`Op::SetCodec`] chooses from.
+pub const CODECS: [Codec; 4] =
+    [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(12), Codec::ZstdDictionary(3)];
 
 /// A list of operations.
 #[derive(Clone, Debug)]
@@ -95,8 +100,9 @@ impl Generator {
             84..=86 => Op::Sleep { millis: self.prng.below(2500) },
             87..=91 => return self.take_or_drop_snapshot(),
             92..=93 => Op::CheckAll,
-            94..=95 => return self.create_tree(),
-            96..=97 => return self.rename_tree(),
+            94 => return self.create_tree(),
+            95..=96 => return self.set_codec(),
+            97 => return self.rename_tree(),
             _ => return self.drop_tree(),
         };
         self.ops.push(op);
@@ -109,7 +115,7 @@ impl Generator {
 
     fn create_tree(&mut self) {
         if self.trees.len() >= self.profile.trees {
-            return;
+            return self.set_codec();
         }
         let tree = self.number();
         let functions = [Function::None, Function::Append, Function::Mix];
@@ -117,6 +123,11 @@ impl Generator {
         let name = format!("tree {tree}");
         self.trees.insert(tree, (name.clone(), function));
         self.ops.push(Op::CreateTree { tree, name, function });
+    }
+
+    fn set_codec(&mut self) {
+        let op = Op::SetCodec { tree: self.tree(), codec: self.prng.index(CODECS.len()) };
+        self.ops.push(op);
     }
 
     fn rename_tree(&mut self) {

@@ -130,7 +130,7 @@ impl Simulation {
                 manifest_rotations: stats.manifest_rotations,
                 replayed: db.recovery().records,
                 height_max: 0,
-                catalog_changes: [0; 3],
+                catalog_changes: [0; 4],
                 spills: stats.spills,
                 bulk_statements: stats.bulk_statements,
                 attaches: stats.attaches,
@@ -205,7 +205,10 @@ impl Simulation {
                 self.cursors.remove(cursor);
                 Ok(())
             }
-            Op::CreateTree { .. } | Op::RenameTree { .. } | Op::DropTree { .. } => self.catalog(op),
+            Op::CreateTree { .. }
+            | Op::RenameTree { .. }
+            | Op::SetCodec { .. }
+            | Op::DropTree { .. } => self.catalog(op),
             Op::Sync => self.all_durable(|db| db.sync()),
             Op::Flush => {
                 self.db().flush()?;

@@ -37,10 +37,10 @@ impl Tree {
         self.0.name.read().clone()
     }
 
-    /// The options that the tree was created with.
+    /// The tree's options.
     #[must_use]
-    pub fn options(&self) -> &TreeOptions {
-        &self.0.options
+    pub fn options(&self) -> Arc<TreeOptions> {
+        self.0.options()
     }
 
     /// Fails if the tree cannot take updates: it was created without an update function, or the

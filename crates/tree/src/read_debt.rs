@@ -70,7 +70,7 @@ pub(crate) fn add_scan(
     if extra == 0 {
         return;
     }
-    let block = tree.options.trunk.run_block_bytes as u64;
+    let block = tree.options().trunk.run_block_bytes as u64;
     leaf.hints.add_scan_debt(extra * block);
     let debt = leaf.hints.scan_debt.load(Ordering::Relaxed);
     let due = leaf.totals.raw_bytes * SCAN_DEBT_FACTOR;

@@ -83,8 +83,8 @@ pub struct TreeCore {
     pub engine: u64,
     /// The tree's name, which a rename changes.
     pub name: RwLock<String>,
-    /// The tree's options, fixed when it was created.
-    pub options: TreeOptions,
+    /// The tree's options. A job takes them once, as it begins.
+    options: RwLock<Arc<TreeOptions>>,
     /// The tree's update function, or a stand-in whose error says why the function is missing.
     pub update: Option<SharedUpdateFn>,
     /// Why `update` is a stand-in; `None` if it is the real function.
@@ -138,7 +138,7 @@ impl TreeCore {
             id: parts.id,
             engine: parts.engine,
             name: RwLock::new(parts.name),
-            options: parts.options,
+            options: RwLock::new(Arc::new(parts.options)),
             update: parts.update,
             missing: parts.missing,
             version: RwLock::new(Arc::new(version)),
@@ -179,6 +179,17 @@ impl TreeCore {
     #[must_use]
     pub fn is_dropped(&self) -> bool {
         self.was_dropped() || self.is_loading()
+    }
+
+    /// The tree's options at this moment.
+    #[must_use]
+    pub fn options(&self) -> Arc<TreeOptions> {
+        Arc::clone(&self.options.read())
+    }
+
+    /// Gives the tree other options. REQUIRES: the manifest has them, and the edit latch is held.
+    pub fn set_options(&self, options: TreeOptions) {
+        *self.options.write() = Arc::new(options);
     }
 
     /// Whether the tree was dropped; `false` for a tree that is being loaded.

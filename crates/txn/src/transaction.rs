@@ -416,7 +416,7 @@ fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::Tree
         Error::internal("a write set names a tree that the transaction does not know")
     })?;
     Ok(frondb_writeset::TreeSpill {
-        options: tree.options.trunk.run(1),
+        options: tree.options().trunk.run(1),
         update: tree.update.clone(),
     })
 }

@@ -59,6 +59,10 @@ const CASES: &[Case] = &[
         places: &["alter: not recorded", "alter: recorded"],
     },
     Case {
+        statement: "ALTER TABLE p COMPRESSION=aggressive, ALGORITHM=INSTANT",
+        places: &["alter: packing changed", "alter: not recorded", "alter: recorded"],
+    },
+    Case {
         statement: "ALTER TABLE t RENAME KEY ka TO kc, RENAME TO renamed, ALGORITHM=INSTANT",
         places: &[
             "alter: not recorded",

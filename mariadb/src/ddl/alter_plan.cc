@@ -144,8 +144,7 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
 bool needs_rebuild(const TABLE *table, const TABLE *altered, const Alter_inplace_info *info, const Share &share,
                    const AlterPlan &plan) {
   if (info->handler_flags & ALTER_RECREATE) return true;
-  // Options apply to trees that are written anew.
-  if (!same_tree_options(table->s->option_struct, altered->s->option_struct)) return true;
+  if (!same_fanout(table->s->option_struct, altered->s->option_struct)) return true;
   if (!same_primary(table, altered, info)) return true;
   const KEY *primary = primary_key_of(altered);
   if (primary && changes_index(table, altered, info, plan.old, *primary)) return true;
@@ -233,6 +232,7 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   }
   if ((plan.copied_because = plan_columns(thd, table, altered, info, &plan))) return plan;
   plan.rebuilds = needs_rebuild(table, altered, info, share, plan);
+  plan.changes_packing = !plan.rebuilds && !same_packing(table->s->option_struct, altered->s->option_struct);
   for (uint k = 0; k < altered->s->keys; k++) {
     const KEY &key = altered->key_info[k];
     if (k == altered->s->primary_key) continue;

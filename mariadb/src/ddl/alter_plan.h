@@ -26,6 +26,8 @@ struct AlterPlan {
   OldNumbers old;
   /** Rows are written anew, and all indexes built. */
   bool rebuilds = false;
+  /** Existing trees get another codec or another size of blocks. */
+  bool changes_packing = false;
   /** Numbers of the altered table's indexes that are built, other than that of the rows. */
   std::vector<uint> built;
   /** Columns that become NOT NULL, by their numbers in the altered table. */

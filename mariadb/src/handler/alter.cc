@@ -207,6 +207,15 @@ Error open_index_of(const TableRecord &record, const std::string &name, Tree *tr
   return {};
 }
 
+/** Gives the trees that stay the codec and the blocks that the altered table's options say. If one fails, those before it
+    keep them, which changes nothing but their size on disk. */
+Error change_packing_of(const TABLE *altered, const Alteration &alteration) {
+  if (!alteration.plan.changes_packing) return {};
+  for (const Index &index : alteration.share->indexes)
+    if (Error error = change_packing(altered->s, index.tree.get())) return error;
+  return {};
+}
+
 /** Ends the journals of writers and retires them. With `all` retires the trees of dropped indexes too, otherwise
     those of new indexes. */
 void end_build(Alteration *alteration, bool all) {
@@ -261,6 +270,9 @@ int ha_frondb::commit_alter(TABLE *altered, Alter_inplace_info *info) {
   std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   foreign = {};
   if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
+  for (const Alteration *alteration : all)
+    if (Error failed = change_packing_of(altered, *alteration)) return ha_error(failed);
+  may_crash_at("alter: packing changed");
   if (Error failed = dictionary().alter(changes, foreign)) return ha_error(failed);
   // The change is done for all partitions; later errors cannot undo it.
   info->group_commit_ctx = nullptr;

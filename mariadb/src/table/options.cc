@@ -54,6 +54,15 @@ Error set_codec(uint compression, TreeOptions *options, uint32_t *block_bytes) {
   return frondb_tree_options_set_codec_name(options->get(), name == "zstd" ? "zstd:1" : name.c_str(), block_bytes);
 }
 
+/** Sets codec and size of blocks as the table's options say. */
+Error set_packing_of(const ha_table_option_struct *table, TreeOptions *options) {
+  uint32_t block_bytes = 0;
+  if (Error error = set_codec(table->compression, options, &block_bytes)) return error;
+  if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
+  if (table->block_size) block_bytes = uint32_t(table->block_size);
+  return frondb_tree_options_set_block_bytes(options->get(), block_bytes);
+}
+
 bool is_too_small(ulonglong block_size) { return block_size && block_size < BLOCK_BYTES_MIN; }
 
 /** Takes 0 or the nearest size that there is, as the server does for variables without a gap in their range. */
@@ -110,11 +119,7 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
   // The server's internal tables have no options.
   const ha_table_option_struct *table = share->option_struct;
   if (!table) return {};
-  uint32_t block_bytes = 0;
-  if (Error error = set_codec(table->compression, options, &block_bytes)) return error;
-  if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
-  if (table->block_size) block_bytes = uint32_t(table->block_size);
-  if (Error error = frondb_tree_options_set_block_bytes(options->get(), block_bytes)) return error;
+  if (Error error = set_packing_of(table, options)) return error;
   return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
 }
 
@@ -165,9 +170,22 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
                  "FronDB ignores ENCRYPTION_KEY_ID: it does not encrypt tables");
 }
 
-bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b) {
+Error change_packing(const TABLE_SHARE *share, frondb_tree *tree) {
+  if (!share->option_struct) return {};
+  TreeOptions options;
+  if (Error error = frondb_tree_options_of(tree, options.out())) return error;
+  if (Error error = set_packing_of(share->option_struct, &options)) return error;
+  return frondb_tree_set_options(tree, options.get());
+}
+
+bool same_packing(const ha_table_option_struct *a, const ha_table_option_struct *b) {
   if (!a || !b) return a == b;
-  return a->compression == b->compression && a->block_size == b->block_size && a->fanout == b->fanout;
+  return a->compression == b->compression && a->block_size == b->block_size;
+}
+
+bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b) {
+  if (!a || !b) return a == b;
+  return a->fanout == b->fanout;
 }
 
 }  // namespace fron

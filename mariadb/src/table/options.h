@@ -61,8 +61,15 @@ bool refuses_options(const TABLE_SHARE *share);
     definition, null for a new table. */
 void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHARE *share, const TABLE_SHARE *before);
 
-/** Whether trees made with both options are stored in the same way. */
-bool same_tree_options(const ha_table_option_struct *a, const ha_table_option_struct *b);
+/** Gives a tree of the table the codec and the size of blocks that the table's options say; the background packs what the
+    tree holds. */
+Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
+
+/** Whether trees made with both options have the same codec and blocks. */
+bool same_packing(const ha_table_option_struct *a, const ha_table_option_struct *b);
+
+/** Whether trees made with both options have the same fanout, which is fixed when a tree is made. */
+bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b);
 
 }  // namespace fron
 

@@ -290,7 +290,7 @@ fn reshape(
             let claimed = [i, i + 1].iter().any(|&i| state.claimed.contains(&children[i].id));
             !claimed && builder.join(node.id, children[i].id, children[i + 1].id)
         }
-        _ => builder.regroup(node.id, tree.options.trunk.fanout),
+        _ => builder.regroup(node.id, tree.options().trunk.fanout),
     };
     let installed = install(context, tree, &[], build, |_, _| Ok(InstallEnd::default()))?;
     Ok(installed.unwrap_or_else(Installed::nothing))

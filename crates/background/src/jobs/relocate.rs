@@ -83,7 +83,7 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     let Some(extents) = copy(space, run.meta(), tail)? else { return Ok(false) };
     let id = context.ids.next_run();
     let meta = RunMeta { id, extents, ..run.meta().clone() };
-    let new = Run::new(meta, tree.options.trunk.filter_prefix(), Arc::clone(&context.reads.runs));
+    let new = Run::new(meta, tree.options().trunk.filter_prefix(), Arc::clone(&context.reads.runs));
     if let Err(error) = space.sync() {
         new.kill();
         return Err(error);

@@ -4,7 +4,6 @@ use frondb_core::Result;
 
 use super::BlockBuilder;
 use crate::codec::Codec;
-use crate::ended;
 use crate::envelope::{encode_frame_with_dictionary, encode_frame_with_tail};
 use crate::format::{
     BlockKind, FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED,
@@ -13,6 +12,7 @@ use crate::format::{
 };
 use crate::rows;
 use crate::transposed;
+use crate::values;
 
 /// Blocks between two trials of the layouts of values: a trial compresses a block twice.
 const VALUE_TRIAL_INTERVAL: u32 = 64;
@@ -218,10 +218,10 @@ impl BlockBuilder {
             header.value_len = value_len as u32;
             return;
         }
-        // Who takes a fast codec wants fast reads: finding the ends costs a copy of the block.
+        // Who takes a fast codec wants fast reads: a scan copies values with ends.
         let is_fast = matches!(self.codec, Codec::None | Codec::Lz4);
         if let Some(end_byte) =
-            (!is_fast).then(|| ended::end_byte(&self.values, self.count)).flatten()
+            (!is_fast).then(|| values::end_byte(&self.values, self.count)).flatten()
         {
             header.flags |= FLAG_VALUES_ENDED;
             header.value_len = u32::from(end_byte);

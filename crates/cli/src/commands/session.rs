@@ -122,10 +122,5 @@ impl Bounds {
 /// Options of a new tree.
 pub(super) fn tree_options(args: &TreeArgs) -> TreeOptions {
     let options = if args.secondary { TreeOptions::secondary() } else { TreeOptions::new() };
-    let Some(codec) = args.codec else { return options };
-    let options = options.codec(codec);
-    match codec.preferred_block_bytes() {
-        Some(bytes) => options.block_bytes(bytes),
-        None => options,
-    }
+    args.codec.map_or(options.clone(), |codec| options.codec_with_blocks(codec))
 }

@@ -1,10 +1,10 @@
-//! `create`, `trees`, `rename`, `drop`.
+//! `create`, `trees`, `rename`, `alter`, `drop`.
 
 use frondb::limits::TREE_NAME_BYTES_MAX;
 use serde_json::json;
 
 use super::session::{Session, tree_options};
-use crate::args::{Common, Create, Database, Rename, Tree};
+use crate::args::{Alter, Common, Create, Database, Rename, Tree};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -77,6 +77,25 @@ pub(crate) fn rename(common: &Common, args: &Rename) -> Result<(), Failure> {
     session.close()?;
     let mut out = Output::new(common);
     out.result(&json!({ "tree": args.name, "was": args.tree.tree }))?;
+    out.finish()
+}
+
+/// Gives a tree another codec.
+pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
+    let session = Session::open(common, &args.tree.dir)?;
+    let tree = session.db.open_tree(&args.tree.tree)?;
+    let was = tree.options();
+    tree.set_options(was.clone().codec_with_blocks(args.codec))?;
+    std::mem::drop(tree);
+    session.close()?;
+    let mut out = Output::new(common);
+    let (codec, was) = (args.codec.to_string(), was.base_codec().to_string());
+    out.done(&json!({ "tree": args.tree.tree, "codec": codec, "was": was }), |_| {
+        format!(
+            "{} has codec {codec}, not {was}; `frondb optimize` packs its rows now",
+            args.tree.tree
+        )
+    })?;
     out.finish()
 }
 

@@ -32,6 +32,25 @@ fn trees_come_and_go() {
 }
 
 #[test]
+fn a_tree_gets_another_codec() {
+    let temp = TempDir::new("cli-alter");
+    let dir = temp.path();
+    frondb("create", dir, &["t", "--codec", "lz4"]).ok();
+    frondb("put", dir, &["t", "k", "v"]).ok();
+    let altered = frondb("alter", dir, &["t", "--codec", "aggressive", "--json"]).ok().json();
+    assert_eq!(
+        (&altered[0]["codec"], &altered[0]["was"]),
+        (&"zstd-dictionary:19".into(), &"lz4".into())
+    );
+    let again = frondb("alter", dir, &["t", "--codec", "zstd:1"]).ok();
+    assert!(again.text().contains("not zstd-dictionary:19"), "{}", again.text());
+    assert_eq!(frondb("get", dir, &["t", "k"]).ok().text(), "v\n");
+    frondb("alter", dir, &["t"]).fails(2, "--codec");
+    frondb("alter", dir, &["t", "--codec", "zip"]).fails(2, "zip");
+    frondb("alter", dir, &["u", "--codec", "lz4"]).fails(1, "u");
+}
+
+#[test]
 fn statistics_are_there_by_name() {
     let temp = TempDir::new("cli-stats");
     let dir = temp.path();

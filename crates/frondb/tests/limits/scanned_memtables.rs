@@ -2,6 +2,7 @@
 //! written is soon read from blocks.
 
 use frondb::{Batch, Db, Durability, Options, Tree, TreeOptions};
+use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
 
@@ -93,9 +94,11 @@ fn scans_beyond_memory_pay_for_nothing() {
         db.create_tree("t", TreeOptions::new()).unwrap(),
         db.create_tree("large", TreeOptions::new()).unwrap(),
     );
-    let mut batch = Batch::new();
+    let (mut batch, mut prng) = (Batch::new(), Prng::new(1));
     for row in 0..200_000u64 {
-        batch.put(&large, &row.to_be_bytes(), &[row as u8; 100]);
+        // Blocks that compress well would leave the cache room.
+        let value: Vec<u8> = (0..13).flat_map(|_| prng.next_u64().to_le_bytes()).collect();
+        batch.put(&large, &row.to_be_bytes(), &value);
         if row % 1000 == 999 {
             db.write(&batch, Durability::NoSync).unwrap();
             batch.clear();

@@ -2,7 +2,8 @@
 //! the codec wants one; every reader sees the same rows before, during and after.
 
 use frondb::{
-    Batch, Codec, CursorOptions, Db, Durability, OptimizeOptions, Options, Tree, TreeOptions,
+    Batch, Codec, CursorOptions, Db, Durability, ErrorKind, OptimizeOptions, Options, Tree,
+    TreeOptions,
 };
 use frondb_core::prng::Prng;
 use frondb_testkit::TempDir;
@@ -110,4 +111,56 @@ fn rows_are_packed_with_a_dictionary_and_stay_the_same() {
     check(&db, &packed, &model);
     drop(packed);
     db.close().unwrap();
+}
+
+/// Share of a tree's bytes that a slow codec has packed, in percent.
+fn packed_percent(db: &Db, tree: &Tree) -> u64 {
+    db.stats().packed_bytes * 100 / tree.stats().unwrap().raw_bytes
+}
+
+#[test]
+fn a_tree_gets_another_codec_while_it_is_read() {
+    let mut prng = Prng::new(from_env("PACKING_SEED", 2_u64));
+    let dir = TempDir::new("codec-change");
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db.create_tree("t", tree_options(Codec::QUICK)).unwrap();
+    let mut model = Rows::new();
+    fill(&db, &tree, &mut model, &mut prng, 0, 60_000);
+    work(&db);
+    let quick = tree.stats().unwrap().disk_bytes;
+    assert_eq!(packed_percent(&db, &tree), 0);
+
+    // In the background, after the database was opened again.
+    let dense = tree_options(Codec::ZstdDictionary(12)).block_bytes(32 << 10);
+    tree.set_options(dense.clone()).unwrap();
+    assert_eq!(tree.options(), dense);
+    drop(tree);
+    db.close().unwrap();
+    let db = Db::open(dir.path(), options()).unwrap();
+    let tree = db.open_tree("t").unwrap();
+    assert_eq!(tree.options(), dense);
+    fill(&db, &tree, &mut model, &mut prng, 60_000, 500);
+    check(&db, &tree, &model);
+    work(&db);
+    check(&db, &tree, &model);
+    let dense_bytes = tree.stats().unwrap().disk_bytes;
+    assert!(
+        packed_percent(&db, &tree) > 90 && dense_bytes * 10 < quick * 9,
+        "{dense_bytes}, {quick}"
+    );
+
+    // Back again, by optimize.
+    tree.set_options(tree_options(Codec::QUICK)).unwrap();
+    tree.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+    assert_eq!(packed_percent(&db, &tree), 0);
+    check(&db, &tree, &model);
+
+    let error = tree.set_options(tree_options(Codec::QUICK).fanout(4)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    let error = tree.set_options(tree.options().block_bytes(1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    db.checkpoint().unwrap();
+    db.drop_tree("t").unwrap();
+    let error = tree.set_options(dense).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }

@@ -84,6 +84,8 @@ pub enum Op {
     CreateTree { tree: TreeNumber, name: String, function: Function },
     /// Renames a tree.
     RenameTree { tree: TreeNumber, from: String, to: String },
+    /// Gives a tree another codec, by its number in [`CODECS`](super::CODECS).
+    SetCodec { tree: TreeNumber, codec: usize },
     /// Drops a tree.
     DropTree { tree: TreeNumber, name: String },
     /// Makes everything durable.

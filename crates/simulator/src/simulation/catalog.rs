@@ -1,9 +1,9 @@
-//! Creates, renames and drops the trees of a simulation.
+//! Creates, changes, renames and drops the trees of a simulation.
 
 use frondb::{ErrorKind, Result, Tree};
 
 use super::Simulation;
-use crate::history::Op;
+use crate::history::{CODECS, Op};
 use crate::model::{Catalog, Contents};
 
 impl Simulation {
@@ -60,6 +60,13 @@ impl Simulation {
                 self.db().rename_tree(from, to)?;
                 assert_eq!(self.trees.get(tree).map(Tree::name), Some(to.clone()));
             }
+            Op::SetCodec { tree, codec } => {
+                let tree = self.trees.get(tree).cloned();
+                let Some(tree) = tree else { return Ok(()) };
+                let options = tree.options().codec(CODECS[*codec]);
+                tree.set_options(options.clone())?;
+                assert_eq!(tree.options(), options);
+            }
             Op::DropTree { tree, name } => {
                 self.db().drop_tree(name)?;
                 if let Some(handle) = self.trees.remove(tree) {
@@ -72,10 +79,11 @@ impl Simulation {
         }
         self.model.catalog = next;
         self.known.catalog_changed();
-        let [created, renamed, dropped] = &mut self.coverage.catalog_changes;
+        let [created, renamed, packed, dropped] = &mut self.coverage.catalog_changes;
         match op {
             Op::CreateTree { .. } => *created += 1,
             Op::RenameTree { .. } => *renamed += 1,
+            Op::SetCodec { .. } => *packed += 1,
             _ => *dropped += 1,
         }
         assert_eq!(self.db().list_trees(), self.model.catalog.keys().cloned().collect::<Vec<_>>());

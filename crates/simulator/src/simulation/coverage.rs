@@ -25,8 +25,8 @@ pub struct Coverage {
     pub manifest_rotations: u64,
     /// Records of the log replayed.
     pub replayed: u64,
-    /// Trees created, renamed and dropped.
-    pub catalog_changes: [u64; 3],
+    /// Trees created, renamed, given another codec and dropped.
+    pub catalog_changes: [u64; 4],
     /// Parts of large transactions written to disk.
     pub spills: u64,
     /// Bulk statements finished.

@@ -32,7 +32,7 @@ impl TreeCore {
             bytes => bytes.max(least),
         };
         Context {
-            options: self.options.trunk,
+            options: self.options().trunk,
             tree_raw_bytes: trunk.root.totals.raw_bytes,
             flush_raw_bytes: flush,
             value_bytes: self.mean_value_bytes.load(Ordering::Relaxed),

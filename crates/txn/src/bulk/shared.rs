@@ -161,7 +161,7 @@ impl LoadShared {
 
     pub(super) fn spool_writer(&self, tree: &TreeCore, raw_bytes: u64) -> SpoolWriter {
         let runs = Arc::clone(&self.txns.reads.runs);
-        SpoolWriter::new(runs, tree.options.trunk.run_codec, raw_bytes)
+        SpoolWriter::new(runs, tree.options().trunk.run_codec, raw_bytes)
     }
 }
 

@@ -122,8 +122,8 @@ fn compression(r: &Results, kind: &str, what: &'static str, toku: &'static str) 
         ))
     };
     let remark = format!(
-        "{}. FronDB's size includes its log, filters and free space that is not yet returned; lzma is TokuDB's aggressive algorithm alone, on \
-         blocks of 4 MiB",
+        "{}. FronDB's size includes its filters and manifest, and the log that recovery would read; lzma is TokuDB's aggressive algorithm alone, \
+         on blocks of 4 MiB",
         size().unwrap_or_else(|_| "Rows were not counted".to_owned())
     );
     Claim::measured(what, toku, "compression", ours()).remark(remark)
