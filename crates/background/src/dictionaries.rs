@@ -15,9 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use frondb_block::{Codec, DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN, Dictionary, SAMPLE_FACTOR};
 use frondb_core::budget::Part;
+use frondb_core::mem;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Result, RunId, TreeId};
-use frondb_run::{HeldDictionary, Run};
+use frondb_run::{HeldDictionary, Run, run_block_bytes_max};
 use frondb_tree::TreeCore;
 use frondb_trunk::Trunk;
 use frondb_trunk::job::Packing;
@@ -81,9 +82,10 @@ impl JobContext {
     /// # Errors
     /// `Internal` if zstd cannot use what it trained.
     pub(crate) fn final_packing(&self, tree: &TreeCore, trunk: &Trunk) -> Result<Packing> {
-        if !matches!(tree.options().trunk.base_codec, Codec::ZstdDictionary(_)) {
+        let options = tree.options();
+        let Codec::ZstdDictionary(level) = options.trunk.base_codec else {
             return Ok(Packing::Final(None));
-        }
+        };
         let current = self.dictionaries.of(tree.id, || tree.was_dropped());
         let mut current = current.lock();
         if current.dictionary.is_none() {
@@ -98,10 +100,15 @@ impl JobContext {
         let size = dictionary_bytes(tree_bytes, leaf_bytes, self.reads.budget.total());
         if is_due && size >= DICTIONARY_BYTES_MIN {
             current.tried = tree_bytes;
-            if let Some(trained) = self.train(trunk, size, tree_bytes)? {
+            if let Some(mut trained) = self.train(trunk, size, tree_bytes)? {
+                let most = options.trunk.base_block_bytes;
+                if options.trunk.base_codec.preferred_block_bytes() == Some(most) {
+                    trained = self.with_suited_blocks(trunk, trained, level, most)?;
+                }
                 tracing::info!("tree {}: trained {trained:?}", tree.id);
                 current.dictionary = Some(self.reads.runs.hold_dictionary(trained));
             }
+            mem::trim_heap();
         }
         Ok(Packing::Final(current.dictionary.clone()))
     }
@@ -112,7 +119,30 @@ impl JobContext {
         let _memory = self.reads.budget.reserve(Part::Work, 2 * wanted as u64);
         Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
+
+    /// The dictionary for the smallest blocks that cost hardly more space than those of `most` bytes. Only
+    /// for trees whose blocks have the size that nobody chose.
+    fn with_suited_blocks(
+        &self,
+        trunk: &Trunk,
+        trained: Dictionary,
+        level: u8,
+        most: usize,
+    ) -> Result<Dictionary> {
+        let budget = &self.reads.budget;
+        let _memory = budget.reserve(Part::Work, PIECES * most as u64);
+        let most = most.min(run_block_bytes_max(budget.total()));
+        let pieces = pieces(trunk, most);
+        let trained = Arc::new(trained);
+        let charge = |bytes| budget.reserve(Part::Work, bytes);
+        let suited = trained.suited_block_bytes(level, &pieces, most, charge)?;
+        // Without a limit the blocks follow the memory option.
+        trained.for_blocks(if suited < most { suited } else { 0 })
+    }
 }
+
+/// Pieces of the tree in which sizes of blocks are tried.
+const PIECES: u64 = 6;
 
 /// The largest useful dictionary, a power of two.
 fn dictionary_bytes(tree_bytes: u64, leaf_bytes: u64, memory_bytes: u64) -> usize {
@@ -162,6 +192,34 @@ fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
     }
     samples.truncate(wanted);
     samples
+}
+
+/// Some pieces of about `bytes` of decompressed blocks that follow each other, from places that are spread
+/// evenly over the tree. Blocks that cannot be read are passed over, as by [`samples`].
+fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
+    let runs = bases(trunk);
+    let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
+    let piece_at = |place: u64| {
+        let (mut piece, mut passed) = (Vec::with_capacity(bytes), 0);
+        for run in runs.values() {
+            let end = passed + u64::from(run.meta().blocks);
+            let from = place.saturating_sub(passed);
+            for number in (place < end).then(|| from..end - passed).into_iter().flatten() {
+                if piece.len() >= bytes {
+                    break;
+                }
+                if let Ok(sample) = run.sample(number as usize) {
+                    piece.extend_from_slice(&sample);
+                }
+            }
+            passed = end;
+        }
+        piece.truncate(bytes);
+        piece
+    };
+    // Between the places of the samples that the dictionary is trained with.
+    let pieces = (0..PIECES).map(|i| piece_at((4 * i + 1) * blocks / (4 * PIECES)));
+    pieces.filter(|piece| !piece.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
 use zstd::zstd_safe::{CCtx, CParameter, DDict, get_error_name, train_from_buffer};
 
-use crate::codec::Codec;
+use crate::codec::{Codec, trim_contexts};
 use crate::envelope::{Place, decode_frame, encode_frame};
 use crate::format::BlockKind;
 
@@ -39,13 +39,20 @@ pub const SAMPLE_FACTOR: usize = 16;
 /// have in common.
 const PIECE_BYTES: usize = 2048;
 
+/// What a dictionary's frame has besides the dictionary.
+#[derive(Clone, Copy)]
+struct Fields {
+    trained_on: u64,
+    block_bytes: u32,
+}
+
 /// A dictionary, ready for decoding. Thread-safe.
 pub struct Dictionary {
     /// The frame, a fraction of the size that the decoder has of its own: what is written is written
     /// from here.
     frame: Box<[u8]>,
     hash: u64,
-    trained_on: u64,
+    fields: Fields,
     decoder: DDict<'static>,
 }
 
@@ -69,25 +76,45 @@ impl Dictionary {
         // An error says that the samples cannot be used for training: random bytes, for example.
         match train_from_buffer(&mut bytes, samples, &lengths) {
             Ok(_) if bytes.len() >= DICTIONARY_BYTES_MIN => {
-                let mut payload = Vec::with_capacity(bytes.len() + 10);
-                put_varint(&mut payload, tree_bytes);
-                payload.extend_from_slice(&bytes);
-                let mut frame = Vec::new();
-                encode_frame(BlockKind::Dictionary, DICTIONARY_CODEC, &payload, &mut frame)?;
-                let trained = Self::new(frame.into(), &bytes, tree_bytes);
-                trained.map(Some).ok_or_else(|| Error::internal(UNUSABLE))
+                Self::made_of(&bytes, Fields { trained_on: tree_bytes, block_bytes: 0 }).map(Some)
             }
             _ => Ok(None),
         }
     }
 
     /// `None` if zstd cannot use the bytes.
-    fn new(frame: Box<[u8]>, bytes: &[u8], trained_on: u64) -> Option<Self> {
+    fn new(frame: Box<[u8]>, bytes: &[u8], fields: Fields) -> Option<Self> {
         let decoder = DDict::try_create(bytes)?;
-        Some(Self { hash: xxh3(bytes), frame, trained_on, decoder })
+        // Trees with the same dictionary may have blocks of different sizes.
+        let size = u64::from(fields.block_bytes).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Some(Self { hash: xxh3(bytes) ^ size, frame, fields, decoder })
     }
 
-    /// XXH3 of the dictionary: its name.
+    fn made_of(bytes: &[u8], fields: Fields) -> Result<Self> {
+        let mut payload = Vec::with_capacity(bytes.len() + 20);
+        put_varint(&mut payload, fields.trained_on);
+        put_varint(&mut payload, u64::from(fields.block_bytes));
+        payload.extend_from_slice(bytes);
+        let mut frame = Vec::new();
+        encode_frame(BlockKind::Dictionary, DICTIONARY_CODEC, &payload, &mut frame)?;
+        // The pool would keep the context, whose tables for this level have megabytes.
+        trim_contexts();
+        Self::new(frame.into(), bytes, fields).ok_or_else(|| Error::internal(UNUSABLE))
+    }
+
+    /// The same dictionary, for blocks of at most so many raw bytes; of any size if that is 0.
+    ///
+    /// # Errors
+    /// Internal if the dictionary in memory is damaged, or zstd has no memory.
+    pub fn for_blocks(&self, bytes: usize) -> Result<Self> {
+        let block_bytes = u32::try_from(bytes).unwrap_or(0);
+        let payload = decode_frame(&self.frame, BlockKind::Dictionary, &IN_MEMORY)?;
+        let (fields, bytes) = parse(&payload)
+            .map_err(|_| Error::internal("a dictionary in memory cannot be decoded"))?;
+        Self::made_of(bytes, Fields { block_bytes, ..fields })
+    }
+
+    /// The dictionary's name: XXH3 of its bytes, combined with [`block_bytes`](Self::block_bytes).
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
@@ -96,7 +123,13 @@ impl Dictionary {
     /// The size of the data that the dictionary was trained for, bytes.
     #[must_use]
     pub fn trained_on(&self) -> u64 {
-        self.trained_on
+        self.fields.trained_on
+    }
+
+    /// The largest blocks that the dictionary is for, raw bytes; `None` if that was not tried.
+    #[must_use]
+    pub fn block_bytes(&self) -> Option<usize> {
+        (self.fields.block_bytes > 0).then_some(self.fields.block_bytes as usize)
     }
 
     /// What the header of a frame names the dictionary by.
@@ -118,7 +151,7 @@ impl Dictionary {
     /// The dictionary as a frame, to be stored with the blocks.
     ///
     /// ```text
-    /// trained_on (varint), the dictionary's bytes
+    /// trained_on (varint), block_bytes or 0 (varint), the dictionary's bytes
     /// ```
     #[must_use]
     pub fn frame(&self) -> &[u8] {
@@ -133,7 +166,7 @@ impl Dictionary {
     pub fn decode(frame: &[u8], place: &Place<'_>) -> Result<Self> {
         let payload = decode_frame(frame, BlockKind::Dictionary, place)?;
         match parse(&payload) {
-            Ok((trained_on, bytes)) => Self::new(frame.into(), bytes, trained_on)
+            Ok((fields, bytes)) => Self::new(frame.into(), bytes, fields)
                 .ok_or_else(|| place.corruption(BlockKind::Dictionary, UNUSABLE)),
             Err(Truncated) => Err(place.corruption(BlockKind::Dictionary, "malformed")),
         }
@@ -141,13 +174,19 @@ impl Dictionary {
 }
 
 /// The fields of a frame's payload.
-fn parse(payload: &[u8]) -> Result<(u64, &[u8]), Truncated> {
+fn parse(payload: &[u8]) -> Result<(Fields, &[u8]), Truncated> {
     let mut input = Reader::new(payload);
     let trained_on = input.varint()?;
+    // Dictionaries of format 5 and before have no size of blocks.
+    let is_old = input.rest().starts_with(&MAGIC);
+    let block_bytes = if is_old { 0 } else { input.varint_u32()? };
     let bytes = input.rest();
     let is_sound = (DICTIONARY_BYTES_MIN..=DICTIONARY_BYTES_MAX).contains(&bytes.len());
-    if is_sound { Ok((trained_on, bytes)) } else { Err(Truncated) }
+    if is_sound { Ok((Fields { trained_on, block_bytes }, bytes)) } else { Err(Truncated) }
 }
+
+/// The first bytes of each dictionary of zstd. No size of blocks in use has such an encoding.
+const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
 
 /// A dictionary is text of the tree, so it compresses as well as its blocks; it is written once for
 /// each run.

@@ -26,6 +26,7 @@ mod passing;
 mod reader;
 mod rows;
 mod stats;
+mod suited;
 mod transpose;
 mod transposed;
 mod transposed_keys;

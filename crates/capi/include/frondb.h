@@ -1258,7 +1258,7 @@ frondb_error *frondb_tree_options_new_secondary(frondb_tree_options **options);
 
 /**
  * Options for the smallest files: zstd at level 19 with a dictionary that is trained from the tree's
- * data, in blocks of 128 KiB. Rows are written with a quick codec, and packed in the background.
+ * data, in blocks of 128 KiB, or less where that costs hardly any space. Rows are written with a quick codec, and packed in the background.
  *
  * Threads: any.
  */

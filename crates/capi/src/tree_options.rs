@@ -69,7 +69,7 @@ pub extern "C" fn frondb_tree_options_new_secondary(
 }
 
 /// Options for the smallest files: zstd at level 19 with a dictionary that is trained from the tree's
-/// data, in blocks of 128 KiB. Rows are written with a quick codec, and packed in the background.
+/// data, in blocks of 128 KiB, or less where that costs hardly any space. Rows are written with a quick codec, and packed in the background.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

@@ -21,6 +21,7 @@
 //! | `allocator.rs` | the process-wide allocator, its counters, returning memory to the kernel |
 //! | `buf.rs` | [`Buf`] and [`Bytes`] |
 //! | `array.rs` | [`Array`]: a vector in such a block |
+//! | `heap.rs` | returning what malloc keeps |
 //!
 //! Nothing here charges the memory budget: the holder of a buffer knows the part to charge, and
 //! [`Buf::footprint`] says how many bytes.
@@ -32,9 +33,11 @@ mod allocator;
 mod array;
 mod buf;
 mod class;
+mod heap;
 mod pages;
 mod slab;
 
 pub use allocator::{IdleMemory, Stats, stats, trim};
 pub use array::Array;
 pub use buf::{Buf, Bytes};
+pub use heap::trim_heap;

@@ -237,7 +237,8 @@ impl TreeOptions {
     }
 
     /// Smallest files: zstd at level 19 with a dictionary that is trained from the tree's data, in
-    /// blocks of 128 KiB and leaves of 64 MiB or more. Rows are written with a quick codec, and
+    /// blocks of 128 KiB, or down to a quarter of that where it costs hardly any space, and leaves of
+    /// 64 MiB or more. Rows are written with a quick codec, and
     /// packed in the background ([`codec`](Self::codec)); a lookup that reads a block decompresses
     /// all of it.
     #[must_use]

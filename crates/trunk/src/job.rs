@@ -11,6 +11,7 @@
 use frondb_block::Codec;
 use frondb_core::budget::{Part, Reservation};
 use frondb_core::chunk::key_prefix;
+use frondb_core::mem;
 use frondb_core::range_delete::RangeDeletes;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
@@ -375,9 +376,14 @@ impl Job {
     fn run_options(&self) -> RunOptions {
         let mut options = match self.targets[self.target].place {
             Place::Slice => self.env.options.run(self.writes),
-            Place::Base | Place::Append => match self.env.packing {
+            Place::Base | Place::Append => match &self.env.packing {
                 Packing::Quick => self.env.options.quick_base(),
-                Packing::Final(_) => self.env.options.base(),
+                Packing::Final(None) => self.env.options.base(),
+                Packing::Final(Some(held)) => {
+                    let base = self.env.options.base();
+                    let most = held.dictionary().block_bytes().unwrap_or(base.block_bytes);
+                    RunOptions { block_bytes: base.block_bytes.min(most), ..base }
+                }
             },
         };
         let most = run_block_bytes_max(self.env.run_env.budget.total());
@@ -387,8 +393,11 @@ impl Job {
 
     fn end_run(&mut self, output: &mut Output) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        self.encoder_memory = None;
-        if let Some(mut meta) = writer.finish(output)? {
+        let finished = writer.finish(output)?;
+        if self.encoder_memory.take().is_some() {
+            mem::trim_heap();
+        }
+        if let Some(mut meta) = finished {
             let place = self.targets[self.target].place;
             if place == Place::Slice {
                 // The newest message may have been dropped, but the run replaces all its inputs and

@@ -1,6 +1,8 @@
 //! Slow codecs: rows are written with a quick one and packed in the background, with a dictionary if
 //! the codec wants one; every reader sees the same rows before, during and after.
 
+use std::ops::Range;
+
 use frondb::{
     Batch, Codec, CursorOptions, Db, Durability, ErrorKind, OptimizeOptions, Options, Tree,
     TreeOptions,
@@ -28,19 +30,43 @@ fn tree_options(codec: Codec) -> TreeOptions {
 
 /// A line of a log, most words of which occur in other blocks only.
 fn line(prng: &mut Prng) -> Vec<u8> {
+    line_of(4_000, prng)
+}
+
+/// A line of words that one block has nearly all of, and of digits that no two lines share.
+fn event(prng: &mut Prng) -> Vec<u8> {
+    let mut event = line_of(200, prng);
+    for _ in 0..8 {
+        event.extend_from_slice(format!("{:016x}", prng.next_u64()).as_bytes());
+    }
+    event
+}
+
+/// A line of so many words.
+fn line_of(words: u64, prng: &mut Prng) -> Vec<u8> {
     let mut line = Vec::new();
     for _ in 0..12 {
-        let word = prng.below(4_000).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let word = prng.below(words).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         line.extend_from_slice(format!("{:x} ", word >> 34).as_bytes());
     }
     line
 }
 
 fn fill(db: &Db, tree: &Tree, model: &mut Rows, prng: &mut Prng, from: u64, lines: u64) {
-    for begin in (from..from + lines).step_by(500) {
+    fill_with(db, tree, model, from..from + lines, || line(prng));
+}
+
+fn fill_with(
+    db: &Db,
+    tree: &Tree,
+    model: &mut Rows,
+    rows: Range<u64>,
+    mut line: impl FnMut() -> Vec<u8>,
+) {
+    for begin in rows.step_by(500) {
         let mut batch = Batch::new();
         for at in begin..begin + 500 {
-            let (key, value) = (at.to_be_bytes().to_vec(), line(prng));
+            let (key, value) = (at.to_be_bytes().to_vec(), line());
             batch.put(tree, &key, &value);
             model.insert(key, value);
         }
@@ -163,4 +189,42 @@ fn a_tree_gets_another_codec_while_it_is_read() {
     db.drop_tree("t").unwrap();
     let error = tree.set_options(dense).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+/// Bytes that a lookup reads on average, of a tree whose blocks are not in the cache.
+fn bytes_of_a_lookup(db: &Db, tree: &Tree, lookups: u64) -> u64 {
+    let before = db.stats().read_bytes;
+    for at in 0..lookups {
+        tree.get(&(at * 60_000 / lookups).to_be_bytes()).unwrap().unwrap();
+    }
+    (db.stats().read_bytes - before) / lookups
+}
+
+#[test]
+fn blocks_are_as_small_as_the_dictionary_allows_unless_their_size_was_chosen() {
+    let mut prng = Prng::new(from_env("PACKING_SEED", 3_u64));
+    let dir = TempDir::new("suited-blocks");
+    let db = Db::open(dir.path(), options().memory_bytes(256 << 20)).unwrap();
+    let codec = Codec::ZstdDictionary(12);
+    let suited = db.create_tree("suited", tree_options(codec).block_bytes(128 << 10)).unwrap();
+    let chosen = db.create_tree("chosen", tree_options(codec).block_bytes(127 << 10)).unwrap();
+    let mut model = Rows::new();
+    for tree in [&suited, &chosen] {
+        let mut prng = prng.clone();
+        fill_with(&db, tree, &mut model, 0..60_000, || event(&mut prng));
+    }
+    work(&db);
+    let bytes = |tree: &Tree| tree.stats().unwrap().disk_bytes;
+    let (small, large) = (bytes(&suited), bytes(&chosen));
+    assert!(small * 100 < large * 104, "{small} and {large} bytes");
+    drop((suited, chosen));
+    db.close().unwrap();
+    // What suits the dictionary is known after the database was opened again.
+    let db = Db::open(dir.path(), options().memory_bytes(256 << 20)).unwrap();
+    let (suited, chosen) = (db.open_tree("suited").unwrap(), db.open_tree("chosen").unwrap());
+    let (small, large) = (bytes_of_a_lookup(&db, &suited, 20), bytes_of_a_lookup(&db, &chosen, 20));
+    assert!(small * 3 < large * 2, "{small} and {large} bytes");
+    fill_with(&db, &suited, &mut model, 60_000..80_000, || event(&mut prng));
+    work(&db);
+    check(&db, &suited, &model);
 }

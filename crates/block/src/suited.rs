@@ -1,0 +1,95 @@
+//! How small blocks may be beside a dictionary.
+//!
+//! A point read decodes a whole block for one row, so smaller blocks make it faster. What they cost in
+//! space depends on the data: where a dictionary has all that rows have in common, as with the keys of
+//! JSON events, a quarter of the size takes 2 % more; where a row resembles the rows next to it most,
+//! as with the lines of a log, it takes an eighth more. So it is tried with samples.
+
+use frondb_core::Result;
+use frondb_core::sync::Arc;
+
+use crate::dictionary::{Dictionary, DictionaryEncoder};
+use crate::format::FRAME_HEADER_BYTES;
+
+/// Smallest blocks that are tried: those that are written before data is packed.
+const SMALLEST: usize = 32 << 10;
+/// Smaller blocks may take so much more space, percent.
+const EXCESS_PERCENT: u64 = 2;
+/// What a block takes besides its payload: its frame's header, and its entry in the block index.
+const OVERHEAD: usize = FRAME_HEADER_BYTES + 20;
+
+impl Dictionary {
+    /// The smallest size of blocks, raw bytes, which takes hardly more space with this dictionary at
+    /// `level` than blocks of `most` bytes: `most`, a half or a quarter of it. `samples` are pieces of
+    /// what blocks will hold, each some `most` bytes from one place. `charge` is told the memory that
+    /// the trial takes.
+    ///
+    /// # Errors
+    /// Internal if zstd fails.
+    pub fn suited_block_bytes<M>(
+        self: &Arc<Self>,
+        level: u8,
+        samples: &[Vec<u8>],
+        most: usize,
+        charge: impl FnOnce(u64) -> M,
+    ) -> Result<usize> {
+        let mut encoder = DictionaryEncoder::new(self, level)?;
+        let _charged = charge(encoder.memory_bytes() as u64);
+        let mut packed = Vec::new();
+        let mut bytes_in = |size: usize| -> Result<u64> {
+            let mut sum = 0;
+            for block in samples.iter().flat_map(|sample| sample.chunks(size)) {
+                packed.clear();
+                let shrinks = encoder.compress(block, &mut packed)?;
+                sum += OVERHEAD + if shrinks { packed.len() } else { block.len() };
+            }
+            Ok(sum as u64)
+        };
+        let allowed = bytes_in(most)? * (100 + EXCESS_PERCENT) / 100;
+        for size in [most / 4, most / 2] {
+            if size >= SMALLEST && bytes_in(size)? <= allowed {
+                return Ok(size);
+            }
+        }
+        Ok(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frondb_core::prng::Prng;
+
+    const MOST: usize = 128 << 10;
+
+    /// Events of 50 kinds with a random number, each of one of `names` that no other rows have.
+    fn rows(seed: u64, bytes: usize, names: usize) -> Vec<u8> {
+        let mut prng = Prng::new(seed);
+        let mut name = || format!("{:016x}{:016x}", prng.next_u64(), prng.next_u64());
+        let names: Vec<String> = (0..names).map(|_| name()).collect();
+        let mut rows = Vec::with_capacity(bytes + 200);
+        while rows.len() < bytes {
+            let (kind, n) = (prng.below(50), prng.below(1 << 48));
+            let name = &names[prng.index(names.len())];
+            let row = format!("{{\"kind\":\"of-the-kind-{kind}\",\"of\":\"{name}\",\"n\":{n}}}\0");
+            rows.extend_from_slice(row.as_bytes());
+        }
+        rows
+    }
+
+    fn suited(names: usize) -> usize {
+        let dictionary = Dictionary::train(&rows(1, 4 << 20, names), 64 << 10, 0).unwrap().unwrap();
+        let samples: Vec<Vec<u8>> = (2..5).map(|seed| rows(seed, MOST, names)).collect();
+        Arc::new(dictionary).suited_block_bytes(12, &samples, MOST, |_| ()).unwrap()
+    }
+
+    #[test]
+    fn blocks_are_small_where_the_dictionary_has_what_rows_share() {
+        assert_eq!(suited(1), MOST / 2);
+    }
+
+    #[test]
+    fn blocks_are_large_where_rows_resemble_their_neighbours() {
+        assert_eq!(suited(300), MOST);
+    }
+}
