@@ -1,11 +1,13 @@
-//! SeqNos and values that are byte-transposed columns: kept so, or turned into rows.
+//! SeqNos and values that are byte-transposed columns, and values that have an end byte: kept so, or
+//! turned into rows.
 //!
 //! A block that many reads will find in the cache has rows: a reader then gets a value as a slice of
 //! the block. Turning columns into rows takes about as long as decompressing the block, so a block
 //! that is probably read only once, because the cache has no room for it, keeps its columns. A lookup
 //! gathers its row from them, and a scan turns the columns of the rows that it reads. Columns also
 //! take less memory than rows, because a constant column is a single byte. A block counts the rows
-//! that were turned, so its owner can tell when rows would have cost less.
+//! that were turned, so its owner can tell when rows would have cost less. The same holds for values
+//! that have an end byte: a scan copies them, and rows with lengths are shared with it.
 //!
 //! ```text
 //!   payload    header  rows' lengths  kinds  seqs   value lengths  keys  values  tail
@@ -15,9 +17,11 @@
 
 use frondb_core::mem::Buf;
 use frondb_core::sync::atomic::{AtomicU32, Ordering};
+use memchr::memchr_iter;
 
-use crate::format::PayloadHeader;
+use crate::format::{FLAG_VALUES_ENDED, PayloadHeader};
 use crate::layout::Areas;
+use crate::rows::{length_width, push_uint};
 use crate::transposed::TransposedMap;
 
 /// The SeqNos and the values of a block, if they are columns.
@@ -25,15 +29,29 @@ use crate::transposed::TransposedMap;
 pub(crate) struct Columns {
     pub(crate) seqs: Option<TransposedMap>,
     pub(crate) values: Option<TransposedMap>,
+    /// The byte that ends values, if they have one.
+    pub(crate) end_byte: Option<u8>,
     /// Values that were gathered so far; see [`note_turned`](Self::note_turned).
     turned: AtomicU32,
 }
 
 impl Columns {
-    /// Whether there are no columns: SeqNos and values are rows.
+    /// Whether there are no columns, nor ends: SeqNos and values are rows.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.seqs.is_none() && self.values.is_none()
+        self.seqs.is_none() && self.values.is_none() && self.end_byte.is_none()
+    }
+
+    /// The lengths of `count` values that have an end byte, which is not part of them; `None` if
+    /// `values` has another number of ends, or goes on after the last one.
+    fn ended_lengths(&self, values: &[u8], count: usize) -> Option<Vec<usize>> {
+        let Some(end_byte) = self.end_byte else { return Some(Vec::new()) };
+        let (mut lengths, mut start) = (Vec::with_capacity(count.min(values.len())), 0);
+        for end in memchr_iter(end_byte, values) {
+            lengths.push(end - start);
+            start = end + 1;
+        }
+        (lengths.len() == count && start == values.len()).then_some(lengths)
     }
 
     /// Counts `rows` whose values were gathered. A count lost between load and store does no harm.
@@ -54,17 +72,19 @@ impl Columns {
         maps.into_iter().flatten().map(TransposedMap::memory_bytes).sum()
     }
 
-    /// Copies everything into a new buffer, with columns of SeqNos and values as rows. `keys` are the
-    /// columns of transposed keys, which stay columns.
+    /// Copies everything into a new buffer, with SeqNos and values as rows. `keys` are the columns of
+    /// transposed keys, which stay columns. `None` if values with an end byte are malformed.
     pub(crate) fn expand(
         &self,
         header: &PayloadHeader,
         old: &Areas,
         mut keys: Option<TransposedMap>,
         from: &[u8],
-    ) -> (Buf, Areas, Option<TransposedMap>) {
+    ) -> Option<Expanded> {
         let count = header.count as usize;
-        let areas = self.expanded(header, old, keys.as_ref());
+        let lengths = self.ended_lengths(&from[old.values..old.end], count)?;
+        let header = self.expanded_header(header, &lengths);
+        let areas = self.expanded(&header, old, keys.as_ref());
         let mut buf = Buf::packed(areas.end);
         buf[..areas.seqs].copy_from_slice(&from[old.shared..old.seqs]);
         match &self.seqs {
@@ -74,29 +94,55 @@ impl Columns {
                 buf[areas.seqs..areas.value_lens].copy_from_slice(seqs);
             }
         }
-        buf[areas.value_lens..areas.keys].copy_from_slice(&from[old.value_lens..old.keys]);
         match &mut keys {
             Some(map) => map.relocate(from, count, &mut buf, areas.keys),
             None => buf[areas.keys..areas.values].copy_from_slice(&from[old.keys..old.values]),
         }
-        match &self.values {
-            Some(map) => map.to_rows(from, 0..count, &mut buf[areas.values..]),
-            None => buf[areas.values..].copy_from_slice(&from[old.values..old.end]),
+        let values = &from[old.values..old.end];
+        if self.end_byte.is_some() {
+            let mut stored = Vec::with_capacity(areas.keys - areas.value_lens);
+            for &length in &lengths {
+                push_uint(&mut stored, usize::from(header.value_width), length as u64);
+            }
+            buf[areas.value_lens..areas.keys].copy_from_slice(&stored);
+            close_up(values, &lengths, &mut buf[areas.values..]);
+        } else {
+            buf[areas.value_lens..areas.keys].copy_from_slice(&from[old.value_lens..old.keys]);
+            match &self.values {
+                Some(map) => map.to_rows(from, 0..count, &mut buf[areas.values..]),
+                None => buf[areas.values..].copy_from_slice(values),
+            }
         }
-        (buf, areas, keys)
+        Some(Expanded { buf, header, areas, keys })
     }
 
-    /// Where the areas are after [`expand`](Self::expand).
+    /// The header after [`expand`](Self::expand), as far as readers need it.
+    fn expanded_header(&self, header: &PayloadHeader, lengths: &[usize]) -> PayloadHeader {
+        if self.end_byte.is_none() {
+            return *header;
+        }
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        PayloadHeader {
+            flags: header.flags & !FLAG_VALUES_ENDED,
+            value_width: length_width(longest) as u8,
+            value_len: 0,
+            value_bytes: header.value_bytes - header.count,
+            ..*header
+        }
+    }
+
+    /// Where the areas are after [`expand`](Self::expand), whose header is `header`.
     fn expanded(&self, header: &PayloadHeader, old: &Areas, keys: Option<&TransposedMap>) -> Areas {
         let count = header.count as usize;
         let key_bytes = keys.map_or(old.values - old.keys, |map| map.column_bytes(count));
-        let value_bytes = match &self.values {
-            Some(_) => count * header.value_len as usize,
-            None => old.end - old.values,
+        let value_bytes = match (&self.values, self.end_byte) {
+            (Some(_), _) => count * header.value_len as usize,
+            (None, Some(_)) => header.value_bytes as usize,
+            (None, None) => old.end - old.values,
         };
         let seqs = old.seqs - old.shared;
         let value_lens = seqs + count * usize::from(header.seq_width);
-        let keys = value_lens + (old.keys - old.value_lens);
+        let keys = value_lens + count * usize::from(header.value_width);
         let values = keys + key_bytes;
         Areas {
             shared: 0,
@@ -109,4 +155,23 @@ impl Columns {
             end: values + value_bytes,
         }
     }
+}
+
+/// Copies values without the byte that ends each of them.
+fn close_up(values: &[u8], lengths: &[usize], mut to: &mut [u8]) {
+    let mut from = 0;
+    for &length in lengths {
+        let (value, rest) = to.split_at_mut(length);
+        value.copy_from_slice(&values[from..from + length]);
+        from += length + 1;
+        to = rest;
+    }
+}
+
+/// A block with rows, made by [`Columns::expand`].
+pub(crate) struct Expanded {
+    pub(crate) buf: Buf,
+    pub(crate) header: PayloadHeader,
+    pub(crate) areas: Areas,
+    pub(crate) keys: Option<TransposedMap>,
 }

@@ -9,7 +9,7 @@ use frondb_core::MessageKind;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::Buf;
 
-use crate::columns::Columns;
+use crate::columns::{Columns, Expanded};
 use crate::format::{
     FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED, FLAG_VALUES_FIXED,
     FLAG_VALUES_TRANSPOSED, FLAGS_ALL, LAYOUT_ROWS, LAYOUT_TRANSPOSED, PAYLOAD_HEADER_BYTES,
@@ -51,14 +51,17 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Validates a payload; the error says what is wrong with it. Turns columns of SeqNos and values
-    /// into rows, or keeps them with `keeps_columns`.
+    /// Validates a payload; the error says what is wrong with it. Turns columns of SeqNos and values,
+    /// and values with an end byte, into rows, or keeps them with `keeps_columns`.
     pub(crate) fn new(mut payload: Buf, keeps_columns: bool) -> Result<Self, &'static str> {
         let header = PayloadHeader::decode(&payload).ok_or("header")?;
         check_header(&header, payload.len())?;
         let mut reader = AreaReader::new(&header, &payload)?;
         let areas = reader.areas(&header, &mut payload)?;
-        let AreaReader { keys, columns, .. } = reader;
+        let AreaReader { keys, mut columns, .. } = reader;
+        if header.flags & FLAG_VALUES_ENDED != 0 {
+            columns.end_byte = Some(u8::try_from(header.value_len).map_err(|_| "value layout")?);
+        }
         if keeps_columns || columns.is_empty() {
             let keys = match keys {
                 Some(map) => Keys::transposed(map, &payload, &header),
@@ -66,7 +69,8 @@ impl Layout {
             };
             return Ok(Self { buf: payload, header, areas, keys, columns });
         }
-        let (buf, areas, keys) = columns.expand(&header, &areas, keys, &payload);
+        let expanded = columns.expand(&header, &areas, keys, &payload).ok_or("ends of values")?;
+        let Expanded { buf, header, areas, keys } = expanded;
         let keys = match keys {
             Some(map) => Keys::transposed(map, &buf, &header),
             None => Keys::rows(&header, &areas, &buf)?,

@@ -10,7 +10,7 @@ use frondb_core::mem::{Buf, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
-use crate::columns::Columns;
+use crate::columns::{Columns, Expanded};
 use crate::dictionary::Dictionary;
 use crate::envelope::{Place, decode_to_buf};
 use crate::format::{BlockKind, FLAG_KINDS, PayloadHeader};
@@ -39,7 +39,7 @@ pub(crate) struct Inner {
     pub(crate) keys: Keys,
     /// Where each value is in `values`.
     pub(crate) value_places: ValuePlaces,
-    /// SeqNos and values that are columns in `bytes`; boxed, because most blocks have none.
+    /// SeqNos and values that are not rows in `bytes`; boxed, because most blocks have none.
     columns: Option<Box<Columns>>,
 }
 
@@ -107,7 +107,7 @@ impl Block {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Whether SeqNos or values are columns.
+    /// Whether SeqNos or values are columns, or values have an end byte.
     #[inline]
     #[must_use]
     pub fn has_columns(&self) -> bool {
@@ -125,20 +125,25 @@ impl Block {
     /// The block with SeqNos and values as rows, as [`decode`](Self::decode) returns it.
     #[must_use]
     pub fn to_rows(&self) -> Self {
-        let Inner { bytes, header, areas, keys, value_places, columns, .. } = &*self.0;
+        let Inner { bytes, header, areas, keys, columns, .. } = &*self.0;
         let Some(columns) = columns else { return self.clone() };
         let map = match keys {
             Keys::Transposed(keys) => Some(keys.map.clone()),
             Keys::Rows(_) => None,
         };
-        let (buf, areas, map) = columns.expand(header, areas, map, bytes);
+        // The ends were checked when the block was decoded.
+        let Some(expanded) = columns.expand(header, areas, map, bytes) else { return self.clone() };
+        let Expanded { buf, header, areas, keys: map } = expanded;
         let keys = match (map, keys) {
-            (Some(map), _) => Keys::transposed(map, &buf, header),
+            (Some(map), _) => Keys::transposed(map, &buf, &header),
             (None, keys) => keys.clone(),
         };
         let bytes = buf.freeze();
         let values = bytes.slice(areas.values..areas.end);
-        let (header, value_places) = (*header, value_places.clone());
+        let lengths = &bytes[areas.value_lens..areas.keys];
+        let Ok(value_places) = ValuePlaces::new(&header, lengths, &values) else {
+            return self.clone();
+        };
         Self(Arc::new(Inner { bytes, values, header, areas, keys, value_places, columns: None }))
     }
 

@@ -99,7 +99,10 @@ impl ValuePlaces {
     }
 }
 
-/// Where a value is that comes `after` others, the first of which begins at `mark`.
+/// Where a value is that comes `after` others, the first of which begins at `mark`. Not inlined: blocks
+/// that many reads find in the cache have lengths.
+#[cold]
+#[inline(never)]
 fn ended_range(end_byte: u8, values: &[u8], mark: usize, after: usize) -> Range<usize> {
     let mut ends = memchr_iter(end_byte, &values[mark..]).map(|end| mark + end);
     let start = match after.checked_sub(1) {
