@@ -9,8 +9,8 @@ use crate::env::RunEnv;
 
 /// A frame that takes so many times less memory than its decoded block is cached in place of it on any
 /// device. Decoded blocks of which the cache holds one in `n` save a decoding at one hit in `n`; as
-/// frames, six times as many of them save reads, and a read never takes less than a fifth of the
-/// decoding of a block that compresses so well. Rows that are read again come from the row cache.
+/// frames, six times as many of them save reads, which pays once a read takes a fifth of a decoding
+/// (decision 0079). Rows that are read again come from the row cache.
 const MUCH_SMALLER: u64 = 6;
 
 /// The cache saves no memory while it has room for the memory budget divided by this: more than

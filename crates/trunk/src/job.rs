@@ -381,8 +381,10 @@ impl Job {
                 Packing::Final(None) => self.env.options.base(),
                 Packing::Final(Some(held)) => {
                     let base = self.env.options.base();
-                    let most = held.dictionary().block_bytes().unwrap_or(base.block_bytes);
-                    RunOptions { block_bytes: base.block_bytes.min(most), ..base }
+                    // A size that the user chose stays, also if it was chosen after the trial.
+                    let is_chosen = base.codec.preferred_block_bytes() != Some(base.block_bytes);
+                    let suited = held.dictionary().block_bytes().filter(|_| !is_chosen);
+                    RunOptions { block_bytes: suited.unwrap_or(base.block_bytes), ..base }
                 }
             },
         };
