@@ -227,4 +227,15 @@ fn blocks_are_as_small_as_the_dictionary_allows_unless_their_size_was_chosen() {
     fill_with(&db, &suited, &mut model, 60_000..80_000, || event(&mut prng));
     work(&db);
     check(&db, &suited, &model);
+
+    // A size that was chosen after the dictionary was trained stays, too.
+    suited.set_options(tree_options(codec).block_bytes(127 << 10)).unwrap();
+    suited.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+    work(&db);
+    check(&db, &suited, &model);
+    drop((suited, chosen));
+    db.close().unwrap();
+    let db = Db::open(dir.path(), options().memory_bytes(256 << 20)).unwrap();
+    let now = bytes_of_a_lookup(&db, &db.open_tree("suited").unwrap(), 20);
+    assert!(now * 3 > small * 4, "{small} bytes, then {now}");
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::compare::{difference, is_lost};
+use super::compare::{DUPLICATE, difference, is_duplicate_found_late, is_lost};
 use super::statement::Step;
 use super::table::CLUSTERING;
 use crate::client::Client;
@@ -66,11 +66,24 @@ impl Pair {
             self.contradictions += 1;
             return Ok(Met::Same);
         }
+        if what.is_some()
+            && is_duplicate_found_late(step, &ours, &theirs)
+            && self.is_empty(&step.tables[0])?
+        {
+            return Ok(Met::Refused(DUPLICATE));
+        }
         Ok(match (what, ours) {
             (Some(what), _) => Met::Different(what),
             (None, Ok(_)) => Met::Same,
             (None, Err(error)) => Met::Refused(error.code().unwrap_or(0)),
         })
+    }
+
+    /// Whether the table has no rows on FronDB's side.
+    fn is_empty(&mut self, table: &str) -> Result<bool> {
+        let [ours, _] = &mut self.sides;
+        ours.send(format!("SELECT 1 FROM {table} LIMIT 1"))?;
+        Ok(ours.receive()?.rows.is_empty())
     }
 
     /// Whether InnoDB gives FronDB's answer to the query by another plan. An answer must not depend
