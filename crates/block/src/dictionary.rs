@@ -21,9 +21,11 @@ use frondb_core::checksum::xxh3;
 use frondb_core::codec::{Reader, Truncated, put_varint};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result};
-use zstd::zstd_safe::{CCtx, CParameter, DDict, get_error_name, train_from_buffer};
+use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
+use zstd::zstd_safe::{DDict, compress_bound, train_from_buffer};
 
 use crate::codec::{Codec, trim_contexts};
+use crate::context::Context;
 use crate::envelope::{Place, decode_frame, encode_frame};
 use crate::format::BlockKind;
 
@@ -209,7 +211,7 @@ impl fmt::Debug for Dictionary {
 /// pooled.
 pub struct DictionaryEncoder {
     dictionary: Arc<Dictionary>,
-    context: CCtx<'static>,
+    context: Context,
     scratch: Vec<u8>,
 }
 
@@ -230,28 +232,23 @@ impl DictionaryEncoder {
     /// # Errors
     /// Internal if there is no memory for it.
     pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Result<Self> {
-        let failed = |code| Error::internal(format!("zstd: {}", get_error_name(code)));
         let payload = decode_frame(&dictionary.frame, BlockKind::Dictionary, &IN_MEMORY)?;
         let (_, bytes) = parse(&payload)
             .map_err(|_| Error::internal("a dictionary in memory cannot be decoded"))?;
-        let mut context = CCtx::try_create()
-            .ok_or_else(|| Error::internal("zstd has no memory for an encoder"))?;
         let mut parameters = vec![
-            CParameter::CompressionLevel(i32::from(level)),
+            (Parameter::ZSTD_c_compressionLevel, u32::from(level)),
             // The frame's header has the size, a checksum and the dictionary.
-            CParameter::ContentSizeFlag(false),
-            CParameter::ChecksumFlag(false),
-            CParameter::DictIdFlag(false),
+            (Parameter::ZSTD_c_contentSizeFlag, 0),
+            (Parameter::ZSTD_c_checksumFlag, 0),
+            (Parameter::ZSTD_c_dictIDFlag, 0),
         ];
         if level >= TREES_FROM_LEVEL {
             // A tree has two links for each byte of the dictionary.
             let links = bytes.len().next_power_of_two().ilog2() + 1;
-            parameters.extend([CParameter::HashLog(TREES_HASH_LOG), CParameter::ChainLog(links)]);
+            parameters.push((Parameter::ZSTD_c_hashLog, TREES_HASH_LOG));
+            parameters.push((Parameter::ZSTD_c_chainLog, links));
         }
-        for parameter in parameters {
-            context.set_parameter(parameter).map_err(failed)?;
-        }
-        context.load_dictionary(bytes).map_err(failed)?;
+        let context = Context::new(&parameters, bytes)?;
         // zstd makes the tables of the dictionary with the first block, and those of the context with
         // the first large one; whoever asks for the encoder's memory now must be told of both.
         let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
@@ -270,17 +267,14 @@ impl DictionaryEncoder {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         // The tables of the dictionary, and the context's own.
-        self.context.sizeof() + self.scratch.capacity()
+        self.context.memory_bytes() + self.scratch.capacity()
     }
 
     /// As [`codec::compress`](crate::codec::compress).
     pub(crate) fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        let room = zstd::zstd_safe::compress_bound(raw.len());
+        let room = compress_bound(raw.len());
         self.scratch.resize(room.max(self.scratch.len()), 0);
-        let written = self.context.compress2(&mut self.scratch[..], raw);
-        let n = written.map_err(|code| {
-            Error::internal(format!("zstd with a dictionary: {}", get_error_name(code)))
-        })?;
+        let n = self.context.compress(raw, &mut self.scratch)?;
         if n >= raw.len() {
             return Ok(false);
         }

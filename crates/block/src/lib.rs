@@ -16,6 +16,7 @@
 mod builder;
 pub mod codec;
 mod columns;
+mod context;
 mod dictionary;
 mod envelope;
 mod fill;
