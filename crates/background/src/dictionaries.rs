@@ -20,8 +20,8 @@ use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Result, RunId, TreeId};
 use frondb_run::{HeldDictionary, Run, run_block_bytes_max};
 use frondb_tree::TreeCore;
-use frondb_trunk::Trunk;
 use frondb_trunk::job::Packing;
+use frondb_trunk::{Trunk, TrunkOptions};
 
 use crate::context::JobContext;
 
@@ -76,14 +76,18 @@ impl JobContext {
         self.dictionaries.forget(tree);
     }
 
-    /// How a leaf of the tree is packed in the end. Trains a dictionary if the tree wants one and it is
-    /// time, which takes some seconds.
+    /// How a leaf of the tree, which has these options, is packed in the end. Trains a dictionary if the
+    /// tree wants one and it is time, which takes some seconds.
     ///
     /// # Errors
     /// `Internal` if zstd cannot use what it trained.
-    pub(crate) fn final_packing(&self, tree: &TreeCore, trunk: &Trunk) -> Result<Packing> {
-        let options = tree.options();
-        let Codec::ZstdDictionary(level) = options.trunk.base_codec else {
+    pub(crate) fn final_packing(
+        &self,
+        tree: &TreeCore,
+        trunk: &Trunk,
+        options: &TrunkOptions,
+    ) -> Result<Packing> {
+        let Codec::ZstdDictionary(level) = options.base_codec else {
             return Ok(Packing::Final(None));
         };
         let current = self.dictionaries.of(tree.id, || tree.was_dropped());
@@ -100,14 +104,20 @@ impl JobContext {
         let size = dictionary_bytes(tree_bytes, leaf_bytes, self.reads.budget.total());
         if is_due && size >= DICTIONARY_BYTES_MIN {
             current.tried = tree_bytes;
-            if let Some(mut trained) = self.train(trunk, size, tree_bytes)? {
-                let most = options.trunk.base_block_bytes;
-                if options.trunk.base_codec.preferred_block_bytes() == Some(most) {
-                    trained = self.with_suited_blocks(trunk, trained, level, most)?;
-                }
+            if let Some(trained) = self.train(trunk, size, tree_bytes)? {
                 tracing::info!("tree {}: trained {trained:?}", tree.id);
                 current.dictionary = Some(self.reads.runs.hold_dictionary(trained));
             }
+            mem::trim_heap();
+        }
+        // Also for a dictionary of an earlier version, or of a time when the blocks had a size that was
+        // chosen.
+        if let Some(held) = current.dictionary.as_ref()
+            && held.dictionary().block_bytes().is_none()
+            && !options.are_blocks_chosen()
+            && let Some(suited) = self.with_suited_blocks(trunk, held, level, options)?
+        {
+            current.dictionary = Some(self.reads.runs.hold_dictionary(suited));
             mem::trim_heap();
         }
         Ok(Packing::Final(current.dictionary.clone()))
@@ -120,24 +130,27 @@ impl JobContext {
         Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
     }
 
-    /// The dictionary for the smallest blocks that cost hardly more space than those of `most` bytes. Only
-    /// for trees whose blocks have the size that nobody chose.
+    /// The dictionary for the smallest blocks that cost hardly more space than those of the tree's
+    /// options; `None` if no blocks can be read to try that.
     fn with_suited_blocks(
         &self,
         trunk: &Trunk,
-        trained: Dictionary,
+        held: &HeldDictionary,
         level: u8,
-        most: usize,
-    ) -> Result<Dictionary> {
+        options: &TrunkOptions,
+    ) -> Result<Option<Dictionary>> {
         let budget = &self.reads.budget;
-        let _memory = budget.reserve(Part::Work, PIECES * most as u64);
-        let most = most.min(run_block_bytes_max(budget.total()));
+        let _memory = budget.reserve(Part::Work, PIECES * options.base_block_bytes as u64);
+        let most = options.base_block_bytes.min(run_block_bytes_max(budget.total()));
         let pieces = pieces(trunk, most);
-        let trained = Arc::new(trained);
+        if pieces.is_empty() {
+            return Ok(None);
+        }
         let charge = |bytes| budget.reserve(Part::Work, bytes);
-        let suited = trained.suited_block_bytes(level, &pieces, most, charge)?;
-        // Without a limit the blocks follow the memory option.
-        trained.for_blocks(if suited < most { suited } else { 0 })
+        let suited = held.dictionary().suited_block_bytes(level, &pieces, most, charge)?;
+        // If the largest suit it, the blocks follow the memory option.
+        let bytes = if suited < most { suited } else { options.base_block_bytes };
+        held.dictionary().for_blocks(bytes).map(Some)
     }
 }
 

@@ -21,7 +21,7 @@ use memchr::memchr_iter;
 
 use crate::format::{FLAG_VALUES_ENDED, PayloadHeader};
 use crate::layout::Areas;
-use crate::rows::{length_width, push_uint};
+use crate::rows::length_width;
 use crate::transposed::TransposedMap;
 
 /// The SeqNos and the values of a block, if they are columns.
@@ -44,11 +44,11 @@ impl Columns {
 
     /// The lengths of `count` values that have an end byte, which is not part of them; `None` if
     /// `values` has another number of ends, or goes on after the last one.
-    fn ended_lengths(&self, values: &[u8], count: usize) -> Option<Vec<usize>> {
+    fn ended_lengths(&self, values: &[u8], count: usize) -> Option<Vec<u32>> {
         let Some(end_byte) = self.end_byte else { return Some(Vec::new()) };
         let (mut lengths, mut start) = (Vec::with_capacity(count.min(values.len())), 0);
         for end in memchr_iter(end_byte, values) {
-            lengths.push(end - start);
+            lengths.push((end - start) as u32);
             start = end + 1;
         }
         (lengths.len() == count && start == values.len()).then_some(lengths)
@@ -100,11 +100,11 @@ impl Columns {
         }
         let values = &from[old.values..old.end];
         if self.end_byte.is_some() {
-            let mut stored = Vec::with_capacity(areas.keys - areas.value_lens);
-            for &length in &lengths {
-                push_uint(&mut stored, usize::from(header.value_width), length as u64);
+            let width = usize::from(header.value_width);
+            let stored = buf[areas.value_lens..areas.keys].chunks_exact_mut(width);
+            for (stored, length) in stored.zip(&lengths) {
+                stored.copy_from_slice(&length.to_le_bytes()[..width]);
             }
-            buf[areas.value_lens..areas.keys].copy_from_slice(&stored);
             close_up(values, &lengths, &mut buf[areas.values..]);
         } else {
             buf[areas.value_lens..areas.keys].copy_from_slice(&from[old.value_lens..old.keys]);
@@ -117,11 +117,11 @@ impl Columns {
     }
 
     /// The header after [`expand`](Self::expand), as far as readers need it.
-    fn expanded_header(&self, header: &PayloadHeader, lengths: &[usize]) -> PayloadHeader {
+    fn expanded_header(&self, header: &PayloadHeader, lengths: &[u32]) -> PayloadHeader {
         if self.end_byte.is_none() {
             return *header;
         }
-        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
         PayloadHeader {
             flags: header.flags & !FLAG_VALUES_ENDED,
             value_width: length_width(longest) as u8,
@@ -158,9 +158,9 @@ impl Columns {
 }
 
 /// Copies values without the byte that ends each of them.
-fn close_up(values: &[u8], lengths: &[usize], mut to: &mut [u8]) {
+fn close_up(values: &[u8], lengths: &[u32], mut to: &mut [u8]) {
     let mut from = 0;
-    for &length in lengths {
+    for length in lengths.iter().map(|&length| length as usize) {
         let (value, rest) = to.split_at_mut(length);
         value.copy_from_slice(&values[from..from + length]);
         from += length + 1;

@@ -16,6 +16,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 
 use frondb_core::checksum::xxh3;
 use frondb_core::codec::{Reader, Truncated, put_varint};
@@ -104,7 +105,8 @@ impl Dictionary {
         Self::new(frame.into(), bytes, fields).ok_or_else(|| Error::internal(UNUSABLE))
     }
 
-    /// The same dictionary, for blocks of at most so many raw bytes; of any size if that is 0.
+    /// The same dictionary, for blocks of at most so many raw bytes, 256 bytes to 4 MiB; 0 if no size was
+    /// tried.
     ///
     /// # Errors
     /// Internal if the dictionary in memory is damaged, or zstd has no memory.
@@ -183,9 +185,13 @@ fn parse(payload: &[u8]) -> Result<(Fields, &[u8]), Truncated> {
     let is_old = input.rest().starts_with(&MAGIC);
     let block_bytes = if is_old { 0 } else { input.varint_u32()? };
     let bytes = input.rest();
-    let is_sound = (DICTIONARY_BYTES_MIN..=DICTIONARY_BYTES_MAX).contains(&bytes.len());
+    let is_sound = (DICTIONARY_BYTES_MIN..=DICTIONARY_BYTES_MAX).contains(&bytes.len())
+        && (block_bytes == 0 || BLOCK_BYTES.contains(&block_bytes));
     if is_sound { Ok((Fields { trained_on, block_bytes }, bytes)) } else { Err(Truncated) }
 }
+
+/// The sizes of blocks that a tree's options may have.
+const BLOCK_BYTES: RangeInclusive<u32> = 256..=4 << 20;
 
 /// The first bytes of each dictionary of zstd. No size of blocks in use has such an encoding.
 const MAGIC: [u8; 4] = [0x37, 0xA4, 0x30, 0xEC];
@@ -349,6 +355,31 @@ mod tests {
             }
             let bytes = encoder.memory_bytes();
             assert!(level < TREES_FROM_LEVEL || bytes < 4 << 20, "level {level}: {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn a_size_of_blocks_is_optional_and_in_its_range() {
+        let trained = Dictionary::train(&text(1, 1 << 20), 20_000, 77).unwrap().unwrap();
+        let payload = decode_frame(trained.frame(), BlockKind::Dictionary, &PLACE).unwrap();
+        let (_, bytes) = parse(&payload).unwrap();
+        let decode = |fields: &[u64]| {
+            let (mut payload, mut frame) = (Vec::new(), Vec::new());
+            fields.iter().for_each(|&field| put_varint(&mut payload, field));
+            payload.extend_from_slice(bytes);
+            encode_frame(BlockKind::Dictionary, Codec::Zstd(1), &payload, &mut frame).unwrap();
+            Dictionary::decode(&frame, &PLACE)
+        };
+        // Format 5 has none, and names the dictionary by its bytes alone.
+        let old = decode(&[77]).unwrap();
+        assert_eq!((old.trained_on(), old.block_bytes(), old.hash()), (77, None, xxh3(bytes)));
+        for (size, expected) in [(0, None), (256, Some(256)), (4 << 20, Some(4 << 20))] {
+            let decoded = decode(&[77, size]).unwrap();
+            assert_eq!(decoded.block_bytes(), expected);
+            assert_eq!(decoded.hash() == old.hash(), size == 0);
+        }
+        for size in [1, 255, (4 << 20) + 1, u64::from(u32::MAX), 1 << 40] {
+            assert_eq!(decode(&[77, size]).unwrap_err().kind(), ErrorKind::Corruption, "{size}");
         }
     }
 

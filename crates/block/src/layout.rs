@@ -18,6 +18,7 @@ use crate::format::{
 use crate::rows::{Restart, Rows};
 use crate::transposed::TransposedMap;
 use crate::transposed_keys::TransposedKeys;
+use crate::values::ENDED_BYTES_MAX;
 
 /// Offset of each area in the buffer; a missing area is empty.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,6 +147,9 @@ fn check_header(header: &PayloadHeader, payload_len: usize) -> Result<(), &'stat
     // A message takes at least one byte; expanded keys and values are limited like a payload, so
     // that a few hostile bytes cannot fill a reader's memory.
     let count = u64::from(header.count);
+    if has(FLAG_VALUES_ENDED) && header.value_bytes as usize > ENDED_BYTES_MAX {
+        return Err("value bytes");
+    }
     let value_len = if has(FLAG_VALUES_ENDED) { 0 } else { header.value_len };
     let entry_bytes = u64::from(header.key_len) + u64::from(value_len);
     let spelled_out = count.saturating_mul(entry_bytes);
@@ -236,5 +240,37 @@ impl AreaReader {
     ) -> Result<TransposedMap, &'static str> {
         let Self { at, tail_at, .. } = self;
         TransposedMap::read(payload, width, count, at, tail_at).ok_or("transposed columns")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_with_an_end_byte_are_limited_in_size() {
+        let header = PayloadHeader {
+            layout: LAYOUT_ROWS,
+            flags: FLAG_VALUES_ENDED,
+            restart_interval: 16,
+            length_width: 1,
+            value_width: 0,
+            seq_width: 0,
+            kind: MessageKind::Put as u8,
+            seqs_stored: 0,
+            count: 2,
+            key_len: 0,
+            key_bytes: 2,
+            value_len: 0,
+            value_bytes: ENDED_BYTES_MAX as u32,
+            tail_bytes: 0,
+            seq_base: 1,
+        };
+        assert_eq!(check_header(&header, 5 << 20), Ok(()));
+        let larger = PayloadHeader { value_bytes: header.value_bytes + 1, ..header };
+        assert_eq!(check_header(&larger, 5 << 20), Err("value bytes"));
+        // Lengths have no such limit.
+        let with_lengths = PayloadHeader { flags: 0, value_width: 1, ..larger };
+        assert_eq!(check_header(&with_lengths, 5 << 20), Ok(()));
     }
 }

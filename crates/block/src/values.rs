@@ -28,7 +28,7 @@ const END_BYTES: [u8; 4] = [0, 0xff, 1, b'\n'];
 
 /// Most bytes of values with their ends: passing over a huge value takes longer than decoding its
 /// length, and a scan copies values that have an end byte.
-const ENDED_BYTES_MAX: usize = 4 << 20;
+pub(crate) const ENDED_BYTES_MAX: usize = 4 << 20;
 
 /// A byte that `count` values, here one after the other, do not contain, if there is one among those
 /// that are tried.

@@ -173,7 +173,8 @@ pub(crate) struct Create {
 /// Options of a new tree.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct TreeArgs {
-    /// Codec of a new tree: none, lz4, zstd[:1-19], zlib[:1-9], lzma[:0-9] or aggressive
+    /// Codec of a new tree: none, lz4, zstd[:1-19], zstd-dictionary[:1-19], zlib[:1-9], lzma[:0-9]
+    /// or aggressive
     #[arg(long, value_name = "CODEC")]
     pub(crate) codec: Option<frondb::Codec>,
     /// The new tree is a non-unique index: scanned by prefix, without reads of single full keys

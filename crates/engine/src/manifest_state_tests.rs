@@ -37,6 +37,7 @@ fn run(tree: TreeId, id: u64, page: u32, seq: u64) -> RunMeta {
         last_key: (*b"z").into(),
         codec: None,
         dictionary: None,
+        tree_block_bytes: 0,
     }
 }
 

@@ -54,6 +54,9 @@ impl Tree {
     /// leaf by leaf, when there is nothing more urgent to do, or by [`optimize`](Self::optimize),
     /// which waits for it. The data has two forms meanwhile, also after the database is opened again.
     ///
+    /// All options are replaced: of two threads that read them, change one each and set them, one undoes
+    /// the change of the other.
+    ///
     /// ```
     /// # use frondb::{Codec, Db, Options, TreeOptions};
     /// # fn main() -> frondb::Result<()> {

@@ -3,12 +3,12 @@
 //! ```text
 //!   read from the device --+-- room in the cache ------------------> rows
 //!                          +-- no room -----------------------------> columns -- many reads --> rows
-//!                          +-- no room, slow device, compresses ----> frame -- many reads --> columns
+//!                          +-- no room, compresses well ------------> frame -- many reads --> columns
 //! ```
 //!
 //! A frame takes less memory than the decoded block, so the cache holds more blocks and the device
-//! reads fewer, but each hit decodes it. [`DevicePace`](crate::device_pace::DevicePace) decides
-//! whether that pays.
+//! reads fewer, but each hit decodes it. That pays for blocks that compress to a sixth or less, and
+//! for others if [`DevicePace`](crate::device_pace::DevicePace) finds the device slow.
 
 use frondb_block::Block;
 use frondb_cache::{CacheKey, Priority};

@@ -80,14 +80,8 @@ const FLAG_INDEX_PARTS: u8 = 16;
 const FLAG_CODEC: u8 = 32;
 /// Metadata flag: the blocks were packed with a dictionary, whose frame's bytes and hash follow.
 const FLAG_DICTIONARY: u8 = 64;
-/// All metadata flags.
-const FLAGS: u8 = FLAG_PER_ENTRY_SEQS
-    | FLAG_SHIFTED
-    | FLAG_UNIQUE_KEYS
-    | FLAG_FILTER_PARTS
-    | FLAG_INDEX_PARTS
-    | FLAG_CODEC
-    | FLAG_DICTIONARY;
+/// Metadata flag: the size of blocks that the tree's options had follows. All flags are in use now.
+const FLAG_TREE_BLOCK_BYTES: u8 = 128;
 
 /// The dictionary of a run, as the manifest names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,6 +149,10 @@ pub struct RunMeta {
     pub codec: Option<Codec>,
     /// The dictionary that the blocks were packed with, if any.
     pub dictionary: Option<RunDictionary>,
+    /// The size of blocks in the tree's options when a base was written, bytes. Blocks may be smaller,
+    /// if the memory or the dictionary suits smaller ones. 0 for other runs, and bases of earlier
+    /// versions.
+    pub tree_block_bytes: u32,
 }
 
 impl RunMeta {
@@ -197,7 +195,8 @@ impl RunMeta {
                 | flag(self.filter_parts > 1, FLAG_FILTER_PARTS)
                 | flag(self.index_parts > 1, FLAG_INDEX_PARTS)
                 | flag(self.codec.is_some(), FLAG_CODEC)
-                | flag(self.dictionary.is_some(), FLAG_DICTIONARY),
+                | flag(self.dictionary.is_some(), FLAG_DICTIONARY)
+                | flag(self.tree_block_bytes > 0, FLAG_TREE_BLOCK_BYTES),
         );
         out.push(self.writes);
         put_varint(out, self.extents.len() as u64);
@@ -238,6 +237,9 @@ impl RunMeta {
             put_varint(out, u64::from(dictionary.bytes));
             out.extend_from_slice(&dictionary.hash.to_le_bytes());
         }
+        if self.tree_block_bytes > 0 {
+            put_varint(out, u64::from(self.tree_block_bytes));
+        }
     }
 
     /// Decodes what [`encode`](Self::encode) wrote.
@@ -248,9 +250,6 @@ impl RunMeta {
         let id = RunId(input.varint()?);
         let tree = TreeId(input.varint_u32()?);
         let flags = input.u8()?;
-        if flags & !FLAGS != 0 {
-            return Err(Truncated);
-        }
         let writes = input.u8()?;
         let count = input.varint()?;
         if count > input.rest().len() as u64 {
@@ -286,6 +285,7 @@ impl RunMeta {
             seq_shift: if flags & FLAG_SHIFTED == 0 { 0 } else { input.varint()? },
             codec: None,
             dictionary: None,
+            tree_block_bytes: 0,
         };
         meta.filter_parts = match flags & FLAG_FILTER_PARTS {
             0 => u32::from(meta.filter_bytes > 0),
@@ -301,11 +301,15 @@ impl RunMeta {
             let bytes = input.varint_u32()?;
             meta.dictionary = Some(RunDictionary { bytes, hash: input.u64()? });
         }
+        if flags & FLAG_TREE_BLOCK_BYTES != 0 {
+            meta.tree_block_bytes = input.varint_u32()?;
+        }
         // Flags are written only where they apply.
         let needless = flags & FLAG_UNIQUE_KEYS != 0 && !meta.per_entry_seqs
             || flags & FLAG_SHIFTED != 0 && meta.seq_shift == 0
             || flags & FLAG_FILTER_PARTS != 0 && meta.filter_parts < 2
-            || flags & FLAG_INDEX_PARTS != 0 && meta.index_parts < 2;
+            || flags & FLAG_INDEX_PARTS != 0 && meta.index_parts < 2
+            || flags & FLAG_TREE_BLOCK_BYTES != 0 && meta.tree_block_bytes == 0;
         if needless {
             return Err(Truncated);
         }
@@ -448,6 +452,7 @@ mod tests {
             last_key: Box::from(*b"zebra"),
             codec: None,
             dictionary: None,
+            tree_block_bytes: 0,
         }
     }
 
@@ -538,15 +543,15 @@ mod tests {
     }
 
     #[test]
-    fn codec_and_dictionary_follow_where_a_base_has_them() {
+    fn packing_follows_where_a_base_has_them() {
         let dictionary = Some(RunDictionary { hash: 0x0807_0605_0403_0201, bytes: 300 });
         let codec = Some(Codec::ZstdDictionary(19));
-        let packed = RunMeta { codec, dictionary, ..meta() };
+        let packed = RunMeta { codec, dictionary, tree_block_bytes: 128 << 10, ..meta() };
         let (mut plain, mut out) = (Vec::new(), Vec::new());
         meta().encode(&mut plain);
         packed.encode(&mut out);
-        let expected = b"\x05\x13\xac\x02\x01\x02\x03\x04\x05\x06\x07\x08";
-        assert_eq!((out[3], &out[plain.len()..]), (97, &expected[..]));
+        let expected = b"\x05\x13\xac\x02\x01\x02\x03\x04\x05\x06\x07\x08\x80\x80\x08";
+        assert_eq!((out[3], &out[plain.len()..]), (225, &expected[..]));
         assert_eq!(RunMeta::decode(&mut Reader::new(&out)), Ok(packed.clone()));
         for cut in plain.len()..out.len() {
             assert_eq!(RunMeta::decode(&mut Reader::new(&out[..cut])), Err(Truncated));

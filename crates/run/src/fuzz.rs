@@ -171,6 +171,7 @@ pub(crate) fn meta() -> RunMeta {
         last_key: Box::from(*b"a"),
         codec: None,
         dictionary: None,
+        tree_block_bytes: 0,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct RunOptions {
     pub codec: Codec,
     /// Key and value bytes after which a block is closed.
     pub block_bytes: usize,
+    /// What the tree's options say of that, for the metadata of a base.
+    pub tree_block_bytes: usize,
     /// Kind of filter.
     pub filter: FilterKind,
     /// How many bytes of a key the filter hashes; `None` hashes all of it.
@@ -99,6 +101,10 @@ impl RunWriter {
                 last_key: Box::default(),
                 codec: (options.writes == u8::MAX).then_some(options.codec),
                 dictionary: None,
+                tree_block_bytes: match options.writes {
+                    u8::MAX => u32::try_from(options.tree_block_bytes).unwrap_or(0),
+                    _ => 0,
+                },
             },
             boundary: None,
             dictionary: None,

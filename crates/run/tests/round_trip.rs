@@ -65,6 +65,7 @@ fn random_options(prng: &mut Prng) -> RunOptions {
     let kinds = [FilterKind::None, FilterKind::BlockedBloom, FilterKind::BinaryFuse8];
     RunOptions {
         codec,
+        tree_block_bytes: 16_384,
         block_bytes: *prng.pick(&[1, 30, 200, 1000, 16_384]).unwrap(),
         filter: *prng.pick(&kinds).unwrap(),
         filter_prefix: *prng.pick(&[None, Some(0), Some(2), Some(8)]).unwrap(),

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use frondb::{Batch, Cursor, Db, Durability, ErrorKind, OptimizeOptions, Result, Snapshot, Tree};
+use frondb::{
+    Batch, Cursor, Db, Durability, ErrorKind, OptimizeOptions, Result, Snapshot, Tree, TreeOptions,
+};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_device::{MemoryDevice, SharedDevice};
 
@@ -48,6 +50,8 @@ pub struct Simulation {
     db: Option<Db>,
     model: Model,
     trees: BTreeMap<TreeNumber, Tree>,
+    /// The options of trees whose codec was changed. They survive a crash once the change returned.
+    changed_options: BTreeMap<TreeNumber, TreeOptions>,
     snapshots: BTreeMap<u32, HeldSnapshot>,
     cursors: BTreeMap<u32, HeldCursor>,
     transactions: BTreeMap<u32, OpenTransaction>,
@@ -80,6 +84,7 @@ impl Simulation {
             db: None,
             model: Model::default(),
             trees: BTreeMap::new(),
+            changed_options: BTreeMap::new(),
             snapshots: BTreeMap::new(),
             cursors: BTreeMap::new(),
             transactions: BTreeMap::new(),
@@ -251,6 +256,9 @@ impl Simulation {
         assert_eq!(self.db().list_trees(), names.keys().cloned().collect::<Vec<_>>());
         for (name, number) in names {
             let tree = self.db().open_tree(&name)?;
+            if let Some(options) = self.changed_options.get(&number) {
+                assert_eq!(tree.options(), *options, "tree {name}");
+            }
             self.trees.insert(number, tree);
         }
         Ok(())

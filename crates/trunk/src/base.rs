@@ -153,6 +153,7 @@ mod tests {
         let options = RunOptions {
             codec: Codec::None,
             block_bytes: 256,
+            tree_block_bytes: 256,
             filter: FilterKind::BlockedBloom,
             filter_prefix: None,
             filter_part_keys: FILTER_PART_KEYS,

@@ -382,7 +382,7 @@ impl Job {
                 Packing::Final(Some(held)) => {
                     let base = self.env.options.base();
                     // A size that the user chose stays, also if it was chosen after the trial.
-                    let is_chosen = base.codec.preferred_block_bytes() != Some(base.block_bytes);
+                    let is_chosen = self.env.options.are_blocks_chosen();
                     let suited = held.dictionary().block_bytes().filter(|_| !is_chosen);
                     RunOptions { block_bytes: suited.unwrap_or(base.block_bytes), ..base }
                 }

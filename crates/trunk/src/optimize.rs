@@ -8,12 +8,12 @@
 //! ([`RunMeta::min_seq`](frondb_run::RunMeta)). So an optimize works on each node that holds runs
 //! above a base once, and then goes by SeqNos, so that it ends although writes go on.
 
-use frondb_block::Codec;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{RunId, SeqNo};
 
 use crate::node::{Key, Node, Trunk};
+use crate::options::TrunkOptions;
 use crate::view::View;
 
 /// What an optimize began with, and what it has done.
@@ -25,8 +25,8 @@ pub struct OptimizeScope<'a> {
     pub last_run: RunId,
     /// The oldest live snapshot.
     pub oldest_snapshot: Option<SeqNo>,
-    /// The codec that bases have in the end.
-    pub codec: Codec,
+    /// The options of the tree.
+    pub options: TrunkOptions,
     /// Whether the optimize has worked on the node.
     pub is_worked_on: &'a dyn Fn(&Node) -> bool,
 }
@@ -128,8 +128,10 @@ fn leaf_needs(leaf: &Node, scope: &OptimizeScope<'_>) -> (bool, bool) {
         [] => (scope.is_worked_on)(leaf),
         base => base.iter().all(|view| view.run.meta().id > scope.last_run),
     };
-    let is_unpacked =
-        leaf.base().iter().any(|view| !scope.codec.is_final_for(view.run.meta().codec));
+    let is_unpacked = leaf.base().iter().any(|view| {
+        let meta = view.run.meta();
+        !scope.options.is_packed(meta.codec, meta.tree_block_bytes)
+    });
     let above = !leaf.runs.is_empty() && !is_new || has_old(&leaf.runs, upto);
     let needs = above
         || old_deletes(leaf, upto) > kept

@@ -84,6 +84,7 @@ impl TrunkOptions {
         RunOptions {
             codec: self.run_codec,
             block_bytes: self.run_block_bytes,
+            tree_block_bytes: self.run_block_bytes,
             filter,
             filter_prefix,
             filter_part_keys: FILTER_PART_KEYS,
@@ -114,12 +115,30 @@ impl TrunkOptions {
         RunOptions {
             codec: self.base_codec,
             block_bytes: self.base_block_bytes,
+            tree_block_bytes: self.base_block_bytes,
             filter,
             filter_prefix: None,
             filter_part_keys: FILTER_PART_KEYS,
             index_part_blocks: INDEX_PART_BLOCKS,
             writes: u8::MAX,
         }
+    }
+
+    /// Whether a base that was packed with `codec`, when the tree's options had blocks of so many
+    /// bytes, is packed as the tree wants it in the end. `None` and 0 if that is unknown, as in bases of
+    /// earlier versions.
+    #[must_use]
+    pub fn is_packed(&self, codec: Option<Codec>, tree_block_bytes: u32) -> bool {
+        let has_wanted_blocks =
+            tree_block_bytes == 0 || tree_block_bytes as usize == self.base_block_bytes;
+        self.base_codec.is_final_for(codec) && has_wanted_blocks
+    }
+
+    /// Whether the base's blocks have another size than their codec prefers: someone chose it, and a
+    /// dictionary that suits smaller blocks does not change it.
+    #[must_use]
+    pub fn are_blocks_chosen(&self) -> bool {
+        self.base_codec.preferred_block_bytes() != Some(self.base_block_bytes)
     }
 
     /// How many bytes of a key the filters of runs hash; `None` for the whole key.

@@ -262,6 +262,9 @@ int ha_frondb::commit_alter(TABLE *altered, Alter_inplace_info *info) {
   if (info->create_info->used_fields & HA_CREATE_USED_AUTO)
     for (Alteration *alteration : all)
       if (int failed = alteration->share->raise_auto_increment(info->create_info->auto_increment_value)) return failed;
+  for (const Alteration *alteration : all)
+    if (Error failed = change_packing_of(altered, *alteration)) return ha_error(failed);
+  may_crash_at("alter: packing changed");
   ForeignKeyChange foreign;
   FenceHolder fence;
   if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
@@ -270,9 +273,6 @@ int ha_frondb::commit_alter(TABLE *altered, Alter_inplace_info *info) {
   std::lock_guard<std::mutex> changing(dictionary().foreign_keys().changing());
   foreign = {};
   if (int failed = define_in_place(ha_thd(), altered, info, share_->name, &foreign, nullptr)) return failed;
-  for (const Alteration *alteration : all)
-    if (Error failed = change_packing_of(altered, *alteration)) return ha_error(failed);
-  may_crash_at("alter: packing changed");
   if (Error failed = dictionary().alter(changes, foreign)) return ha_error(failed);
   // The change is done for all partitions; later errors cannot undo it.
   info->group_commit_ctx = nullptr;

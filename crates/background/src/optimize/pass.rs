@@ -182,7 +182,7 @@ impl<'a> Pass<'a> {
                 upto: self.upto,
                 last_run: self.last_run,
                 oldest_snapshot: self.background.jobs.reads.snapshots.oldest(),
-                codec: self.tree.options().trunk.base_codec,
+                options: self.tree.options().trunk,
                 is_worked_on: &is_worked_on,
             },
         )

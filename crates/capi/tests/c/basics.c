@@ -102,8 +102,22 @@ static void trees(frondb_db *db) {
   FAILS(FRONDB_INVALID, frondb_list_get(names, 2, &name));
   CHECK(frondb_list_free(names) == FRONDB_OK);
 
+  /* Another codec and other blocks, while the tree is open. */
+  OK(frondb_tree_options_of(tree, &same));
+  OK(frondb_tree_options_set_codec_name(same, "zstd:9", NULL));
+  OK(frondb_tree_options_set_block_bytes(same, 4096));
+  OK(frondb_tree_set_options(tree, same));
+  OK(frondb_tree_options_set_fanout(same, 9));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, same));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(tree, NULL));
+  FAILS(FRONDB_INVALID, frondb_tree_set_options(NULL, same));
+  OK(frondb_tree_options_set_fanout(same, 8));
+  OK(frondb_tree_set_options(tree, same));
+
   OK(frondb_db_drop_tree(db, "uno"));
   FAILS(FRONDB_NOT_FOUND, frondb_db_drop_tree(db, "uno"));
+  FAILS(FRONDB_NOT_FOUND, frondb_tree_set_options(tree, same));
+  CHECK(frondb_tree_options_free(same) == FRONDB_OK);
   FAILS(FRONDB_NOT_FOUND, frondb_tree_put(tree, frondb_text("a"), frondb_text("b")));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);

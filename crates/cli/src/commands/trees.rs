@@ -91,10 +91,13 @@ pub(crate) fn alter(common: &Common, args: &Alter) -> Result<(), Failure> {
     let mut out = Output::new(common);
     let (codec, was) = (args.codec.to_string(), was.base_codec().to_string());
     out.done(&json!({ "tree": args.tree.tree, "codec": codec, "was": was }), |_| {
-        format!(
-            "{} has codec {codec}, not {was}; `frondb optimize` packs its rows now",
-            args.tree.tree
-        )
+        let tree = &args.tree.tree;
+        match codec == was {
+            true => format!("{tree} has codec {codec}, as before"),
+            false => format!(
+                "{tree} has codec {codec} in place of {was}; `frondb optimize` packs its rows now"
+            ),
+        }
     })?;
     out.finish()
 }

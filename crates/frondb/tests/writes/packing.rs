@@ -181,6 +181,18 @@ fn a_tree_gets_another_codec_while_it_is_read() {
     assert_eq!(packed_percent(&db, &tree), 0);
     check(&db, &tree, &model);
 
+    // Other blocks alone, in the background and by optimize.
+    let large = tree.stats().unwrap().disk_bytes;
+    tree.set_options(tree_options(Codec::QUICK).block_bytes(512)).unwrap();
+    work(&db);
+    let small = tree.stats().unwrap().disk_bytes;
+    assert!(small * 10 > large * 11, "{large} bytes in large blocks, {small} in small ones");
+    tree.set_options(tree_options(Codec::QUICK)).unwrap();
+    tree.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+    let again = tree.stats().unwrap().disk_bytes;
+    assert!(again.abs_diff(large) * 50 < large, "{large} bytes, then {again}");
+    check(&db, &tree, &model);
+
     let error = tree.set_options(tree_options(Codec::QUICK).fanout(4)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     let error = tree.set_options(tree.options().block_bytes(1)).unwrap_err();
@@ -231,11 +243,15 @@ fn blocks_are_as_small_as_the_dictionary_allows_unless_their_size_was_chosen() {
     // A size that was chosen after the dictionary was trained stays, too.
     suited.set_options(tree_options(codec).block_bytes(127 << 10)).unwrap();
     suited.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
-    work(&db);
     check(&db, &suited, &model);
+    // A dictionary that was trained while a size was chosen is tried when it no longer is.
+    chosen.set_options(tree_options(codec).block_bytes(128 << 10)).unwrap();
+    chosen.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     drop((suited, chosen));
     db.close().unwrap();
     let db = Db::open(dir.path(), options().memory_bytes(256 << 20)).unwrap();
-    let now = bytes_of_a_lookup(&db, &db.open_tree("suited").unwrap(), 20);
-    assert!(now * 3 > small * 4, "{small} bytes, then {now}");
+    let (suited, chosen) = (db.open_tree("suited").unwrap(), db.open_tree("chosen").unwrap());
+    let (now_large, now_small) =
+        (bytes_of_a_lookup(&db, &suited, 20), bytes_of_a_lookup(&db, &chosen, 20));
+    assert!(now_small * 3 < now_large * 2, "{now_small} and {now_large} bytes");
 }

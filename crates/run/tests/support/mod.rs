@@ -36,6 +36,7 @@ pub(crate) fn options(block_bytes: usize) -> RunOptions {
     RunOptions {
         codec: Codec::None,
         block_bytes,
+        tree_block_bytes: block_bytes,
         filter: FilterKind::BlockedBloom,
         filter_prefix: None,
         filter_part_keys: FILTER_PART_KEYS,

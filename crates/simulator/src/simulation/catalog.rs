@@ -61,11 +61,14 @@ impl Simulation {
                 assert_eq!(self.trees.get(tree).map(Tree::name), Some(to.clone()));
             }
             Op::SetCodec { tree, codec } => {
-                let tree = self.trees.get(tree).cloned();
-                let Some(tree) = tree else { return Ok(()) };
-                let options = tree.options().codec(CODECS[*codec]);
-                tree.set_options(options.clone())?;
-                assert_eq!(tree.options(), options);
+                let handle = self.trees.get(tree).cloned();
+                let Some(handle) = handle else { return Ok(()) };
+                let options = handle.options().codec(CODECS[*codec]);
+                // If the call fails, either options may be there after the next opening.
+                self.changed_options.remove(tree);
+                handle.set_options(options.clone())?;
+                assert_eq!(handle.options(), options);
+                self.changed_options.insert(*tree, options);
             }
             Op::DropTree { tree, name } => {
                 self.db().drop_tree(name)?;

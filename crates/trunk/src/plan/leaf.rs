@@ -111,14 +111,14 @@ pub(super) fn plan_leaf(node: &Summary, context: &Context) -> Option<Plan> {
 /// Whether so much of the leaf is not packed that packing all of it is worth it. What the leaf's runs
 /// have would be written twice if their rewrite is due soon.
 fn is_worth_packing(node: &Summary, context: &Context) -> bool {
-    let (left, all) = (node.unpacked_bytes(context.options.base_codec), node.base.raw_bytes);
+    let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     left > 0 && left * PACK_IDLE_PART >= all && node.runs_raw_bytes() * PACK_PART <= all
 }
 
 /// A leaf that is still small, or has little to pack, waits until the database is idle: most likely
 /// more will be added, and all of it be packed again.
 pub(super) fn pack_priority(node: &Summary, context: &Context) -> u8 {
-    let (left, all) = (node.unpacked_bytes(context.options.base_codec), node.base.raw_bytes);
+    let (left, all) = (node.unpacked_bytes(&context.options), node.base.raw_bytes);
     let is_large = all >= context.leaf_target() / 2;
     if is_large && left * PACK_PART >= all { PRIORITY_PACK } else { PRIORITY_IDLE }
 }

@@ -23,6 +23,8 @@ pub struct RunSummary {
     pub deletes: u64,
     /// The codec of a base, if it is known.
     pub codec: Option<Codec>,
+    /// The size of blocks in the tree's options when a base was written; 0 if it is unknown.
+    pub tree_block_bytes: u32,
 }
 
 impl RunSummary {
@@ -35,6 +37,7 @@ impl RunSummary {
             entries: view.entries(),
             deletes: view.deletes(),
             codec: meta.codec,
+            tree_block_bytes: meta.tree_block_bytes,
         }
     }
 }
@@ -205,9 +208,10 @@ impl Summary {
         self.runs.iter().map(|run| run.raw_bytes).sum()
     }
 
-    /// Key and value bytes of the base that are not packed as a tree with `codec` wants it.
-    pub(super) fn unpacked_bytes(&self, codec: Codec) -> u64 {
-        let unpacked = self.base_views.iter().filter(|view| !codec.is_final_for(view.codec));
+    /// Key and value bytes of the base that are not packed as a tree with these options wants it.
+    pub(super) fn unpacked_bytes(&self, options: &TrunkOptions) -> u64 {
+        let is_packed = |view: &&RunSummary| options.is_packed(view.codec, view.tree_block_bytes);
+        let unpacked = self.base_views.iter().filter(|view| !is_packed(view));
         unpacked.map(|view| view.raw_bytes).sum()
     }
 

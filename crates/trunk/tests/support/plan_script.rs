@@ -113,6 +113,11 @@ impl PlanScript {
                         view.codec = Some(codec.parse().unwrap());
                     }
                 }
+                "block-bytes" => {
+                    node.base_views
+                        .iter_mut()
+                        .for_each(|view| view.tree_block_bytes = number() as u32);
+                }
                 "runs" => node.runs = runs(value),
                 "deletes" => node.range_deletes = number() as usize,
                 "hides-view" => node.hides_view = true,
