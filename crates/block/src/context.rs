@@ -1,11 +1,10 @@
-//! [`Context`]: a context of zstd for compression with a dictionary, in memory of
-//! [`frondb_core::mem`].
+//! [`Context`]: a context of zstd for compression, in memory of [`frondb_core::mem`].
 //!
-//! Such a context has tables of megabytes, and a job makes one, compresses some megabytes of rows
-//! and frees it. In memory of malloc they left the upper ends of the arenas of two threads resident,
-//! 27 MB, which malloc returns only above twice the largest table that it has ever freed, and
-//! `malloc_trim` not at all (decision 0082). A large [`Buf`] is a mapping of its own instead, and
-//! is gone when it is dropped.
+//! At high levels, and with a dictionary, a context has tables of megabytes; a job makes one,
+//! compresses some megabytes of rows and frees it. In memory of malloc they left the upper ends of
+//! the arenas of two threads resident, 27 MB, which malloc returns only above twice the largest
+//! table that it has ever freed, and `malloc_trim` not at all (decision 0082). A large [`Buf`] is a
+//! mapping of its own instead, and is gone when it is dropped.
 //!
 //! Threads: one at a time.
 
@@ -21,7 +20,7 @@ use zstd::zstd_safe::zstd_sys::{self as sys, ZSTD_cParameter};
 /// What zstd has allocated for a context, with the addresses that zstd knows.
 type Allocations = Mutex<Vec<(usize, Buf)>>;
 
-/// A context. It is used for one dictionary at one level, from [`Context::new`] on.
+/// A context, for one level and one dictionary or none.
 pub(crate) struct Context {
     context: NonNull<sys::ZSTD_CCtx>,
     /// At a fixed address, which zstd passes to [`allocate`] and [`release`].
@@ -53,7 +52,7 @@ unsafe extern "C" fn release(allocations: *mut c_void, start: *mut c_void) {
 }
 
 impl Context {
-    /// A context with these parameters and this dictionary.
+    /// A context with these parameters and this dictionary; none if it is empty.
     ///
     /// # Errors
     /// Internal if zstd refuses a parameter or the dictionary.
@@ -79,7 +78,7 @@ impl Context {
                 sys::ZSTD_CCtx_setParameter(context.as_ptr(), parameter, value as i32)
             })?;
         }
-        // SAFETY: the context lives, and the bytes are readable; zstd copies them.
+        // SAFETY: the context lives, and the bytes are readable; zstd copies them, if there are any.
         check(unsafe {
             sys::ZSTD_CCtx_loadDictionary(
                 context.as_ptr(),
@@ -122,7 +121,7 @@ fn check(result: usize) -> Result<usize> {
     if unsafe { sys::ZSTD_isError(result) } == 0 {
         return Ok(result);
     }
-    Err(Error::internal(format!("zstd with a dictionary: {}", get_error_name(result))))
+    Err(Error::internal(format!("zstd: {}", get_error_name(result))))
 }
 
 impl Drop for Context {

@@ -1323,11 +1323,14 @@ frondb_error *frondb_tree_options_set_run_codec(frondb_tree_options *options,
                                                 uint32_t level);
 
 /**
- * Key and value bytes in a block of consolidated data. Default 16 KiB.
+ * Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. With the
+ * size that suits a codec with a dictionary, 128 KiB, blocks are smaller where that costs hardly any
+ * space; with any other size they have that size.
  *
  * Threads: one at a time.
  */
-frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options, uint32_t bytes);
+frondb_error *frondb_tree_options_set_block_bytes(frondb_tree_options *options,
+                                                  uint32_t bytes);
 
 /**
  * Target number of children of an inner node below the root, 2 to 1,024; a node may have up to

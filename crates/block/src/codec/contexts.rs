@@ -2,13 +2,15 @@
 
 use frondb_core::pool::{Limited, Pool};
 use frondb_core::{Error, Result};
-use zstd::zstd_safe::{CParameter, DCtx, get_error_name};
+use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
+use zstd::zstd_safe::{DCtx, compress_bound, get_error_name};
 
 use super::{CODEC_LZ4, CODEC_LZMA, CODEC_NONE, CODEC_ZLIB, CODEC_ZSTD, Codec};
+use crate::context::Context;
 use crate::dictionary::Dictionary;
 
 /// An encoder and its current level.
-type ZstdEncoder = (u8, zstd::bulk::Compressor<'static>);
+type ZstdEncoder = (u8, Context);
 
 /// Decompression contexts, each made at first use: zstd's has some 160 KiB.
 #[derive(Default)]
@@ -82,7 +84,7 @@ const SCRATCH_BYTES_KEPT: usize = 1 << 20;
 fn bound(codec: Codec, len: usize) -> usize {
     match codec {
         Codec::Lz4 => lz4_flex::block::get_maximum_output_size(len),
-        Codec::Zstd(_) | Codec::ZstdDictionary(_) => zstd::zstd_safe::compress_bound(len),
+        Codec::Zstd(_) | Codec::ZstdDictionary(_) => compress_bound(len),
         Codec::None | Codec::Zlib(_) | Codec::Lzma(_) => len,
     }
 }
@@ -108,7 +110,7 @@ impl Encoders {
             }
             Codec::Zstd(level) | Codec::ZstdDictionary(level) => {
                 let encoder = zstd_encoder(&mut self.zstd_encoder, level)?;
-                encoder.compress_to_buffer(raw, out).map(Some).map_err(|e| e.to_string())
+                encoder.compress(raw, out).map(Some).map_err(|e| e.to_string())
             }
             Codec::Zlib(level) => {
                 let encoder = match &mut self.zlib_encoder {
@@ -176,26 +178,27 @@ impl Decoders {
 const ZSTD_1_MIN_MATCH: u32 = 6;
 
 /// The zstd encoder in `slot`, set to `level`.
-fn zstd_encoder(
-    slot: &mut Option<ZstdEncoder>,
-    level: u8,
-) -> Result<&mut zstd::bulk::Compressor<'static>, String> {
+fn zstd_encoder(slot: &mut Option<ZstdEncoder>, level: u8) -> Result<&mut Context, String> {
     if !matches!(slot, Some((made_for, _)) if *made_for == level) {
-        let made = zstd::bulk::Compressor::new(i32::from(level)).and_then(|mut encoder| {
-            // The block's header already has the size and a checksum.
-            encoder.set_parameter(CParameter::ContentSizeFlag(false))?;
-            encoder.set_parameter(CParameter::ChecksumFlag(false))?;
-            encoder.set_parameter(CParameter::DictIdFlag(false))?;
-            if level == 1 {
-                encoder.set_parameter(CParameter::MinMatch(ZSTD_1_MIN_MATCH))?;
-            }
-            Ok(encoder)
-        });
-        *slot = Some((level, made.map_err(|e| e.to_string())?));
+        // Before a new one is made: those of high levels have megabytes.
+        *slot = None;
     }
     match slot {
         Some((_, encoder)) => Ok(encoder),
-        None => Err("cannot create a decompression context".into()),
+        slot => {
+            let mut parameters = vec![
+                (Parameter::ZSTD_c_compressionLevel, u32::from(level)),
+                // The block's header already has the size and a checksum.
+                (Parameter::ZSTD_c_contentSizeFlag, 0),
+                (Parameter::ZSTD_c_checksumFlag, 0),
+                (Parameter::ZSTD_c_dictIDFlag, 0),
+            ];
+            if level == 1 {
+                parameters.push((Parameter::ZSTD_c_minMatch, ZSTD_1_MIN_MATCH));
+            }
+            let made = Context::new(&parameters, &[]).map_err(|e| e.to_string())?;
+            Ok(&mut slot.insert((level, made)).1)
+        }
     }
 }
 
