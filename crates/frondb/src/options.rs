@@ -288,7 +288,7 @@ impl TreeOptions {
     }
 
     /// Key and value bytes in a block of consolidated data, 256 bytes to 4 MiB. Default 16 KiB. With the
-    /// size that a codec with a dictionary [prefers](Codec::preferred_block_bytes), 128 KiB, blocks
+    /// size that a codec with a dictionary prefers (`Codec::preferred_block_bytes`), 128 KiB, blocks
     /// are smaller where that costs hardly any space; with any other size they have that size.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {

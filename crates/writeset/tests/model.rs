@@ -73,6 +73,7 @@ fn spill_of(tree: TreeId) -> Result<TreeSpill> {
     let options = RunOptions {
         codec: Codec::None,
         block_bytes: 64,
+        tree_block_bytes: 64,
         filter: FilterKind::BlockedBloom,
         filter_prefix: None,
         filter_part_keys: FILTER_PART_KEYS,
