@@ -14,7 +14,7 @@
 #include "engine/errors.h"
 #include "engine/progress.h"
 #include "txn/prepared_writes.h"
-#include "txn/session_variables.h"
+#include "txn/lock_timeout.h"
 
 namespace fron {
 namespace {
@@ -47,7 +47,7 @@ int TableBuild::begin() {
   // Writers are locked out, so there is no transaction to wait for, except one that was prepared by XA and has lost its
   // connection. Such a transaction does not end by itself, and all other statements wait for this one.
   if (int error = check_prepared(rows)) return error;
-  Error error = snapshot_behind_writers({rows}, session_lock_timeout_millis(thd_), &snapshot_);
+  Error error = snapshot_behind_writers({rows}, statement_lock_timeout_millis(thd_), &snapshot_);
   if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
   if (error) return ha_error(error);
   share_->set_build(build_);
@@ -94,7 +94,7 @@ int TableBuild::load() {
   if (has_duplicates) return report_loaded_twice(&load);
   snapshot_.reset();
   thd_progress_next_stage(thd_);
-  return build_->catch_up([this] { return thd_killed(thd_) != 0; }, session_lock_timeout_millis(thd_), &rows_);
+  return build_->catch_up([this] { return thd_killed(thd_) != 0; }, statement_lock_timeout_millis(thd_), &rows_);
 }
 
 int TableBuild::report_loaded_twice(Load *load) {
@@ -111,7 +111,7 @@ int TableBuild::report_loaded_twice(Load *load) {
 
 int TableBuild::finish() {
   // All other statements on the table wait for this one, which is nearly done: ignore KILL.
-  return build_->finish([] { return false; }, session_lock_timeout_millis(thd_), &rows_);
+  return build_->finish([] { return false; }, statement_lock_timeout_millis(thd_), &rows_);
 }
 
 void TableBuild::give_up() {

@@ -22,7 +22,7 @@
 #include "foreign/watch.h"
 #include "table/share.h"
 #include "txn/prepared_writes.h"
-#include "txn/session_variables.h"
+#include "txn/lock_timeout.h"
 
 namespace fron {
 namespace {
@@ -198,7 +198,7 @@ int ForeignKeyAddition::validate(THD *thd, TABLE *table, const Share &share) {
   if (table->versioned()) wanted.fields[table->vers_end_field()->field_index] = 1;
   pass_others(table, form.layout, &wanted);
   Snapshot at;
-  Error error = snapshot_behind_writers(trees, session_lock_timeout_millis(thd), &at);
+  Error error = snapshot_behind_writers(trees, statement_lock_timeout_millis(thd), &at);
   if (error && error.kind() == FRONDB_BUSY) return refuse_for_prepared();
   if (error) return ha_error(error);
   for (Scanned &one : scanned) {

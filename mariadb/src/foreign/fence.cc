@@ -10,7 +10,7 @@
 #include "engine/db.h"
 #include "engine/errors.h"
 #include "txn/connection.h"
-#include "txn/session_variables.h"
+#include "txn/lock_timeout.h"
 
 namespace fron {
 namespace {
@@ -32,7 +32,7 @@ int FenceHolder::take(MYSQL_THD thd, const std::vector<std::string> &tables) {
   TxnOptions options;
   if (Error error = frondb_txn_options_new(options.out())) return ha_error(error);
   if (Error error = frondb_txn_options_set_isolation(options.get(), FRONDB_READ_COMMITTED)) return ha_error(error);
-  if (Error error = frondb_txn_options_set_lock_timeout_millis(options.get(), session_lock_timeout_millis(thd)))
+  if (Error error = frondb_txn_options_set_lock_timeout_millis(options.get(), statement_lock_timeout_millis(thd)))
     return ha_error(error);
   if (Error error = frondb_db_begin(db(), options.get(), txn_.out())) return ha_error(error);
   Connection *connection = Connection::of(thd);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "ddl/alter_plan.h"
 #include "dictionary/dictionary.h"
 #include "foreign/clauses.h"
 #include "foreign/text.h"
@@ -17,13 +18,19 @@
 namespace fron {
 namespace {
 
-/** Whether an earlier clause of the statement has the name of this one. */
+/** Whether an earlier clause of the statement has exactly the name of this one. As in InnoDB a name in other letters is a
+    name that is taken. */
 bool has_name_of_earlier(const std::vector<const Foreign_key *> &clauses, const Foreign_key *clause) {
   if (!clause->constraint_name.str) return false;
   auto end = std::find(clauses.begin(), clauses.end(), clause);
   return std::any_of(clauses.begin(), end, [clause](const Foreign_key *earlier) {
-    return earlier->constraint_name.str && is_same_name(text_of(earlier->constraint_name), text_of(clause->constraint_name));
+    return earlier->constraint_name.str && text_of(earlier->constraint_name) == text_of(clause->constraint_name);
   });
+}
+
+/** The name that a foreign key gets without one can be longer than the server allows in SQL, as in a dump. */
+bool is_too_long(const std::string &name) {
+  return system_charset_info->numchars(name.data(), name.data() + name.size()) > NAME_CHAR_LEN;
 }
 
 }  // namespace
@@ -83,6 +90,10 @@ int NewKeys::add(const Alter_info *info, const std::string &below) {
     if (has_name_of_earlier(clauses, clause)) return refuse_repeated(text_of(clause->constraint_name));
     NewKey made{clause, std::make_shared<ForeignKey>()};
     if (int error = definer_.define(*clause, made.key.get())) return error;
+    if (is_too_long(made.key->name)) {
+      my_error(ER_TOO_LONG_IDENT, MYF(0), made.key->name.c_str());
+      return ALTER_ERROR_REPORTED;
+    }
     if (!definer_.is_unchecked_in_place()) defined.push_back(std::move(made));
     else if (int error = admit(info, below, made)) return error;
   }

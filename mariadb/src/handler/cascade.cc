@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    See handler/ha_frondb.h and foreign/checks.h. Here: the actions of foreign keys. The server has opened the children's
-   table for the statement, since get_parent_foreign_key_list() names it; its handler finds the children and writes them,
-   without triggers and without the binary log, as the replica's own action writes them too.
+   table for the statement, since get_parent_foreign_key_list() names it, or foreign/child_tables.h opens it. Its handler
+   finds the children and writes them, without triggers and without the binary log, as the replica's own action writes
+   them too.
 
    A child's own children come before the next child, as in InnoDB. So nothing of a row stays in a record of its TABLE
    while another row is dealt with, which may belong to the same table. */
@@ -13,8 +14,10 @@
 #include <sql_error.h>
 
 #include "codec/entry.h"
+#include "dictionary/dictionary.h"
 #include "engine/errors.h"
 #include "foreign/binding.h"
+#include "foreign/child_tables.h"
 #include "foreign/text.h"
 #include "txn/connection.h"
 #include "txn/handlerton.h"
@@ -31,11 +34,34 @@ constexpr size_t DEPTH_MAX = 15;
 constexpr size_t ROWS_A_STEP = 128;
 constexpr size_t BYTES_A_STEP = 64 << 10;
 
-/** The handler of the children's table, which the server has opened for its actions; null if it has not. */
-handler *open_child(THD *thd, const ForeignKey &key) {
-  std::string database = shown_database(key.child), name = shown_table(key.child);
-  TABLE *child = find_fk_open_table(thd, database.data(), database.size(), name.data(), name.size());
-  return child && child->file->ht == hton() ? child->file : nullptr;
+/** How often the children's table may get another name while it is opened. */
+constexpr int RENAMES_MAX = 10;
+
+/** The foreign key as it is now, with the present name of its child; null if there is no such foreign key any more. */
+ForeignKeyPtr renewed(const ForeignKey &key) {
+  for (const ForeignKeyPtr &now : dictionary().foreign_keys().recorded_of(key.parent).referencing)
+    if (now->name == key.name && database_of(now->child) == database_of(key.child)) return now;
+  return nullptr;
+}
+
+/** The handler of the children's table, which the server has opened for its actions, or which is opened now. */
+int open_child(THD *thd, Connection *connection, ForeignKeyPtr key, handler **handler) {
+  for (int attempt = 0; key && attempt <= RENAMES_MAX; attempt++, key = renewed(*key)) {
+    std::string database = shown_database(key->child), name = shown_table(key->child);
+    TABLE *child = find_fk_open_table(thd, database.data(), database.size(), name.data(), name.size());
+    bool is_lost = false;
+    if (!child) {
+      if (!connection->child_tables) connection->child_tables = std::make_shared<ChildTables>(thd);
+      child = connection->child_tables->open(database, name, &is_lost);
+    }
+    if (child && child->file->ht == hton()) {
+      *handler = child->file;
+      return 0;
+    }
+    // The server has reported why.
+    if (!child && !is_lost) return thd->killed ? HA_ERR_ABORTED_BY_USER : HA_ERR_GENERIC;
+  }
+  return ha_internal("the table of the children of a foreign key cannot be found");
 }
 
 int refuse_depth(THD *thd) {
@@ -82,8 +108,8 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
 int ha_frondb::act_on_children(const Children &children, const Cause &cause) {
   if (!changes_children(children.action)) return foreign_.refuse_children(children);
   const ForeignKeyPtr &key = children.side->key;
-  handler *child = open_child(ha_thd(), *key);
-  if (!child) return ha_internal("the table of the children of a foreign key is not open in this statement");
+  handler *child = nullptr;
+  if (int error = open_child(ha_thd(), use_.connection, key, &child)) return error;
   Cause next{&cause, &key->child, children.action != Action::Cascade || !children.image.empty(), key.get()};
   int error = static_cast<ha_frondb *>(child)->act(children, next);
   if (error && !use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = key;

@@ -31,6 +31,7 @@
 
 namespace fron {
 
+class ChildTables;
 class FenceHolder;
 class Load;
 class Share;
@@ -80,6 +81,8 @@ class Connection {
     auto last = last_actions.find(share);
     return last != last_actions.end() && last->second > action;
   }
+  /** Tables that an action of the statement has opened. They are closed with the statement. */
+  std::shared_ptr<ChildTables> child_tables;
   /** The fence of a table that an ALTER of this connection has put aside. */
   std::shared_ptr<FenceHolder> fence;
   /** The index of the children's table with the duplicate that an action would make. */

@@ -44,12 +44,16 @@ void commit_ordered(handlerton *, MYSQL_THD thd, bool all) {
 
 int commit(handlerton *, MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
-  return connection ? raise_at_commit(connection->commit(thd, all)) : 0;
+  if (!connection) return 0;
+  connection->child_tables.reset();
+  return raise_at_commit(connection->commit(thd, all));
 }
 
 int rollback(handlerton *, MYSQL_THD thd, bool all) {
   Connection *connection = Connection::find(thd);
-  return connection ? connection->rollback(thd, all) : 0;
+  if (!connection) return 0;
+  connection->child_tables.reset();
+  return connection->rollback(thd, all);
 }
 
 int savepoint_set(handlerton *, MYSQL_THD thd, void *place) {

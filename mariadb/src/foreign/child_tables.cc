@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   See foreign/child_tables.h. */
+
+#include "foreign/child_tables.h"
+
+#include <sql_base.h>
+#include <lock.h>
+#include <table.h>
+
+#include <utility>
+
+namespace fron {
+namespace {
+
+/** Nothing more is opened: actions run no triggers, and ask for the children of children themselves. */
+class Alone : public Prelocking_strategy {
+ public:
+  bool handle_routine(THD *, Query_tables_list *, Sroutine_hash_entry *, sp_head *, bool *) override { return false; }
+  bool handle_table(THD *, Query_tables_list *, TABLE_LIST *, bool *) override { return false; }
+  bool handle_view(THD *, Query_tables_list *, TABLE_LIST *, bool *) override { return false; }
+};
+
+/** The binary log has nothing of actions, and statistics of the server's tables would begin a transaction. */
+constexpr uint FLAGS = MYSQL_OPEN_IGNORE_LOGGING_FORMAT | MYSQL_OPEN_IGNORE_ENGINE_STATS | MYSQL_LOCK_NOT_TEMPORARY;
+
+/** Puts the tables of the statement aside, with their locks and its mode of locking. */
+class Aside {
+ public:
+  Aside(THD *thd, Open_tables_state *instead) : thd_(thd), instead_(instead) {
+    tables_.set_open_tables_state(thd);
+    thd->set_open_tables_state(instead);
+  }
+  ~Aside() {
+    instead_->set_open_tables_state(thd_);
+    thd_->set_open_tables_state(&tables_);
+  }
+  Aside(const Aside &) = delete;
+
+ private:
+  THD *thd_;
+  Open_tables_state *instead_;
+  Open_tables_state tables_;
+};
+
+}  // namespace
+
+struct ChildTables::Opened {
+  Opened(const std::string &of_database, const std::string &of_name) : database(of_database), name(of_name) {
+    tables.reset_open_tables_state();
+    LEX_CSTRING db{database.data(), database.size()}, table{name.data(), name.size()};
+    list.init_one_table(&db, &table, nullptr, TL_WRITE);
+  }
+
+  std::string database, name;
+  /** The table refers to this description as long as it is open. */
+  TABLE_LIST list;
+  Open_tables_state tables;
+};
+
+ChildTables::ChildTables(THD *thd) : thd_(thd) {}
+
+TABLE *ChildTables::open_apart(Opened *child) {
+  Alone alone;
+  Query_tables_list of_statement;
+  thd_->lex->reset_n_backup_query_tables_list(&of_statement);
+  TABLE *table;
+  {
+    Aside aside(thd_, &child->tables);
+    table = open_n_lock_single_table(thd_, &child->list, TL_WRITE, FLAGS, &alone);
+  }
+  thd_->lex->restore_backup_query_tables_list(&of_statement);
+  return table;
+}
+
+TABLE *ChildTables::open(const std::string &database, const std::string &name, bool *is_lost) {
+  *is_lost = false;
+  for (const std::unique_ptr<Opened> &child : opened_)
+    if (child->database == database && child->name == name) return child->list.table;
+  auto child = std::make_unique<Opened>(database, name);
+  MDL_savepoint before = thd_->mdl_context.mdl_savepoint();
+  No_such_table_error_handler missing;
+  thd_->push_internal_handler(&missing);
+  TABLE *table = open_apart(child.get());
+  thd_->pop_internal_handler();
+  if (table) {
+    opened_.push_back(std::move(child));
+    return table;
+  }
+  close(child.get());
+  thd_->mdl_context.rollback_to_savepoint(before);
+  *is_lost = missing.safely_trapped_errors();
+  return nullptr;
+}
+
+void ChildTables::close(Opened *child) {
+  Aside aside(thd_, &child->tables);
+  if (thd_->lock) mysql_unlock_tables(thd_, std::exchange(thd_->lock, nullptr));
+  while (thd_->open_tables) close_thread_table(thd_, &thd_->open_tables);
+}
+
+ChildTables::~ChildTables() {
+  while (!opened_.empty()) {
+    close(opened_.back().get());
+    opened_.pop_back();
+  }
+}
+
+}  // namespace fron

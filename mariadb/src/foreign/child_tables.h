@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only
+
+   Tables of children that the server has not opened with the statement.
+
+   The server opens them with the parent's table, but it keeps the list of tables with a prepared statement, a stored
+   routine and a trigger: a foreign key that is newer than the list is not in it, and neither is the new name of a
+   child. A child that gets another name while the statement waits for its tables is passed over. Such a table is
+   opened when an action needs it, as the server opens tables of its own in the middle of a statement, and stays open
+   until the statement ends. Its metadata lock stays until the transaction ends, like those of the other tables.
+
+   For the thread of the connection. */
+
+#ifndef FRONDB_FOREIGN_CHILD_TABLES_H
+#define FRONDB_FOREIGN_CHILD_TABLES_H
+
+#include <my_global.h>
+#include <sql_class.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fron {
+
+class ChildTables {
+ public:
+  explicit ChildTables(THD *thd);
+  ChildTables(const ChildTables &) = delete;
+  /** Closes the tables. */
+  ~ChildTables();
+  /** The table, open and locked for writes. Null without it: `is_lost` if no table has this name, else the server has
+      reported an error. */
+  TABLE *open(const std::string &database, const std::string &name, bool *is_lost);
+
+ private:
+  struct Opened;
+  TABLE *open_apart(Opened *child);
+  void close(Opened *child);
+
+  THD *thd_;
+  std::vector<std::unique_ptr<Opened>> opened_;
+};
+
+}  // namespace fron
+
+#endif
