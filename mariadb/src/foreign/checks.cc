@@ -5,6 +5,7 @@
 #include "foreign/checks.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "codec/entry.h"
 #include "dictionary/dictionary.h"
@@ -108,6 +109,12 @@ int ForeignChecks::prepare(THD *thd, bool *is_due) {
   return 0;
 }
 
+/** Whether a table of the other side, or its index, is not there. */
+bool ForeignChecks::lacks_trees() const {
+  auto lacks = [](const ForeignSidePtr &side) { return !side->other; };
+  return std::any_of(own_.begin(), own_.end(), lacks) || std::any_of(referencing_.begin(), referencing_.end(), lacks);
+}
+
 int ForeignChecks::load(THD *) {
   ForeignKeys &all = dictionary().foreign_keys();
   const std::string &table = encoder_->share().name;
@@ -128,6 +135,11 @@ int ForeignChecks::load(THD *) {
       if (int error = add_side(key, true, &own_)) return error;
     for (const ForeignKeyPtr &key : keys->referencing)
       if (int error = add_side(key, false, &referencing_)) return error;
+    if (lacks_trees()) {
+      // A rename may have begun: what it changes is all there when it has ended.
+      std::lock_guard<std::mutex> changing(all.changing());
+    }
+    if (generation != all.generation()) continue;
     // As InnoDB: those of the primary key first, then index by index.
     for (auto *sides : {&own_, &referencing_})
       std::stable_sort(sides->begin(), sides->end(), [&](const ForeignSidePtr &a, const ForeignSidePtr &b) {

@@ -138,6 +138,7 @@ class ForeignChecks {
 
  private:
   int load(THD *thd);
+  bool lacks_trees() const;
   int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<ForeignSidePtr> *sides);
   int plan_children(const std::vector<ForeignSidePtr> &sides, const uchar *before, const uchar *after, RowChecks *checks);
   uint rank_of(uint index) const;

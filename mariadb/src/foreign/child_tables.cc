@@ -50,6 +50,7 @@ struct ChildTables::Opened {
     tables.reset_open_tables_state();
     LEX_CSTRING db{database.data(), database.size()}, table{name.data(), name.size()};
     list.init_one_table(&db, &table, nullptr, TL_WRITE);
+    list.required_type = TABLE_TYPE_NORMAL;
   }
 
   std::string database, name;
@@ -64,13 +65,16 @@ TABLE *ChildTables::open_apart(Opened *child) {
   Alone alone;
   Query_tables_list of_statement;
   thd_->lex->reset_n_backup_query_tables_list(&of_statement);
-  TABLE *table;
+  TABLE_LIST *list = &child->list;
+  uint count;
+  bool is_open;
   {
     Aside aside(thd_, &child->tables);
-    table = open_n_lock_single_table(thd_, &child->list, TL_WRITE, FLAGS, &alone);
+    // Not open_and_lock_tables(): if it fails, it rolls the statement back, which is not over.
+    is_open = !open_tables(thd_, &list, &count, FLAGS, &alone) && !lock_tables(thd_, list, count, FLAGS);
   }
   thd_->lex->restore_backup_query_tables_list(&of_statement);
-  return table;
+  return is_open ? child->list.table : nullptr;
 }
 
 TABLE *ChildTables::open(const std::string &database, const std::string &name, bool *is_lost) {

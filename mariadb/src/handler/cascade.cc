@@ -37,16 +37,25 @@ constexpr size_t BYTES_A_STEP = 64 << 10;
 /** How often the children's table may get another name while it is opened. */
 constexpr int RENAMES_MAX = 10;
 
-/** The foreign key as it is now, with the present name of its child; null if there is no such foreign key any more. */
-ForeignKeyPtr renewed(const ForeignKey &key) {
-  for (const ForeignKeyPtr &now : dictionary().foreign_keys().recorded_of(key.parent).referencing)
-    if (now->name == key.name && database_of(now->child) == database_of(key.child)) return now;
+/** The foreign key of the children as it is now. Their table may have another name, and the foreign key too, but the tree of
+    its index is the same. Null if there is none any more. */
+ForeignKeyPtr renewed(const Children &children, const std::string &parent) {
+  uint64_t id = 0, other;
+  if (!children.side->other || Error(frondb_tree_id(children.side->other.get(), &id))) return nullptr;
+  const ForeignKey &old = *children.side->key;
+  for (const ForeignKeyPtr &key : dictionary().foreign_keys().of(parent)->referencing) {
+    Tree tree;
+    if (key->columns != old.columns || key->referenced != old.referenced || !key->child_side.is_bound) continue;
+    if (open_index(key->child, key->child_side.index, &tree) || !tree || Error(frondb_tree_id(tree.get(), &other))) continue;
+    if (other == id) return key;
+  }
   return nullptr;
 }
 
 /** The handler of the children's table, which the server has opened for its actions, or which is opened now. */
-int open_child(THD *thd, Connection *connection, ForeignKeyPtr key, handler **handler) {
-  for (int attempt = 0; key && attempt <= RENAMES_MAX; attempt++, key = renewed(*key)) {
+int open_child(THD *thd, Connection *connection, const Children &children, const std::string &parent, handler **handler) {
+  ForeignKeyPtr key = children.side->key;
+  for (int attempt = 0; key && attempt <= RENAMES_MAX; attempt++) {
     std::string database = shown_database(key->child), name = shown_table(key->child);
     TABLE *child = find_fk_open_table(thd, database.data(), database.size(), name.data(), name.size());
     bool is_lost = false;
@@ -60,6 +69,7 @@ int open_child(THD *thd, Connection *connection, ForeignKeyPtr key, handler **ha
     }
     // The server has reported why.
     if (!child && !is_lost) return thd->killed ? HA_ERR_ABORTED_BY_USER : HA_ERR_GENERIC;
+    key = renewed(children, parent);
   }
   return ha_internal("the table of the children of a foreign key cannot be found");
 }
@@ -109,7 +119,7 @@ int ha_frondb::act_on_children(const Children &children, const Cause &cause) {
   if (!changes_children(children.action)) return foreign_.refuse_children(children);
   const ForeignKeyPtr &key = children.side->key;
   handler *child = nullptr;
-  if (int error = open_child(ha_thd(), use_.connection, key, &child)) return error;
+  if (int error = open_child(ha_thd(), use_.connection, children, share_->name, &child)) return error;
   Cause next{&cause, &key->child, children.action != Action::Cascade || !children.image.empty(), key.get()};
   int error = static_cast<ha_frondb *>(child)->act(children, next);
   if (error && !use_.connection->failed_foreign_key) use_.connection->failed_foreign_key = key;
