@@ -87,62 +87,62 @@ class GroupCounter {
   }
 
   /** The approximate number of groups of a prefix that begin after the first entry of an interval, up to and including
-      the first entry of the next one. The interval has about `entries` entries; `first` is the run at its beginning,
-      and `hi` its end, null for the last interval. So each group is counted in one interval, except the very first. */
-  Error count(const Run &first, const std::string *hi, double entries, size_t prefix, double *groups) const {
+      the first entry of the next one. `first` is the run at the interval's beginning, and `hi` the first entry of the
+      next interval, null for the last one: since both are entries, each group is counted in one interval, except the
+      very first. The walk takes at most `steps` steps, and subtracts those that it has taken. */
+  Error count(const Run &first, const std::string *hi, size_t prefix, size_t *steps, double *groups) const {
     *groups = 0;
     Run later;
-    const Run *run = &first;
-    double covered = 0;
-    for (size_t step = 0;; step++) {
+    for (const Run *run = &first;; run = &later) {
       size_t inside = run->before(hi), last;
-      bool is_end = hi ? inside < run->keys.size() : run->is_last;
-      // Including the first entry of the next interval, if the run has it.
-      size_t n = run->count(is_end && hi ? inside + 1 : inside, prefix, &last);
-      // The run has all entries of the interval, or enough changes for an estimate.
-      if (is_end) {
-        *groups += double(n);
-        return {};
-      }
-      if (n >= CHANGES_ENOUGH) {
-        frondb_estimate left;
-        if (Error error = estimate(run->keys[0], hi, &left)) return error;
-        *groups += std::max<double>(double(n), double(left.entries) * double(n) / double(run->keys.size() - 1));
-        return {};
-      }
+      bool has_border = inside < run->keys.size();
+      size_t n = run->count(has_border ? inside + 1 : inside, prefix, &last);
       *groups += double(n);
+      if (has_border || run->is_last) return {};
+      if (n >= CHANGES_ENOUGH) return add_rest(*run, hi, n, groups);
       std::string next;
-      bool has_next = true;
-      if (Error error = end_of_group(*run, last, hi, prefix, &next, &has_next, &covered)) return error;
-      // A group that extends into the next interval ends there.
-      if (!has_next || (hi && next > *hi)) return {};
-      if (step + 1 >= size_.steps) break;
+      // The group extends into the next interval, or is the last one of the index.
+      if (!end_of_group(*run, last, prefix, &next) || (hi && next > *hi)) return {};
+      if (*steps == 0) return extrapolate(first, next, hi, groups);
+      --*steps;
       if (Error error = read(next, size_.entries, &later)) return error;
-      run = &later;
-      if (run->keys.empty()) return {};
+      if (later.keys.empty()) return {};
       *groups += 1;
-      if (hi && run->keys[0] >= *hi) return {};
+      if (hi && later.keys[0] >= *hi) return {};
     }
-    if (covered < entries) *groups *= entries / std::max(1.0, covered);
-    return {};
   }
 
  private:
-  Error estimate(std::string_view lo, const std::string *hi, frondb_estimate *found) const {
+  Error estimate(std::string_view lo, const std::string *hi, double *entries) const {
     frondb_slice end = hi ? slice(*hi) : frondb_slice{};
-    return frondb_tree_estimate(tree_, slice(lo), hi ? &end : nullptr, found);
+    frondb_estimate found;
+    if (Error error = frondb_tree_estimate(tree_, slice(lo), hi ? &end : nullptr, &found)) return error;
+    *entries = double(found.entries);
+    return {};
   }
 
-  /** Where the group of the entry `at` ends, and how many entries the run and the group cover. */
-  Error end_of_group(const Run &run, size_t at, const std::string *hi, size_t prefix, std::string *next,
-                     bool *has_next, double *covered) const {
-    *next = prefix < run.ends[at].size() ? run.keys[at].substr(0, run.ends[at][prefix]) : run.keys[at];
-    *has_next = prefix_end(next);
-    const std::string *end = *has_next && !(hi && *hi < *next) ? next : hi;
-    frondb_estimate rest;
-    if (Error error = estimate(run.keys[at], end, &rest)) return error;
-    *covered += double(at) + double(std::max<uint64_t>(run.keys.size() - at, rest.entries));
+  /** Adds the groups after a run, in which the prefix changes `changes` times, up to `hi`: as many for each entry. */
+  Error add_rest(const Run &run, const std::string *hi, size_t changes, double *groups) const {
+    double entries, read = double(run.keys.size() - 1);
+    if (Error error = estimate(run.keys[0], hi, &entries)) return error;
+    *groups += double(changes) * std::max(0.0, entries / read - 1);
     return {};
+  }
+
+  /** The walk has found groups up to `next`, where a further one begins: assumes as many for each entry up to `hi`. Half
+      of that further group counts, because the walk began somewhere within a group. */
+  Error extrapolate(const Run &first, const std::string &next, const std::string *hi, double *groups) const {
+    double walked, all;
+    if (Error error = estimate(first.keys[0], &next, &walked)) return error;
+    if (Error error = estimate(first.keys[0], hi, &all)) return error;
+    *groups = std::max(*groups + 1, (*groups + 0.5) * all / std::max(1.0, walked));
+    return {};
+  }
+
+  /** The least key after the group of the entry `at`; false if there is none. */
+  static bool end_of_group(const Run &run, size_t at, size_t prefix, std::string *next) {
+    *next = prefix < run.ends[at].size() ? run.keys[at].substr(0, run.ends[at][prefix]) : run.keys[at];
+    return prefix_end(next);
   }
 
   frondb_tree *tree_;
@@ -183,20 +183,29 @@ Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *re
     if (Error error = list.read(&keys)) return error;
     for (frondb_slice key : keys) borders.emplace_back(view(key));
   }
+  size_t run_entries = rows > WHOLE_MAX ? size.entries : WHOLE_MAX + 1;
   std::vector<double> groups;
-  double entries = double(std::max<uint64_t>(1, rows));
-  for (size_t i = 0; i < borders.size(); i++) {
-    const std::string *hi = i + 1 < borders.size() ? &borders[i + 1] : nullptr;
-    Run run;
-    if (Error error = counter.read(borders[i], rows > WHOLE_MAX ? size.entries : WHOLE_MAX + 1, &run)) return error;
-    if (run.keys.size() < 2) continue;
+  // For each prefix, the steps that intervals may still take: those that they did not need are left to later ones.
+  std::vector<size_t> steps;
+  Run run, next;
+  if (Error error = counter.read(borders[0], run_entries, &run)) return error;
+  for (size_t at = 1; !run.keys.empty(); std::swap(run, next)) {
     groups.resize(std::max(groups.size(), run.ends[0].size()));
+    steps.resize(groups.size(), size.steps * (size.intervals - std::min(size.intervals, borders.size())));
+    // An interval without entries is a part of the one before it.
+    while (at < borders.size() && borders[at] <= run.keys[0]) at++;
+    next = Run();
+    if (at < borders.size())
+      if (Error error = counter.read(borders[at++], run_entries, &next)) return error;
+    const std::string *hi = next.keys.empty() ? nullptr : &next.keys[0];
     for (size_t p = 0; p < groups.size(); p++) {
       double more;
-      if (Error error = counter.count(run, hi, entries / double(borders.size()), p, &more)) return error;
+      steps[p] += size.steps;
+      if (Error error = counter.count(run, hi, p, &steps[p], &more)) return error;
       groups[p] += more;
     }
   }
+  double entries = double(std::max<uint64_t>(1, rows));
   found->clear();
   for (size_t p = 0; p < groups.size(); p++) {
     double each = std::clamp(entries / (groups[p] + 1), 1.0, entries);

@@ -23,12 +23,12 @@ namespace fron {
 
 class KeyCodec;
 
-/** The size of a sample: the number of intervals, the entries of a run, and the steps in an interval for a prefix that
-    changes seldom. */
+/** The size of a sample: the number of intervals, the entries of a run, and, for a prefix that changes seldom, the steps
+    from group to group for each interval. Up to intervals * steps groups are counted one by one. */
 struct SampleSize {
   size_t intervals, entries, steps;
 };
-constexpr SampleSize SAMPLE_USUAL{24, 64, 4}, SAMPLE_ANALYZE{128, 256, 8};
+constexpr SampleSize SAMPLE_USUAL{24, 64, 8}, SAMPLE_ANALYZE{128, 256, 8};
 
 /** Entries that share a value of the first part, of the first two parts and so on. */
 using RowsPerKey = std::vector<double>;
