@@ -31,6 +31,24 @@ constexpr uint64_t ESTIMATED_MIN = 1000;
 
 double blocks(double rows, double bytes) { return std::max(1.0, rows * (bytes + ROW_OVERHEAD) / BLOCK_BYTES); }
 
+/** The lengths of `live` rows. Rows that were not measured, as those of uncommitted transactions, count as the measured
+    ones, or, if there are none, as rows and entries before compression: a length of 0 would make the server's costs of
+    reading rows by position infinite or undefined. */
+Share::Lengths lengths_of_rows(Share::Lengths lengths, uint64_t live, const TABLE_SHARE *share) {
+  if (live == 0) return lengths;
+  auto complete = [&](uint64_t measured, uint64_t bytes) {
+    double each = lengths.rows > 0 && measured > 0 ? double(measured) / double(lengths.rows) : double(bytes);
+    double more = double(live - std::min(live, lengths.rows)) * each;
+    return std::max<uint64_t>(BLOCK_BYTES, measured + uint64_t(more));
+  };
+  uint64_t entry_bytes = 0;
+  for (uint k = 0; k < share->keys; k++)
+    if (k != share->primary_key) entry_bytes += share->key_info[k].key_length + ROW_OVERHEAD;
+  lengths.data = complete(lengths.data, share->reclength + ROW_OVERHEAD);
+  if (entry_bytes > 0) lengths.indexes = complete(lengths.indexes, entry_bytes);
+  return lengths;
+}
+
 /** Estimates the rows of a part of a table that has `rows` rows. Assumes that the part has the same ratio of new rows
     among unconsolidated messages as the whole table, or, if deletes prevail, of deleted consolidated rows. */
 double live_rows(const frondb_message_counts &part, const frondb_message_counts &whole, double rows) {
@@ -71,6 +89,7 @@ int ha_frondb::report_size(uint flag) {
   Share::Lengths lengths = share_->known_lengths(&is_old);
   if (is_old || flag & HA_STATUS_VARIABLE_EXTRA)
     if (int error = share_->measure_lengths(&lengths)) return error;
+  lengths = lengths_of_rows(lengths, stats.records, table->s);
   stats.data_file_length = lengths.data;
   stats.index_file_length = lengths.indexes;
   stats.delete_length = lengths.free;

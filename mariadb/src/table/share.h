@@ -85,9 +85,10 @@ class Share : public Handler_share {
   int measure(const TABLE *table, SampleSize size);
   int measure_if_stale(const TABLE *table);
   void give_statistics(TABLE *table);
-  /** Bytes on disk of rows and of indexes, obsolete bytes, and bytes of a row before compression. */
+  /** Bytes on disk of rows and of indexes, obsolete bytes, bytes of a row before compression, and the number of rows
+      that were measured: those of uncommitted transactions were not. */
   struct Lengths {
-    uint64_t data = 0, indexes = 0, free = 0, row = 0;
+    uint64_t data = 0, indexes = 0, free = 0, row = 0, rows = 0;
   };
   int measure_lengths(Lengths *found);
   Lengths known_lengths(bool *is_old);

@@ -19,6 +19,9 @@ namespace {
 
 /** After fewer changes than this a table is not measured again, and its row count is not written to the dictionary. */
 constexpr uint64_t CHANGES_MIN = 200;
+/** Lengths are measured again after this many changes and an eighth of the rows, or when a table that has at least so
+    many new rows has doubled. */
+constexpr uint64_t LENGTHS_CHANGES = 1000, LENGTHS_NEW_ROWS = 16;
 
 /** The place of a key part among the measured prefixes of the index; -1 if it was not measured. */
 int prefix_of(const TABLE *table, const KEY *key, uint part) {
@@ -155,6 +158,7 @@ int Share::measure_lengths(Lengths *found) {
   for (size_t i = 0; i < indexes.size(); i++) {
     if (Error error = frondb_tree_estimate(indexes[i].tree.get(), {}, nullptr, &estimate)) return ha_error(error);
     (i == 0 ? sum.data : sum.indexes) += estimate.disk_bytes;
+    if (i == 0) sum.rows = estimate.entries;
   }
   Stats stats;
   uint64_t messages = 0, raw = 0, disk = 0;
@@ -177,7 +181,10 @@ int Share::measure_lengths(Lengths *found) {
 Share::Lengths Share::known_lengths(bool *is_old) {
   std::lock_guard<std::mutex> guard(measuring_);
   uint64_t since = rows->changes() - lengths_changes_;
-  *is_old = lengths_changes_ == ~0ULL || since > 1000 + uint64_t(std::max<int64_t>(0, rows->rows())) / 8;
+  uint64_t live = uint64_t(std::max<int64_t>(0, rows->rows()));
+  // A rollback is not a change, so rows that a measurement cannot see do not cause one for each statement.
+  bool has_doubled = live > 2 * lengths_.rows + LENGTHS_NEW_ROWS && since > live / 2;
+  *is_old = lengths_changes_ == ~0ULL || has_doubled || since > LENGTHS_CHANGES + live / 8;
   return lengths_;
 }
 
