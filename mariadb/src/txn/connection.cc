@@ -132,7 +132,7 @@ int Connection::begin_locking(MYSQL_THD thd) {
   if (timeout != lock_timeout_)
     if (Error error = frondb_txn_set_lock_timeout_millis(txn_.get(), timeout)) return ha_error(error);
   lock_timeout_ = timeout;
-  locks_ = true;
+  locks_ = may_hold_locks_ = true;
   return 0;
 }
 
@@ -219,7 +219,7 @@ void Connection::end(bool has_ended) {
   if (prepared_) prepared_ = XidName();
   is_ordered_ = false;
   statement_ = 0;
-  in_statement_ = locks_ = writes_ = has_overlay = false;
+  in_statement_ = locks_ = writes_ = may_hold_locks_ = has_overlay = false;
   if (std::exchange(has_dropped_, false)) dictionary().retire({});
 }
 

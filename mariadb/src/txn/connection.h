@@ -58,6 +58,8 @@ class Connection {
       own, only begins a transaction. */
   int begin_at_snapshot(MYSQL_THD thd);
   frondb_txn *txn() const { return txn_.get(); }
+  /** Whether no statement of the transaction could lock a row, a gap or a tree. */
+  bool has_only_read() const { return !may_hold_locks_; }
   /** Rows that the transaction has inserted and deleted. */
   TransactionCounts &counts() { return counts_; }
   /** The bulk load of the table that the statement makes, if it makes one. */
@@ -182,6 +184,8 @@ class Connection {
   bool locks_ = false;
   /** The transaction may have written. */
   bool writes_ = false;
+  /** An earlier statement or the present one may have locked rows; a rollback to a savepoint keeps locks. */
+  bool may_hold_locks_ = false;
   /** The locks of counters that the statement has or waits for. */
   std::vector<std::shared_ptr<CounterLock>> counter_locks_;
 
