@@ -16,6 +16,15 @@ use crate::counters::add;
 /// the log becomes short.
 pub const FEW_TREES: usize = 64;
 
+/// The part of the data on disk that spare segments of the log may take in addition.
+const SPARES_PART: u64 = 16;
+
+/// Bytes of the log that an idle database keeps rather than change the manifest for them.
+const IDLE_LOG_BYTES: u64 = 4 << 20;
+
+/// Bytes that spare segments may take however little data there is.
+const SPARES_BYTES: u64 = 8 << 20;
+
 /// Bytes; smaller memtables are logged again, larger ones are flushed.
 pub const RELOG_BYTES_MAX: u64 = 64 * 1024;
 
@@ -44,11 +53,25 @@ impl Background {
     /// Trims the log if that frees at least a sixteenth of the write buffer, so that it is worth an
     /// edit.
     pub(crate) fn trim_log_if_long(&self) -> Result<()> {
+        self.trim_log_by(self.jobs.shares.now().write_buffer_bytes() / 16)
+    }
+
+    /// Trims the log if that ends the need for at least `bytes` bytes.
+    fn trim_log_by(&self, bytes: u64) -> Result<()> {
         let gain = self.log_start().get().saturating_sub(self.jobs.log.from().get());
-        if gain < self.jobs.shares.now().write_buffer_bytes() / 16 {
-            return Ok(());
+        if gain < bytes { Ok(()) } else { self.trim_log() }
+    }
+
+    /// Gives back the disk space of the log that nothing needs in an idle database: spares, and the
+    /// newest segment too if it is long.
+    pub(crate) fn return_log(&self) -> Result<()> {
+        let log = &self.jobs.log;
+        self.trim_log_by(IDLE_LOG_BYTES)?;
+        log.wal.limit_spares(0)?;
+        if self.health().full().is_none() && log.from() == log.wal.end_lsn() {
+            log.wal.end_segment(IDLE_LOG_BYTES)?;
         }
-        self.trim_log()
+        log.wal.recycle(log.from())
     }
 
     /// Makes durable how far back the log is needed, and recycles the older segments.
@@ -67,6 +90,9 @@ impl Background {
         // If the manifest lost this edit, recovery would look for segments that were recycled.
         self.jobs.edits.manifest.secure(ticket)?;
         log.note_trimmed(start, durable);
+        // Segments are as long as suits the memory. Of little data, spares would be a large part.
+        let data = self.jobs.reads.runs.space.stats().used_bytes;
+        log.wal.limit_spares((data / SPARES_PART).max(SPARES_BYTES))?;
         log.wal.recycle(start)
     }
 

@@ -1,7 +1,7 @@
 //! Idle maintenance: the work done after no commit has come for the idle timeout.
 //!
 //! Plans of the idle priority may run then. When nothing is left to do, the worker returns free
-//! space of the files, spare segments of the log, and freed memory of the process.
+//! space of the files, segments of the log that nothing needs, and freed memory of the process.
 
 use std::time::Duration;
 
@@ -59,13 +59,13 @@ impl Background {
         self.jobs.now().since(last) >= IDLE_TIMEOUT
     }
 
-    /// Returns what a busy database keeps: free space of the files, spare segments of the log,
-    /// freed memory of the process.
+    /// Returns what a busy database keeps: free space of the files, segments of the log that nothing
+    /// needs, freed memory of the process.
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
         let result = self.return_space();
-        if let Err(error) = result.and_then(|()| self.jobs.log.wal.delete_spares()) {
+        if let Err(error) = result.and_then(|()| self.return_log()) {
             self.fail(&error);
         }
         frondb_core::mem::trim();

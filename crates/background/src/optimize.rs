@@ -115,12 +115,17 @@ impl Background {
         let report = pass.report();
         drop(pass);
         self.touched();
-        // Without what a busy database keeps. Idle maintenance returns that, too.
+        // All free space, or only what a busy database does not keep: idle maintenance returns the
+        // rest.
+        let is_idle = self.is_idle();
+        let mode = if is_idle { Reclaim::Idle } else { Reclaim::Busy };
         loop {
             check_cancelled(progress(report.leaves, report.leaves))?;
             let _call = begin_call()?;
             let space = &self.jobs.reads.runs.space;
-            if !space.reclaim_step(Reclaim::Busy).inspect_err(|error| self.fail(error))? {
+            if !space.reclaim_step(mode).inspect_err(|error| self.fail(error))? {
+                let trimmed = if is_idle { self.return_log() } else { self.trim_log() };
+                trimmed.inspect_err(|error| self.fail(error))?;
                 return Ok(report);
             }
         }

@@ -16,8 +16,9 @@ pub struct SpaceOptions {
     /// [`acquire_reserved`](crate::Space::acquire_reserved), so that deletes and one merge work on
     /// a full disk (rule 25). Reserved at the first acquisition. 0 to 256 MiB, default 24 MiB.
     pub reserve_bytes: u64,
-    /// Free space that stays allocated on disk for new extents while the engine is busy (a
-    /// twentieth of the space in use, if that is more). Default 64 MiB.
+    /// Free space that stays allocated on disk for new extents while the engine is busy: at most this
+    /// many bytes, an eighth of the space in use if that is less but at least 8 MiB, or a twentieth of
+    /// the space in use if that is more. Default 64 MiB.
     pub slack_bytes: u64,
 }
 

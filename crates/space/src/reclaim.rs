@@ -26,6 +26,9 @@ const STEP_PAGES: u32 = 16 * 1024;
 /// Under load, ranges below this size are not worth a call (4 MiB).
 const BUSY_PAGES_MIN: u64 = 1024;
 
+/// Slack of a space with few extents (8 MiB).
+const SLACK_PAGES_MIN: u64 = 2048;
+
 /// The amount of free space that stays allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reclaim {
@@ -149,7 +152,8 @@ impl Space {
         let state = self.state.lock();
         let used = |file: &FileSpace| u64::from(file.pages()) - file.free_pages();
         let used: u64 = state.files.iter().map(used).sum();
-        (self.options.slack_bytes / PAGE_BYTES as u64).max(used / 20)
+        let most = self.options.slack_bytes / PAGE_BYTES as u64;
+        most.min((used / 8).max(SLACK_PAGES_MIN)).max(used / 20)
     }
 
     /// One step towards `keep` free pages that take disk space; returns false if there is nothing

@@ -13,9 +13,10 @@ use frondb_core::sync::{Condvar, Mutex};
 use frondb_core::{Lsn, Result};
 
 use crate::files::Directory;
-use crate::format::DurableMark;
+use crate::format::{DurableMark, HEADER_BYTES};
 use crate::mark::Mark;
 use crate::options::{SyncMode, WalOptions};
+use crate::segment::END_MARK;
 use crate::state::{Appended, LogState};
 use crate::stats::WalStats;
 use crate::waiters::Woken;
@@ -318,13 +319,32 @@ impl Wal {
     /// # Errors
     /// Errors of the device. The log stays usable; the next open removes files left behind.
     pub fn recycle(&self, before: Lsn) -> Result<()> {
-        let (spares, removed) = self.state.lock().take_obsolete(before, &self.options);
+        let segment_bytes = self.options.segment_bytes;
+        let (spares, removed) = self.state.lock().take_obsolete(before, segment_bytes);
         if spares.is_empty() && removed.is_empty() {
             return Ok(());
         }
         self.directory.retire(&spares, &removed)?;
         self.state.lock().spares.extend(spares);
         Ok(())
+    }
+
+    /// Lets the spares, now and from now on, take at most so many bytes of disk space, and deletes
+    /// those beyond.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn limit_spares(&self, bytes: u64) -> Result<()> {
+        // No spare is longer: a segment with a record beyond this size does not become one.
+        let each = HEADER_BYTES + self.options.segment_bytes + END_MARK.len() as u64;
+        let most = usize::try_from(bytes / each).unwrap_or(usize::MAX);
+        let beyond = {
+            let mut state = self.state.lock();
+            state.spares_max = most.min(self.options.spares_max);
+            let kept = state.spares.len().min(state.spares_max);
+            state.spares.split_off(kept)
+        };
+        self.directory.remove_spares(&beyond)
     }
 
     /// Deletes the spares, for a log that has become idle.
@@ -334,6 +354,25 @@ impl Wal {
     pub fn delete_spares(&self) -> Result<()> {
         let spares = std::mem::take(&mut self.state.lock().spares);
         self.directory.remove_spares(&spares)
+    }
+
+    /// Begins a new segment if the file of the newest one has at least `bytes` bytes, for a log that
+    /// has become idle and needs no record of it: [`recycle`](Self::recycle) releases only segments
+    /// that have ended. Does nothing while records are being written, or on a full disk.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub fn end_segment(&self, bytes: u64) -> Result<()> {
+        let mut state = self.state.lock();
+        state.check_poison()?;
+        if state.writing || !state.begin_segment(self.db_id, bytes) {
+            return Ok(());
+        }
+        let (batch, segment) = state.take_batch();
+        drop(state);
+        // If the disk is full, the next record begins a segment again.
+        self.lead_write(batch, segment);
+        self.state.lock().check_poison()
     }
 
     /// Periodic work: the sync of [`SyncMode::EveryMillis`]. Cheap; call it when [`Wal::next_tick`]

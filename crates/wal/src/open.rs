@@ -41,8 +41,8 @@ impl Wal {
         let numbers = segments.iter().map(|found| found.header.generation);
         let last_generation = numbers.chain(spares.iter().copied()).max().unwrap_or(0);
         let live = segments.iter().map(|found| found.header).collect();
-        let keep = spares.len().min(options.spares_max);
-        directory.remove_spares(&spares[keep..])?;
+        // They may have been made under other options, for longer segments.
+        directory.remove_spares(&spares)?;
         directory.retire(&[], &obsolete)?;
         let newest = segments.last().map_or(0, |found| found.header.generation);
         let durable = DurableMark { db_id, newest, durable: end };
@@ -56,7 +56,7 @@ impl Wal {
             Some(mark) => mark.establish(durable)? && owner::note_mark(directory.device(), db_id)?,
             None => false,
         };
-        let state = LogState::new(end, last_generation, live, spares[..keep].to_vec(), clock.now());
+        let state = LogState::new(end, last_generation, live, options.spares_max, clock.now());
         Ok(Self::new(directory, options, db_id, clock, state, mark, marked))
     }
 }

@@ -54,6 +54,11 @@ impl Segment {
         Ok(())
     }
 
+    /// Bytes of the file that are allocated, without the header.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.reserved_to.saturating_sub(HEADER_BYTES)
+    }
+
     /// Allocates space after `end` once half of the space allocated ahead is used.
     fn reserve(&mut self, end: u64, options: &WalOptions) {
         if options.reserve_bytes == 0 || self.reserved_to >= end + options.reserve_bytes / 2 {

@@ -9,7 +9,6 @@ use frondb_core::{Error, ErrorKind, Lsn, Result};
 use frondb_device::SharedFile;
 
 use crate::format::{HEADER_BYTES, KIND_PAYLOAD, SegmentHeader};
-use crate::options::WalOptions;
 use crate::segment::Segment;
 use crate::stats::WalStats;
 use crate::waiters::Waiters;
@@ -59,6 +58,8 @@ pub(crate) struct LogState {
     pub(crate) live: VecDeque<SegmentHeader>,
     /// Numbers of former segments whose files can be reused.
     pub(crate) spares: Vec<u64>,
+    /// How many of them there may be.
+    pub(crate) spares_max: usize,
     /// How many readers keep all segments that exist ([`Wal::keep_segments`](crate::Wal)).
     pub(crate) keepers: usize,
     /// How often what they kept was given up.
@@ -101,7 +102,7 @@ impl LogState {
         end: Lsn,
         last_generation: u64,
         live: VecDeque<SegmentHeader>,
-        spares: Vec<u64>,
+        spares_max: usize,
         now: Nanos,
     ) -> Self {
         Self {
@@ -120,7 +121,8 @@ impl LogState {
             current_file: None,
             reserve_failed: false,
             live,
-            spares,
+            spares: Vec::new(),
+            spares_max,
             keepers: 0,
             given_up: 0,
             writing: false,
@@ -165,6 +167,23 @@ impl LogState {
         self.next = Lsn(start.get() + bytes as u64);
         self.end = self.next;
         Ok(Appended { start, end: self.end })
+    }
+
+    /// Begins a segment without a record, if all records were written and the file of the newest
+    /// segment has at least `bytes` bytes. REQUIRES: no leader is writing.
+    pub(crate) fn begin_segment(&mut self, db_id: u128, bytes: u64) -> bool {
+        let Some(newest) = self.live.back() else { return false };
+        let used = self.end.get().saturating_sub(newest.first.get());
+        let reserved = self.current.as_ref().map_or(0, Segment::reserved_bytes);
+        let is_settled = self.written == self.end && self.segment_starts.is_empty();
+        if !is_settled || used.max(reserved) < bytes {
+            return false;
+        }
+        let header = self.next_segment(db_id);
+        self.buffered = self.next;
+        self.segment_starts.push(SegmentStart { at: 0, header });
+        self.tail = Some(header);
+        true
     }
 
     /// The header of the segment that begins with the next record.
@@ -265,7 +284,7 @@ impl LogState {
     pub(crate) fn take_obsolete(
         &mut self,
         before: Lsn,
-        options: &WalOptions,
+        segment_bytes: u64,
     ) -> (Vec<u64>, Vec<u64>) {
         let (mut spares, mut removed) = (Vec::new(), Vec::new());
         if self.keepers > 0 {
@@ -276,9 +295,9 @@ impl LogState {
         {
             // An empty segment after abandoned records "ends" before it begins.
             let bytes = next.end_before.get().saturating_sub(oldest.first.get());
-            let wanted = self.spares.len() + spares.len() < options.spares_max;
+            let wanted = self.spares.len() + spares.len() < self.spares_max;
             // A file that a huge record enlarged, or that ended early, is not worth keeping.
-            let fits = (options.segment_bytes / 2..=options.segment_bytes * 2).contains(&bytes);
+            let fits = (segment_bytes / 2..=segment_bytes).contains(&bytes);
             if wanted && fits { &mut spares } else { &mut removed }.push(oldest.generation);
             self.live.pop_front();
         }

@@ -101,7 +101,11 @@ impl History {
                     wal.recycle(start)?;
                 }
             }
-            18 => wal.delete_spares()?,
+            18 => match self.prng.below(3) {
+                0 => wal.delete_spares()?,
+                1 => wal.limit_spares(self.prng.below(12 << 10))?,
+                _ => wal.end_segment(self.prng.below(2 << 10))?,
+            },
             _ => {
                 drop(wal);
                 return self.reopen();

@@ -7,8 +7,8 @@
 //! | `trace` | the same with the calls to the device |
 //!
 //! Commands: `open [START [DURABLE]]`, `append TEXT...` (one record per word), `fill N` (a record
-//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`, `kill` (drops the
-//! log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
+//! of N bytes), `write`, `sync`, `wait LSN`, `recycle LSN`, `delete_spares`,
+//! `limit_spares BYTES`, `end_segment BYTES`, `kill` (drops the log), `power lose|keep`, `flip FILE OFFSET`, `zero FILE FROM TO`, `cut FILE LEN`, `remove FILE`,
 //! `list`, `positions`, `unmarked` (from now on each open finds a `LOG.mark` that records nothing,
 //! so only the log itself can prove damage; `list` omits it and `LOG`), `old` (no mark, and no file
 //! says that there was one).
@@ -74,6 +74,8 @@ impl Stack {
             "wait" => self.wal()?.sync_to(Lsn(number(1)))?,
             "recycle" => self.wal()?.recycle(Lsn(number(1)))?,
             "delete_spares" => self.wal()?.delete_spares()?,
+            "limit_spares" => self.wal()?.limit_spares(number(1))?,
+            "end_segment" => self.wal()?.end_segment(number(1))?,
             "kill" => self.wal = None,
             "power" => {
                 let mode =

@@ -46,8 +46,10 @@ impl Engine {
         self.unpin_prepared()?;
         self.background().trim_log()?;
         self.background().rotate_manifest(false)?;
-        background.jobs.log.wal.secure()?;
+        background.jobs.log.wal.sync()?;
         self.background().idle_maintenance();
+        // After idle maintenance, which may begin a segment.
+        background.jobs.log.wal.secure()?;
         // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
         background.jobs.edits.manifest.secure_all()?;
         self.health().check_unpoisoned()

@@ -1,13 +1,20 @@
 //! Rules 6 to 9 and 25: where the log begins and ends, its spare segments, and the ids and SeqNos
 //! after a recovery.
 
-use frondb_commit::{Batch, Durability, LargestIds};
-use frondb_core::{ErrorKind, SeqNo};
-use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
+use std::time::Duration;
 
-use super::{KEEPS, Keep, create, has, open, put};
+use frondb_background::OptimizeOptions;
+use frondb_commit::{Batch, Durability, LargestIds};
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::sync::Arc;
+use frondb_core::{ErrorKind, SeqNo};
+use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
+
+use super::{KEEPS, Keep, create, has, open, open_with, put, put_rows};
 use crate::engine::Engine;
 use crate::layout::LOG_DIR;
+use crate::options::EngineOptions;
 
 /// Rules 6 and 8: a power loss cuts off the unsynced end of the log, which recovery does not need.
 /// Wherever the log begins according to the manifest, the next recovery reads later commits, and
@@ -212,4 +219,101 @@ fn an_idle_engine_keeps_no_spare_segments() {
     assert!((1..=2).contains(&most), "{most} spares");
     engine.background().idle_maintenance();
     assert_eq!(spares(), 0);
+}
+
+/// Bytes of the files in the log's directory whose names end with this.
+fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
+    let names = device.list(LOG_DIR).unwrap();
+    let len = |name: &String| {
+        let file = device.open(&format!("{LOG_DIR}/{name}"), OpenOptions::READ).unwrap();
+        file.len().unwrap()
+    };
+    names.iter().filter(|name| name.ends_with(ends)).map(len).sum()
+}
+
+/// Rule 25: segments are as long as suits the memory; of a small database, two spares would be a
+/// large part.
+#[test]
+fn spares_take_a_sixteenth_of_the_data() {
+    let device = MemoryDevice::new();
+    let segment = 3 << 20;
+    let options = EngineOptions { wal_segment_bytes: segment, ..EngineOptions::default() };
+    let engine = open_with(&device, EngineOptions { reserve_bytes: 0, ..options }).unwrap();
+    let tree = create(&engine, "t");
+    let mut kept = 0;
+    let mut load = |rows: std::ops::Range<u64>| {
+        for row in rows.step_by(100) {
+            put_rows(&engine, &tree, row..row + 100);
+            engine.background().run_pending();
+            let spares = log_bytes(&device, ".spare");
+            let data = engine.stats().data_used_bytes;
+            assert!(
+                spares <= (data / 16).max(8 << 20),
+                "{spares} bytes of spares of {data} of data"
+            );
+            kept = kept.max(spares);
+        }
+        kept
+    };
+    assert!(load(0..15_000) > segment, "two short segments are kept of any database");
+    drop((tree, engine));
+
+    // Segments of which not even one is a sixteenth of the data.
+    let segment = 9 << 20;
+    let options = EngineOptions { wal_segment_bytes: segment, ..EngineOptions::default() };
+    let engine = open_with(&device, EngineOptions { reserve_bytes: 0, ..options }).unwrap();
+    assert_eq!(log_bytes(&device, ".spare"), 0, "an open keeps no spares of other options");
+    let tree = engine.open_tree("t").unwrap();
+    put_rows(&engine, &tree, 15_000..45_000);
+    engine.background().run_pending();
+    engine.background().trim_log().unwrap();
+    assert_eq!(log_bytes(&device, ".spare"), 0);
+}
+
+/// Rule 25: an idle database, and one that was just optimized, takes no more than its data, its log
+/// not longer than what no memtable has, and what is not worth a change of the manifest.
+#[test]
+fn an_idle_database_takes_the_space_of_its_data() {
+    for optimizes in [false, true] {
+        let device = MemoryDevice::new();
+        let clock = Arc::new(ManualClock::stepping());
+        let options = EngineOptions {
+            memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+            background_threads: 0,
+            reserve_bytes: 0,
+            wal_segment_bytes: 16 << 20,
+            ..EngineOptions::default()
+        };
+        let shared: SharedDevice = Arc::new(device.clone());
+        let of_engine: SharedClock = clock.clone();
+        let executor = ThreadExecutor::shared();
+        let engine = Engine::open(shared, None, options, of_engine, &executor).unwrap();
+        let tree = create(&engine, "t");
+        put_rows(&engine, &tree, 0..10_000);
+        put_rows(&engine, &tree, 0..10_000);
+        let log = log_bytes(&device, ".wal");
+        assert!(log > 4 << 20, "{log}");
+        clock.advance(Duration::from_secs(2));
+        if optimizes {
+            engine.optimize(&tree, OptimizeOptions::default(), &mut |_, _| true).unwrap();
+        } else {
+            engine.flush().unwrap();
+            engine.background().run_pending();
+            engine.background().idle_maintenance();
+        }
+        let log = log_bytes(&device, "");
+        let reserve = 1 << 20;
+        assert!(log <= reserve + (64 << 10), "{log} bytes of log");
+        let data = engine.stats().data_used_bytes;
+        assert!(data >= 10_000_000);
+        let all = device.used_bytes();
+        // The log and the manifest allocate some space ahead.
+        assert!(all <= data + data / 16 + 2 * reserve, "{all} bytes for {data} of data");
+
+        // What comes next is logged, and found after a kill.
+        put(&engine, &tree, "next", Durability::Sync);
+        drop((tree, engine));
+        let engine = open(&device.crash(CrashMode::LoseUnsynced)).unwrap();
+        assert!(has(&engine, "t", "next"));
+    }
 }
