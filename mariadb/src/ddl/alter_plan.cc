@@ -131,9 +131,10 @@ const char *plan_columns(THD *thd, const TABLE *table, TABLE *altered, const Alt
     if (after->unireg_check == Field::NEXT_NUMBER && before->unireg_check != Field::NEXT_NUMBER)
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC);
     if (!before->real_maybe_null() || after->real_maybe_null() || !after->stored_in_db()) continue;
-    // The time of the statement, or a value that differs in each row, would take the place of NULL.
+    // In a TIMESTAMP the time of the statement takes the place of NULL, also in strict mode; elsewhere a value that may
+    // differ in each row does, where NULL is converted.
     bool is_time = after->type() == MYSQL_TYPE_TIMESTAMP || after->type() == MYSQL_TYPE_TIMESTAMP2;
-    if (plan->converts_null && (is_time || after->default_value || has_derived_values(altered)))
+    if (is_time || (plan->converts_null && (after->default_value || has_derived_values(altered))))
       return my_get_err_msg(ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOT_NULL);
     plan->not_null.push_back(i);
   }
