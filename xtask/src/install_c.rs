@@ -3,10 +3,11 @@
 //!
 //! ```text
 //!   PREFIX/include/frondb.h
-//!   PREFIX/lib/libfrondb.so.0.1.0      the library
+//!   PREFIX/lib/libfrondb.so.0.1.0      the library, without debug symbols
+//!   PREFIX/lib/.debug/libfrondb.so.0.1.0.debug    these; debuggers find them there
 //!   PREFIX/lib/libfrondb.so.0.1        its soname: what a program is linked with
 //!   PREFIX/lib/libfrondb.so            what the linker looks for
-//!   PREFIX/lib/libfrondb.a
+//!   PREFIX/lib/libfrondb.a             without debug symbols
 //!   PREFIX/lib/pkgconfig/frondb.pc
 //! ```
 //! For packages, DESTDIR is put before every path that is written, but not before paths inside
@@ -20,7 +21,7 @@ use toml::Value;
 
 use crate::step::Cmd;
 use crate::workspace::{read_toml, root, target_folder};
-use crate::{Result, variables};
+use crate::{Result, stripped, variables};
 
 const HEADER: &str = "crates/capi/include/frondb.h";
 
@@ -70,9 +71,9 @@ fn install(from: &Path, prefix: &Path, dest_dir: &str, version: &str) -> Result 
         fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     }
     copy(&root().join(HEADER), &include.join("frondb.h"))?;
-    copy(&from.join("libfrondb_capi.a"), &lib.join("libfrondb.a"))?;
+    stripped::archive(&from.join("libfrondb_capi.a"), &lib.join("libfrondb.a"))?;
     let (file, soname) = (format!("libfrondb.so.{version}"), soname(version));
-    copy(&from.join("libfrondb_capi.so"), &lib.join(&file))?;
+    stripped::shared(&from.join("libfrondb_capi.so"), &lib.join(&file))?;
     link(&file, &lib.join(&soname))?;
     link(&soname, &lib.join("libfrondb.so"))?;
     let pc = lib.join("pkgconfig/frondb.pc");
@@ -126,17 +127,15 @@ mod tests {
         let folder = target_folder().join("install-c-test");
         let _ = fs::remove_dir_all(&folder);
         let built = folder.join("built");
-        fs::create_dir_all(&built).unwrap();
-        for name in ["libfrondb_capi.a", "libfrondb_capi.so"] {
-            fs::write(built.join(name), name).unwrap();
-        }
+        stripped::tests::build(&built, "libfrondb_capi");
         let dest = folder.join("dest");
         // The second install replaces the files of the first.
         for _ in 0..2 {
             install(&built, Path::new("/opt/x"), &dest.to_string_lossy(), "0.7.3").unwrap();
         }
         let lib = dest.join("opt/x/lib");
-        assert_eq!(fs::read_to_string(lib.join("libfrondb.so")).unwrap(), "libfrondb_capi.so");
+        assert!(!stripped::tests::has_section(&lib.join("libfrondb.so"), ".debug_info"));
+        assert!(lib.join(".debug/libfrondb.so.0.7.3.debug").is_file());
         assert_eq!(fs::read_link(lib.join("libfrondb.so")).unwrap(), Path::new("libfrondb.so.0.7"));
         assert!(lib.join("libfrondb.so.0.7.3").is_file() && lib.join("libfrondb.a").is_file());
         assert!(dest.join("opt/x/include/frondb.h").is_file());

@@ -23,6 +23,7 @@
 //! | [`summary`] | how long steps took, and whether they passed |
 //! | [`install`] | installs missing programs, or says how to |
 //! | [`install_c`] | the C library's header, and installing it |
+//! | [`stripped`] | installed libraries without debug symbols |
 //! | [`mariadb`] | the storage engine plugin and a private server |
 //! | [`suite`], [`bench`](mod@bench), [`fuzz`], [`audit`], [`sanitize`], [`shuttle`], [`soak`] | the commands |
 
@@ -46,6 +47,7 @@ mod sanitize;
 mod shuttle;
 mod soak;
 mod step;
+mod stripped;
 mod subjects;
 mod suite;
 mod summary;
@@ -75,6 +77,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
   plugin     build ha_frondb.so for the installed MariaDB server
+  install-plugin  PLUGIN_DIR= DESTDIR= FROM=  install ha_frondb.so for the installed server
   server     start a private MariaDB server with the plugin, and a client
   server-stop  stop it
   test-mariadb  all tests that need a server (part of test)
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         "shuttle" => shuttle::run(),
         "soak" => soak::run(&rest),
         "plugin" => mariadb::build(),
+        "install-plugin" => mariadb::install_plugin(&rest),
         "server" => mariadb::start(),
         "server-stop" => mariadb::stop(),
         "test-mariadb" => mariadb::test(),

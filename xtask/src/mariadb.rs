@@ -1,9 +1,10 @@
-//! `cargo xtask plugin`, `server`, `server-stop`, `test-mariadb`, `test-apps` and `mtr`:
+//! `cargo xtask plugin`, `install-plugin`, `server`, `server-stop`, `test-mariadb`, `test-apps` and `mtr`:
 //! ENGINE=FronDB for the MariaDB server of Debian.
 //!
 //! ```text
 //!   source    headers that no package has, from the server's source package  target/mariadb/source
 //!   plugin    libfrondb_capi.a and mariadb/, together                        target/mariadb/build/ha_frondb.so
+//!   install   the plugin for the installed server, without debug symbols     its plugin_dir
 //!   server    a private mariadbd with the plugin loaded                      var/
 //!   mtr       the server's own test suites, in a private tree                target/mariadb/mtr
 //!   test      all tests that need a server
@@ -13,6 +14,7 @@
 
 mod apps;
 mod apt;
+mod install;
 mod mtr;
 mod plugin;
 mod server;
@@ -20,6 +22,7 @@ mod source;
 mod test;
 
 pub(crate) use apps::run as test_apps;
+pub(crate) use install::run as install_plugin;
 pub(crate) use mtr::{check_differences, command as mtr};
 pub(crate) use plugin::{build, plugin};
 pub(crate) use server::{start, stop};

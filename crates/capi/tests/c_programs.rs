@@ -164,6 +164,17 @@ fn an_installed_library_is_found() {
     // xtask itself does not run under the sanitizer.
     run(install.env_remove("RUSTFLAGS").current_dir(crate_dir()));
 
+    // Without debug symbols, which lie beside it.
+    let installed = prefix.join("lib/libfrondb.so");
+    let file = std::fs::canonicalize(&installed).expect("a library");
+    let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    let symbols = prefix.join("lib/.debug").join(format!("{name}.debug"));
+    assert!(has_symbols(&libraries) && !has_symbols(&file) && has_symbols(&symbols));
+    assert!(!has_symbols(&prefix.join("lib/libfrondb.a")));
+    let bytes = |path: &Path| std::fs::metadata(path).expect("a file").len();
+    let (built, kept) = (bytes(&libraries), bytes(&file));
+    assert!(kept < built / 3, "{kept} of {built} bytes are installed");
+
     let pc = prefix.join("lib/pkgconfig/frondb.pc");
     let mut ask = Command::new("pkg-config");
     ask.args(["--cflags", "--libs", "frondb"]);
@@ -182,6 +193,13 @@ fn an_installed_library_is_found() {
     let given = std::env::var("FRONDB_C_FLAGS").unwrap_or_default();
     run(command.args(given.split_whitespace()));
     execute(&program, &dir, &prefix.join("lib"));
+}
+
+/// Whether a file names a section of debug symbols.
+fn has_symbols(file: &Path) -> bool {
+    let name = b"\0.debug_line\0";
+    let bytes = std::fs::read(file).expect("a file");
+    bytes.windows(name.len()).any(|window| window == name)
 }
 
 /// The output of `pkg-config --cflags --libs` for our own simple .pc file.

@@ -66,14 +66,11 @@ impl Options {
         self.plugin(path.expect("FRONDB_PLUGIN does not name ha_frondb.so; run make test-mariadb"))
     }
 
-    /// Puts that plugin into the server's folder of plugins; an option file must load it.
-    ///
-    /// # Panics
-    /// As [`Options::plugin_from_environment`].
-    pub fn plugin_in_folder(self) -> Self {
-        let mut options = self.plugin_from_environment();
-        options.loads.pop();
-        options
+    /// Puts the ha_frondb.so of this path into the server's folder of plugins; an option file or a
+    /// statement must load it.
+    pub fn plugin_in_folder(mut self, path: impl Into<PathBuf>) -> Self {
+        self.plugin = Some(path.into());
+        self
     }
 
     /// Reads this option file and the server's defaults. Without an option file the server reads

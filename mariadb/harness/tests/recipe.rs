@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use frondb_mariadb_harness::{Options, Server};
 
@@ -47,15 +48,43 @@ fn configuration(folder: &Path, recipe: &str) -> PathBuf {
     folder.join(FIRST)
 }
 
+/// The most bytes of the installed plugin, which has no debug symbols.
+const MOST: u64 = 12 << 20;
+
+/// Installs the plugin as the README says, below a folder; returns the path of the installed file.
+fn installed(folder: &Path) -> PathBuf {
+    let _ = fs::remove_dir_all(folder);
+    let built = PathBuf::from(std::env::var_os("FRONDB_PLUGIN").expect("use make test-mariadb"));
+    let mut install = Command::new(env!("CARGO"));
+    install.args(["run", "--quiet", "--package", "xtask", "--", "install-plugin"]);
+    install.arg(format!("FROM={}", built.canonicalize().unwrap().display()));
+    install.arg(format!("DESTDIR={}", folder.display()));
+    let done = install.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    folder.join("usr/lib/mysql/plugin/ha_frondb.so")
+}
+
+/// Whether a file names a section of debug symbols.
+fn has_symbols(file: &Path) -> bool {
+    let bytes = fs::read(file).unwrap();
+    let name = b"\0.debug_line\0";
+    bytes.windows(name.len()).any(|window| window == name)
+}
+
 #[test]
 #[ignore = "needs a server: make test-mariadb"]
 fn the_recipe_works_on_the_configuration_of_the_distribution() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipe");
     let etc = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipe-etc");
     let recipe = recipe();
+    let plugin = installed(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("recipe-installed"));
+    let symbols = plugin.with_file_name(".debug/ha_frondb.so.debug");
+    assert!(!has_symbols(&plugin) && has_symbols(&symbols));
+    let bytes = fs::metadata(&plugin).unwrap().len();
+    assert!(bytes < MOST, "the installed plugin has {bytes} bytes");
     let options = |recipe: &str| {
         let defaults = configuration(&etc, recipe);
-        Options::new().plugin_in_folder().defaults_file(defaults)
+        Options::new().plugin_in_folder(&plugin).defaults_file(defaults)
     };
 
     // Without the line about maturity the server refuses the plugin, and with FORCE the start.

@@ -8,12 +8,16 @@ use crate::install::{apt, on_path};
 use crate::step::Cmd;
 use crate::workspace::{root, target_folder};
 
+pub(super) const NAME: &str = "ha_frondb.so";
+/// The folder of plugins of Debian's server.
+pub(super) const PLUGINS: &str = "/usr/lib/mysql/plugin";
+
 /// `cargo xtask plugin`: builds the plugin and prints its path.
 pub(crate) fn build() -> Result {
     let plugin = plugin()?;
     println!("built {}", plugin.display());
-    println!("`make server` tries it. To load it into another server of the same version:");
-    println!("  copy it to the server's plugin_dir, then start with");
+    println!("`make server` tries it. To load it into the installed server:");
+    println!("  cargo xtask install-plugin, then start with");
     println!("  --plugin-load-add=ha_frondb.so --plugin-maturity=experimental");
     println!("  (mariadb/README.md has the lines for an option file)");
     Ok(())
@@ -34,7 +38,7 @@ pub(crate) fn plugin() -> Result<PathBuf> {
         .arg(&define("FRONDB_LIB_DIR", &target_folder().join("release")))
         .run()?;
     make(&build, "ha_frondb")?;
-    Ok(build.join("ha_frondb.so"))
+    Ok(build.join(NAME))
 }
 
 /// Builds a test that needs no server, in the plugin's build folder; returns the path of its

@@ -105,7 +105,7 @@ impl Place {
             let name = from.file_name().unwrap_or_default();
             symlink(from, plugins.join(name)).map_err(|e| format!("{}: {e}", from.display()))
         };
-        for entry in fs::read_dir("/usr/lib/mysql/plugin").into_iter().flatten().flatten() {
+        for entry in fs::read_dir(plugin::PLUGINS).into_iter().flatten().flatten() {
             link(&entry.path())?;
         }
         link(plugin)
