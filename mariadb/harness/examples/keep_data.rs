@@ -67,7 +67,7 @@ fn main() -> Result {
         .arg(&packed)
         .arg("--directory")
         .arg(server.data())
-        .args(["#frondb", "kept"])
+        .args(["#sql-frondb", "kept"])
         .status()?;
     if !status.success() {
         return Err("tar failed".into());

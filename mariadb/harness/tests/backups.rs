@@ -105,7 +105,7 @@ fn set_dir(client: &mut Client, to: &Path) -> frondb_mariadb_harness::Result {
 
 /// Makes FronDB's folder in a data directory, of backups.
 fn restore(backups: &[&Path], data: &Path) {
-    let ours = data.join("#frondb");
+    let ours = data.join("#sql-frondb");
     if ours.exists() {
         fs::remove_dir_all(&ours).unwrap();
     }

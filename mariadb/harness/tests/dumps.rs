@@ -124,6 +124,39 @@ fn mariadb_dump_has_one_state_of_both_engines() {
 }
 
 #[test]
+#[ignore = "needs a server: make test-mariadb"]
+fn a_dump_of_all_databases_of_a_server_that_installed_the_plugin_loads() {
+    let fresh = |name: &str| {
+        let plugin = std::env::var_os("FRONDB_PLUGIN").unwrap();
+        let options = Options::new().plugin_in_folder(plugin).set("innodb-buffer-pool-size=16M");
+        Server::start_fresh(&folder(name), options).unwrap()
+    };
+    let server = fresh("installed");
+    let mut client = server.connect_to("test").unwrap();
+    client.run(["INSTALL SONAME 'ha_frondb'"]).unwrap();
+    make_tables(&mut client);
+    client
+        .run([
+            "INSERT INTO theirs SELECT seq FROM seq_1_to_300",
+            "INSERT INTO ours SELECT id, repeat('x', id) FROM theirs",
+            "INSERT INTO parts SELECT id FROM theirs",
+        ])
+        .unwrap();
+    let file = folder("all.sql");
+    run(Command::new("mariadb-dump")
+        .args(["--no-defaults", "--user=root", "--single-transaction", "--all-databases"])
+        .arg(format!("--socket={}", server.socket().display()))
+        .arg(format!("--result-file={}", file.display())));
+    let copy = fresh("installed-copy");
+    copy.connect().unwrap().run(["INSTALL SONAME 'ha_frondb'"]).unwrap();
+    run(Command::new("mariadb")
+        .args(["--no-defaults", "--user=root"])
+        .arg(format!("--socket={}", copy.socket().display()))
+        .stdin(File::open(&file).unwrap()));
+    check(&copy);
+}
+
+#[test]
 #[ignore = "needs a server and mydumper: make test-mariadb"]
 fn mydumper_has_one_state_of_both_engines() {
     let server = start("mydumped");

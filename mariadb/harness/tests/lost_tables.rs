@@ -65,7 +65,7 @@ fn tables_without_rows_are_named_at_the_start() {
     server.stop().unwrap();
 
     let data = server.data();
-    fs::rename(data.join("#frondb"), data.join("#elsewhere")).unwrap();
+    fs::rename(data.join("#sql-frondb"), data.join("#elsewhere")).unwrap();
     // A copy keeps the file times of a machine whose clock was ahead.
     let copied = fs::File::options().append(true).open(data.join("test/plain.frm")).unwrap();
     copied.set_modified(SystemTime::now() + Duration::from_secs(100_000)).unwrap();
@@ -76,7 +76,7 @@ fn tables_without_rows_are_named_at_the_start() {
     let names =
         "`test`.`parts`, `test`.`plain`, `test`.`s`, `test`.`with spaces`; mariadb-backup does";
     assert!(line.contains(names), "{line}");
-    assert!(line.contains("#frondb") && line.contains("DROP TABLE"), "{line}");
+    assert!(line.contains("#sql-frondb") && line.contains("DROP TABLE"), "{line}");
     assert_eq!(log.matches(WARNING).count(), 1, "{log}");
 
     let mut client = server.connect_to("test").unwrap();
@@ -107,7 +107,7 @@ fn of_many_tables_some_are_named_and_the_rest_counted() {
     let table = |i: u32| format!("CREATE TABLE t{i:02} (a INT) ENGINE=FronDB");
     client.run((0..25).map(table)).unwrap();
     server.stop().unwrap();
-    fs::remove_dir_all(server.data().join("#frondb")).unwrap();
+    fs::remove_dir_all(server.data().join("#sql-frondb")).unwrap();
     let before = server.log().unwrap().len();
     server.start().unwrap();
     let log = log_of_search(&server, before);

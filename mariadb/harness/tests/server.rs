@@ -87,7 +87,7 @@ fn files_have_the_modes_of_the_server() {
                 "INSERT INTO t SELECT seq FROM seq_1_to_50000",
             ])
             .unwrap();
-        let (files, folders) = modes(&server.data().join("#frondb"));
+        let (files, folders) = modes(&server.data().join("#sql-frondb"));
         assert!(files.len() > 5, "{files:?}");
         assert!(files.iter().all(|mode| *mode == file), "{files:?}");
         assert!(folders.iter().all(|mode| *mode == folder_mode), "{folders:?}");

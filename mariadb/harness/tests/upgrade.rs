@@ -113,7 +113,18 @@ fn data_of_earlier_versions_is_served() {
     assert!(!versions.is_empty());
     for version in versions {
         let mut server = server_on(&version);
+        // The folder of version 0.1.0 had a name that the server listed as a database.
+        let earlier = server.data().join("#frondb");
+        // A process that has the database open keeps the folder where it is.
+        let lock = fs::File::create(earlier.join("LOCK")).unwrap();
+        lock.lock().unwrap();
         server.start().unwrap();
+        let log = server.log().unwrap();
+        assert!(log.contains("another process has the database in #frondb open"), "{log}");
+        server.stop().unwrap();
+        drop(lock);
+        server.start().unwrap();
+        assert!(!earlier.exists() && server.data().join("#sql-frondb/SUPER").exists());
         check_answers(&mut connect(&server), &version);
         // A kill in the middle of an upgrade changes nothing.
         server.kill().unwrap();

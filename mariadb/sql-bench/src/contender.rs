@@ -122,7 +122,7 @@ impl Contender {
     /// Bytes on disk of its files in a data directory.
     pub(crate) fn disk_bytes(self, data: &Path) -> Result<u64> {
         let folder = match self {
-            Self::Frondb => "#frondb",
+            Self::Frondb => "#sql-frondb",
             Self::Myrocks => "#rocksdb",
             Self::Innodb => return innodb_bytes(data),
         };

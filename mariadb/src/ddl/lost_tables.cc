@@ -36,7 +36,7 @@ constexpr size_t NAMED_MAX = 10;
 /** The cause and the remedy: for many tables in the log, for one table in a statement. */
 constexpr char WHY[] = "mariadb-backup does not copy FronDB's files";
 constexpr char WHAT_TO_DO[] =
-    "stop the server and restore the folder #frondb from a backup of the same moment (frondb restore), or use DROP TABLE";
+    "stop the server and restore the folder #sql-frondb from a backup of the same moment (frondb restore), or use DROP TABLE";
 
 /** An open file; closed with it. */
 class File {

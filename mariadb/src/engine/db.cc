@@ -4,6 +4,8 @@
 
 #include "engine/db.h"
 
+#include "engine/folder.h"
+
 namespace fron {
 namespace {
 

@@ -12,9 +12,6 @@
 
 namespace fron {
 
-/** The folder of the database, below the server's data directory. */
-constexpr const char *DATABASE_DIR = "#frondb";
-
 /** The open database; null before open_db() and after close_db(). */
 frondb_db *db();
 

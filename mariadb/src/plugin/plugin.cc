@@ -16,6 +16,7 @@
 #include "dictionary/dictionary.h"
 #include "engine/db.h"
 #include "engine/errors.h"
+#include "engine/folder.h"
 #include "engine/log.h"
 #include "handler/ha_frondb.h"
 #include "inspect/information_schema.h"
@@ -27,9 +28,6 @@
 #include "txn/waits.h"
 #include "txn/prepared_writes.h"
 #include "txn/xa.h"
-
-/** A function of the server that no header declares: names a folder of the data directory that is no database. */
-void ignore_db_dirs_append(const char *folder);
 
 namespace fron {
 namespace {
@@ -50,11 +48,11 @@ int init(void *place) {
   std::string difference = abi_difference();
   if (!difference.empty()) return refuse("this server differs from the one that FronDB was built for", difference.c_str());
   if (Error error = listen_to_engine()) return refuse("cannot direct the engine's messages to the error log", error.message());
-  // A running server (INSTALL SONAME) no longer owns the memory of this list, so it must not grow then.
-  if (!mysqld_server_started) ignore_db_dirs_append(DATABASE_DIR);
   Starting starting;
   Options options;
   if (Error error = make_options(&options)) return refuse("the options are invalid", error.message());
+  std::string reason = take_earlier_folder();
+  if (!reason.empty()) return refuse("cannot open the database", reason.c_str());
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
     return refuse("cannot open the dictionary of tables", Sentence(error).text());
