@@ -783,6 +783,11 @@ typedef struct {
 #define FRONDB_INTERNAL 15
 
 /**
+ * The locks of all transactions take too much memory: end transactions, or make them smaller.
+ */
+#define FRONDB_TOO_MANY_LOCKS 16
+
+/**
  * The call returns once the commit is on disk. Commits that wait at the same time share one sync
  * (group commit). The default.
  */
@@ -2383,7 +2388,7 @@ frondb_error *frondb_txn_forget_cancel(frondb_txn *txn);
  * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
  * locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
  * FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
- * FRONDB_CONFLICT under snapshot isolation.
+ * FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
  */
 frondb_error *frondb_txn_get(frondb_txn *txn,
                              frondb_tree *tree,
@@ -2555,10 +2560,10 @@ frondb_error *frondb_txn_overlay_delete(frondb_txn *txn, frondb_tree *tree, fron
  *
  * Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
  * for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
- * FRONDB_DEADLOCK: the transaction was rolled back, try it again; FRONDB_CONFLICT under snapshot
- * isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot spill to disk;
- * FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the transaction's writes are as before the
- * call.
+ * FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+ * FRONDB_CONFLICT under snapshot isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large
+ * transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the
+ * transaction's writes are as before the call.
  */
 frondb_error *frondb_txn_put(frondb_txn *txn,
                              frondb_tree *tree,

@@ -51,9 +51,11 @@ pub const FRONDB_CANCELLED: frondb_kind = 13;
 pub const FRONDB_UNSUPPORTED: frondb_kind = 14;
 /// A bug of the engine: please report it.
 pub const FRONDB_INTERNAL: frondb_kind = 15;
+/// The locks of all transactions take too much memory: end transactions, or make them smaller.
+pub const FRONDB_TOO_MANY_LOCKS: frondb_kind = 16;
 
 /// The kinds with their names, in the order of their numbers, from 1.
-pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 15] = [
+pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 16] = [
     (ErrorKind::Conflict, c"Conflict"),
     (ErrorKind::Deadlock, c"Deadlock"),
     (ErrorKind::LockTimeout, c"LockTimeout"),
@@ -69,6 +71,7 @@ pub(crate) const KINDS: [(ErrorKind, &std::ffi::CStr); 15] = [
     (ErrorKind::Cancelled, c"Cancelled"),
     (ErrorKind::Unsupported, c"Unsupported"),
     (ErrorKind::Internal, c"Internal"),
+    (ErrorKind::TooManyLocks, c"TooManyLocks"),
 ];
 
 /// The number of a kind; FRONDB_INTERNAL for a kind that is missing in [`KINDS`], which would be a

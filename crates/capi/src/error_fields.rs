@@ -114,6 +114,7 @@ mod tests {
             FRONDB_CANCELLED,
             FRONDB_UNSUPPORTED,
             FRONDB_INTERNAL,
+            FRONDB_TOO_MANY_LOCKS,
         ];
         for (number, (kind, name)) in numbers.into_iter().zip(KINDS) {
             assert_eq!(number_of(kind), number);

@@ -15,7 +15,7 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (3, "Exists", "choose another name"),
     (
         4,
-        "Busy, Conflict, Deadlock, LockTimeout",
+        "Busy, Conflict, Deadlock, LockTimeout, TooManyLocks",
         "try again; if the database is open in another process, close it there",
     ),
     (5, "NoSpace", "free space on the disk"),
@@ -216,6 +216,7 @@ mod tests {
             ErrorKind::Cancelled,
             ErrorKind::Unsupported,
             ErrorKind::Internal,
+            ErrorKind::TooManyLocks,
         ] {
             let listed = EXIT_CODES
                 .iter()

@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Unsupported,
     /// A bug of the engine: please report it.
     Internal,
+    /// The locks of all transactions take too much memory: end transactions, or make them smaller.
+    TooManyLocks,
 }
 
 impl ErrorKind {
@@ -62,6 +64,7 @@ impl ErrorKind {
             Self::Cancelled => "Cancelled",
             Self::Unsupported => "Unsupported",
             Self::Internal => "Internal",
+            Self::TooManyLocks => "TooManyLocks",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of locks: charged to the budget in steps, and bounded in two steps.
+//! The memory of locks: charged to the budget in steps, and bounded in three steps.
 //!
 //! ```text
 //!   own:      r1 r2 r3    r5  r6 [r7, r9)      another's: r4
@@ -6,13 +6,19 @@
 //!   joined:   [r1 ... r3] [r5 ......... r9)    r4 lies between, so two ranges
 //! ```
 //!
-//! First the rows are packed (`packed.rs`), to about a thirtieth of what they take in the table.
-//! Only when that no longer helps are neighbours joined (lock escalation). A range that replaces
-//! locks covers all of them and also the keys between. Locks are joined only where no other
-//! transaction has a conflicting lock or waits for one that it would otherwise get. Memory pressure
-//! never makes a transaction lose a lock or a request fail: where other transactions' locks lie
-//! between all rows, the rows stay, and the next attempt comes when the locks take twice as many
-//! bytes.
+//! A transaction may use a quarter of the memory that the others leave of the limit for all locks.
+//! So the shares of any number of transactions add up to no more than the limit, and the first gets
+//! a quarter of it. Each is left at least [`LEAST_BYTES`].
+//!
+//! 1. A transaction above its share packs its rows in all trees (`packs.rs`), to about a thirtieth
+//!    of what they take in the tables.
+//! 2. If the packed rows and the ranges take more than half of the share, neighbours are joined (lock
+//!    escalation), in the tree with the most lock memory first, until they take half. A range that
+//!    replaces locks covers all of them and also the keys between. Locks are joined only where that
+//!    saves memory, and where no other transaction has a conflicting lock or waits for one that it
+//!    would otherwise get.
+//! 3. What other transactions' locks keep apart stays packed. Once all locks together take
+//!    [`FULL`] times their limit, requests of the transactions above their share fail.
 
 mod group;
 mod join;
@@ -25,17 +31,43 @@ use crate::manager::Counters;
 use crate::table::{RANGE_BYTES, ROW_BYTES};
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, ErrorKind, Result};
 
 /// Bytes that a locker may have uncharged, and the least it charges at a time.
 const STEP_BYTES: u64 = 4096;
 
-/// One transaction may use the memory limit for all locks divided by this.
+/// One transaction may use what the others leave of the limit for all locks divided by this.
 const SHARE: u64 = 4;
+
+/// A transaction may use this much, however much the others use.
+const LEAST_BYTES: u64 = 8 << 10;
+
+/// All locks together may take this many times their limit where they cannot be joined: a quarter
+/// of the memory.
+const FULL: u64 = 8;
+
+/// When a locker bounds its memory again.
+#[derive(Default)]
+pub(crate) struct Bounds {
+    /// It packs its rows when its locks take more bytes than this and than its share.
+    pack_at: u64,
+    /// It joins neighbours when its locks take at least this many bytes: the last attempt left more
+    /// than half of the share.
+    join_at: u64,
+    /// Bytes of all locks when this locker could not free memory, and all locks together took
+    /// [`FULL`] times their limit; 0 if that is not so.
+    full_at: u64,
+}
 
 impl HeldLocks {
     pub(crate) fn bytes(&self) -> u64 {
         let ranges = self.ranges.len() as u64 * RANGE_BYTES;
-        self.rows.len() as u64 * ROW_BYTES + self.key_bytes + self.packed.1 + ranges
+        self.row_bytes() + self.packed.1 + ranges
+    }
+
+    /// Bytes of the rows that are not packed.
+    fn row_bytes(&self) -> u64 {
+        self.rows.len() as u64 * ROW_BYTES + self.key_bytes
     }
 
     fn locks(&self) -> u64 {
@@ -48,12 +80,7 @@ impl Locker {
     /// much.
     #[inline]
     pub(crate) fn charge(&mut self) {
-        if let Some(held) = self.tables.get_mut(self.last) {
-            let (bytes, locks) = (held.bytes(), held.locks());
-            self.bytes = self.bytes - held.counted.0 + bytes;
-            self.locks = self.locks - held.counted.1 + locks;
-            held.counted = (bytes, locks);
-        }
+        self.count_table(self.last);
         let charged = self.charged.as_ref().map_or(0, |charged| charged.bytes());
         let grown = self.bytes > charged + STEP_BYTES;
         if grown || (charged > 0 && self.bytes < charged / 2) {
@@ -61,8 +88,31 @@ impl Locker {
         }
     }
 
+    /// Brings the locker's totals up to date with a table.
+    #[inline]
+    fn count_table(&mut self, at: usize) {
+        if let Some(held) = self.tables.get_mut(at) {
+            let (bytes, locks) = (held.bytes(), held.locks());
+            self.bytes = self.bytes - held.counted.0 + bytes;
+            self.locks = self.locks - held.counted.1 + locks;
+            held.counted = (bytes, locks);
+        }
+    }
+
     #[cold]
     fn charge_step(&mut self, charged: u64, grown: bool) {
+        self.charge_to_budget(charged);
+        if !grown || self.bytes <= self.bounds.pack_at {
+            return;
+        }
+        let share = self.share();
+        if self.bytes > share {
+            self.escalate(share);
+            self.note_full(share);
+        }
+    }
+
+    fn charge_to_budget(&mut self, charged: u64) {
         let step = STEP_BYTES.max(self.bytes / 16);
         let target = if self.bytes < STEP_BYTES { 0 } else { self.bytes.next_multiple_of(step) };
         let all = &self.manager.counters.bytes;
@@ -77,37 +127,117 @@ impl Locker {
             let budget = &self.manager.budget;
             self.charged.get_or_insert_with(|| budget.reserve(Part::Locks, 0)).resize(target);
         }
-        if grown && self.has_too_much() {
-            self.escalate();
-        }
     }
 
-    fn has_too_much(&self) -> bool {
+    /// Bytes that the locks of this locker may take.
+    fn share(&self) -> u64 {
         let max = self.manager.bytes_max.load(Ordering::Relaxed);
-        let all = self.manager.counters.bytes.load(Ordering::Relaxed);
-        // Above the limit for all lockers, a smaller share applies, but lockers with few locks are
-        // spared.
-        let share = if all > max { max / SHARE / 16 } else { max / SHARE };
-        self.bytes > share.max(self.escalate_at)
+        let own = self.charged.as_ref().map_or(0, |charged| charged.bytes());
+        let others = self.all_bytes().saturating_sub(own);
+        (max.saturating_sub(others) / SHARE).max(LEAST_BYTES.min(max / SHARE))
     }
 
-    /// Packs the rows in the table with the most lock memory; joins them into ranges if that does
-    /// not suffice.
-    fn escalate(&mut self) {
-        let tables = self.tables.iter_mut().enumerate();
-        let Some((at, held)) = tables.max_by_key(|(_, held)| held.bytes()) else { return };
-        let before = held.bytes();
-        held.pack_rows(self.id);
-        for mix in [false, true] {
-            if self.may_join && held.bytes() > before / 2 {
-                Counters::add(&self.manager.counters.escalations, u64::from(!mix));
-                held.join_neighbours(self.id, &self.manager, mix);
+    fn all_bytes(&self) -> u64 {
+        self.manager.counters.bytes.load(Ordering::Relaxed)
+    }
+
+    fn full_bytes(&self) -> u64 {
+        self.manager.bytes_max.load(Ordering::Relaxed).saturating_mul(FULL)
+    }
+
+    /// Packs the rows; joins locks into ranges if that does not suffice.
+    fn escalate(&mut self, share: u64) {
+        // The new packs are built before the old ones and the rows are freed.
+        let _packing = self.manager.budget.reserve(Part::Work, self.packed_bytes() + share / 16);
+        self.pack();
+        if self.may_join && self.bytes > share / 2 && self.bytes >= self.bounds.join_at {
+            self.join(share / 2);
+            // Each attempt visits all locks, so it is worth while only once they are many more.
+            self.bounds.join_at = if self.bytes > share / 2 { self.bytes / 2 * 3 } else { 0 };
+        }
+        self.bounds.pack_at = self.bytes + (share / 4).max(self.bytes / 8);
+        let charged = self.charged.as_ref().map_or(0, |charged| charged.bytes());
+        self.charge_to_budget(charged);
+    }
+
+    fn packed_bytes(&self) -> u64 {
+        self.tables.iter().map(|held| held.packed.1).sum()
+    }
+
+    /// Packs the rows of all trees but those with so few that it is not worth while.
+    fn pack(&mut self) {
+        let rows: u64 = self.tables.iter().map(HeldLocks::row_bytes).sum();
+        let few = rows / (4 * self.tables.len().max(1) as u64);
+        for at in 0..self.tables.len() {
+            if self.tables[at].row_bytes() > few {
+                self.tables[at].pack_rows(self.id);
+                self.count_table(at);
             }
         }
-        self.last = at;
-        // The nested call does not escalate again: escalation only reduces the bytes.
-        self.escalate_at = u64::MAX;
-        self.charge();
-        self.escalate_at = self.bytes * 2;
+    }
+
+    /// Joins locks into ranges until all take `enough` bytes, tree by tree; those of one mode first.
+    fn join(&mut self, enough: u64) {
+        let mut order: Vec<usize> = (0..self.tables.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(self.tables[*at].bytes()));
+        let mut has_joined = false;
+        for at in order {
+            if self.bytes <= enough {
+                break;
+            }
+            let held = &mut self.tables[at];
+            held.pack_rows(self.id);
+            let before = held.bytes();
+            for mix in [false, true] {
+                if held.bytes() > before / 2 {
+                    has_joined |= held.join_neighbours(self.id, &self.manager, mix);
+                }
+            }
+            self.count_table(at);
+        }
+        Counters::add(&self.manager.counters.escalations, u64::from(has_joined));
+    }
+
+    /// Notes whether the next requests must fail: see [`check_full`](Self::check_full).
+    fn note_full(&mut self, share: u64) {
+        let all = self.all_bytes();
+        let is_full = self.may_join && self.bytes > share && all > self.full_bytes();
+        self.bounds.full_at = if is_full { all } else { 0 };
+    }
+
+    /// Fails if this locker must not get more locks, because all locks together take too much and
+    /// its own cannot be joined.
+    #[inline]
+    pub(crate) fn check_full(&mut self) -> Result<()> {
+        if self.bounds.full_at == 0 { Ok(()) } else { self.try_again() }
+    }
+
+    #[cold]
+    fn try_again(&mut self) -> Result<()> {
+        let all = self.all_bytes();
+        if all <= self.full_bytes() {
+            self.bounds.full_at = 0;
+        } else if all <= self.bounds.full_at / 16 * 15 {
+            // Others have released locks, perhaps some that lay between these.
+            let share = self.share();
+            self.bounds.join_at = 0;
+            self.escalate(share);
+            self.note_full(share);
+        }
+        if self.bounds.full_at == 0 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::TooManyLocks,
+            format!(
+                "the locks of all transactions take {} bytes of at most {}, {} of them those of \
+                 transaction {}, which cannot become ranges because locks of other transactions \
+                 lie between: end it or the others, lock fewer rows at a time, or give more memory",
+                self.bounds.full_at,
+                self.full_bytes(),
+                self.bytes,
+                self.id
+            ),
+        ))
     }
 }

@@ -12,6 +12,7 @@ use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
+use crate::escalate::Bounds;
 use crate::graph::{WaitState, Waker};
 use crate::held::HeldLocks;
 use crate::key::Key;
@@ -59,9 +60,7 @@ pub struct Locker {
     /// Number of its locks.
     pub(crate) locks: u64,
     pub(crate) charged: Option<Reservation>,
-    /// The size in bytes at which the next escalation starts, if the last one left more than the
-    /// locker's share of the memory for locks.
-    pub(crate) escalate_at: u64,
+    pub(crate) bounds: Bounds,
     /// Whether rows may be joined into ranges.
     pub(crate) may_join: bool,
 }
@@ -89,7 +88,7 @@ impl Locker {
             bytes: 0,
             locks: 0,
             charged: None,
-            escalate_at: 0,
+            bounds: Bounds::default(),
             may_join: true,
         }
     }
@@ -173,7 +172,7 @@ impl Locker {
         self.last = 0;
         self.bytes = 0;
         self.locks = 0;
-        self.escalate_at = 0;
+        self.bounds = Bounds::default();
         self.charge();
     }
 

@@ -25,7 +25,8 @@ impl Locker {
     ///
     /// # Errors
     /// `Busy` (would wait, and `wait` is [`LockWait::NoWait`]), `LockTimeout`, `Deadlock`,
-    /// `Cancelled`: nothing was locked.
+    /// `Cancelled`; `TooManyLocks` if all locks together take a quarter of the memory, and those of
+    /// this locker, of which there are many, cannot be joined: nothing was locked.
     pub fn lock_row(
         &mut self,
         table: &Arc<LockTable>,
@@ -112,6 +113,7 @@ impl Locker {
         mode: LockMode,
         wait: LockWait,
     ) -> Result<Requested> {
+        self.check_full()?;
         let at = self.enter(table);
         let held = &mut self.tables[at];
         let key = Key::new(key);
@@ -135,6 +137,7 @@ impl Locker {
         want: Request,
         wait: LockWait,
     ) -> Result<Requested> {
+        self.check_full()?;
         let at = self.enter(table);
         self.request_at(at, want, wait)
     }

@@ -15,6 +15,7 @@ use frondb_locks::{LockManager, LockMode, LockOptions, LockTable, Locked, Locker
 
 const KEYS: u16 = 600;
 const LOCKERS: usize = 3;
+const TREES: usize = 3;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -30,6 +31,7 @@ type Sort = (Kind, LockMode);
 #[derive(Debug)]
 struct Granted {
     locker: u64,
+    tree: usize,
     keys: std::ops::Range<u16>,
     sort: Sort,
 }
@@ -52,9 +54,11 @@ fn is_as_good(held: Sort, asked: Sort) -> bool {
     }
 }
 
-fn locks_at(manager: &LockManager) -> Vec<Vec<(u64, Sort)>> {
-    let mut at = vec![Vec::new(); usize::from(KEYS)];
+/// The locks at each key of each tree.
+fn locks_at(manager: &LockManager) -> Vec<Vec<Vec<(u64, Sort)>>> {
+    let mut of_trees = vec![vec![Vec::new(); usize::from(KEYS)]; TREES];
     for lock in manager.locks() {
+        let at = &mut of_trees[lock.tree.get() as usize];
         let (kind, lo, hi) = match lock.locked {
             Locked::Row { key } => {
                 let n = u16::from_be_bytes([key[0], key[1]]);
@@ -72,12 +76,12 @@ fn locks_at(manager: &LockManager) -> Vec<Vec<(u64, Sort)>> {
             }
         }
     }
-    at
+    of_trees
 }
 
 fn check(manager: &LockManager, granted: &[Granted], seed: u64) {
     let at = locks_at(manager);
-    for (n, locks) in at.iter().enumerate() {
+    for (n, locks) in at.iter().flat_map(|tree| tree.iter().enumerate()) {
         for (a, a_sort) in locks {
             for (b, b_sort) in locks {
                 let clash = a != b && excludes(*a_sort, *b_sort);
@@ -87,18 +91,17 @@ fn check(manager: &LockManager, granted: &[Granted], seed: u64) {
     }
     for lock in granted {
         for n in lock.keys.clone() {
-            let mut held = at[usize::from(n)].iter().filter(|(locker, _)| *locker == lock.locker);
+            let there = &at[lock.tree][usize::from(n)];
+            let mut held = there.iter().filter(|(locker, _)| *locker == lock.locker);
             let good = held.any(|(_, held)| is_as_good(*held, lock.sort));
-            assert!(
-                good,
-                "seed {seed}, key {n}: {lock:?} is lost, there is {:?}",
-                at[usize::from(n)]
-            );
+            assert!(good, "seed {seed}, key {n}: {lock:?} is lost, there is {there:?}");
         }
     }
 }
 
-fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Vec<Granted> {
+fn ask(locker: &mut Locker, tables: &[Arc<LockTable>], prng: &mut Prng) -> Vec<Granted> {
+    let tree = prng.index(TREES);
+    let table = &tables[tree];
     let lo = prng.below(u64::from(KEYS)) as u16;
     let hi = (lo + 1 + prng.below(4) as u16).min(KEYS);
     let mode = if prng.chance(1, 2) { Shared } else { Exclusive };
@@ -122,8 +125,9 @@ fn ask(locker: &mut Locker, table: &Arc<LockTable>, prng: &mut Prng) -> Vec<Gran
     match result {
         Ok(_) => {
             let locker = locker.id();
-            let row = row_behind.map(|keys| Granted { locker, keys, sort: (Kind::Row, Shared) });
-            std::iter::once(Granted { locker, keys, sort }).chain(row).collect()
+            let row =
+                row_behind.map(|keys| Granted { locker, tree, keys, sort: (Kind::Row, Shared) });
+            std::iter::once(Granted { locker, tree, keys, sort }).chain(row).collect()
         }
         Err(e) => {
             assert_eq!(e.kind(), ErrorKind::Busy, "{e}");
@@ -139,12 +143,12 @@ fn escalation_neither_loses_locks_nor_takes_those_of_others() {
         // A transaction's share is a tenth of what it requests and of what all hold.
         let options = LockOptions { bytes_max: 8 << 10, ..LockOptions::default() };
         let manager = LockManager::new(options, Budget::new(1 << 30));
-        let table = manager.table(TreeId(1));
+        let tables: Vec<_> = (0..TREES as u32).map(|tree| manager.table(TreeId(tree))).collect();
         let mut lockers: Vec<Locker> = (0..LOCKERS as u64).map(|id| manager.locker(id)).collect();
         let mut granted = Vec::new();
-        for step in 0..600 {
+        for step in 0..900 {
             let locker = &mut lockers[prng.index(LOCKERS)];
-            granted.extend(ask(locker, &table, &mut prng));
+            granted.extend(ask(locker, &tables, &mut prng));
             if step % 25 == 0 {
                 check(&manager, &granted, seed);
             }

@@ -14,7 +14,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{ErrorKind, TreeId};
 use frondb_locks::LockMode::{Exclusive, Shared};
-use frondb_locks::LockWait::{Forever, Upto};
+use frondb_locks::LockWait::{Forever, NoWait, Upto};
 use frondb_locks::{LockManager, LockOptions, LockTable};
 use frondb_testkit::StillClock;
 use shuttle::thread;
@@ -212,4 +212,51 @@ fn a_locker_waits_for_all_batches_inside() {
             setup.alone();
         }
     });
+}
+
+/// A locker packs its rows and joins them into ranges while another takes and releases a row between
+/// them: no range covers the row while the other holds it.
+#[test]
+fn joined_rows_leave_out_the_row_of_another() {
+    // Long keys that share no bytes: a range takes less memory than ten packed rows.
+    fn key(n: u8) -> [u8; 40] {
+        [n; 40]
+    }
+    let schedule = || {
+        // So few bytes that a locker packs and joins its rows whenever it charges memory.
+        let options = LockOptions { bytes_max: 256, clock: Arc::new(StillClock) };
+        let manager = LockManager::new(options, Budget::new(1 << 20));
+        let table = manager.table(TreeId(1));
+        // Odd while the other locker holds the row.
+        let holds = Arc::new(AtomicU64::new(0));
+        let other = thread::spawn({
+            let (manager, table, holds) = (Arc::clone(&manager), Arc::clone(&table), holds.clone());
+            move || {
+                for id in 2..4 {
+                    let mut locker = manager.locker(id);
+                    if locker.lock_row(&table, &key(21), Exclusive, NoWait).is_ok() {
+                        holds.fetch_add(1, Ordering::SeqCst);
+                        thread::yield_now();
+                        holds.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            }
+        });
+        let mut locker = manager.locker(1);
+        for n in 0..60 {
+            locker.lock_row(&table, &key(2 * n), Exclusive, Forever).unwrap();
+            if n >= 20 && n % 4 == 0 {
+                let before = holds.load(Ordering::SeqCst);
+                let between = locker.lock_row(&table, &key(21), Exclusive, NoWait);
+                let was_held = before % 2 == 1 && before == holds.load(Ordering::SeqCst);
+                assert!(!was_held || between.is_err(), "two lockers hold a row");
+            }
+        }
+        other.join().unwrap();
+        assert!(manager.counts().escalations > 0);
+        drop(locker);
+        assert!(manager.locks().is_empty());
+    };
+    shuttle::check_random(schedule, SCHEDULES);
+    shuttle::check_pct(schedule, SCHEDULES, 3);
 }

@@ -38,9 +38,10 @@ constexpr int ERROR_NUMBERS[] = {
     HA_ERR_ABORTED_BY_USER,    // FRONDB_CANCELLED
     HA_ERR_FRONDB,             // FRONDB_UNSUPPORTED
     HA_ERR_FRONDB,             // FRONDB_INTERNAL
+    HA_ERR_LOCK_TABLE_FULL,    // FRONDB_TOO_MANY_LOCKS
 };
 static_assert(ERROR_NUMBERS[FRONDB_NO_SPACE] == HA_ERR_DISK_FULL && ERROR_NUMBERS[FRONDB_CANCELLED] == HA_ERR_ABORTED_BY_USER &&
-                  std::size(ERROR_NUMBERS) == FRONDB_INTERNAL + 1,
+                  std::size(ERROR_NUMBERS) == FRONDB_TOO_MANY_LOCKS + 1,
               "a kind has no line here");
 
 /** A kind that a later engine adds becomes HA_ERR_FRONDB with its sentence. */

@@ -44,7 +44,7 @@ fn get(
 /// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED. If it
 /// locks: FRONDB_LOCK_TIMEOUT; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
 /// FRONDB_BUSY if the key is locked and `wait_for` is not FRONDB_WAIT; FRONDB_CANCELLED;
-/// FRONDB_CONFLICT under snapshot isolation.
+/// FRONDB_TOO_MANY_LOCKS; FRONDB_CONFLICT under snapshot isolation.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_get(
     txn: *mut frondb_txn,

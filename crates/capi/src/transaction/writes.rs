@@ -11,10 +11,10 @@ use crate::tree::frondb_tree;
 ///
 /// Errors: FRONDB_INVALID if the transaction has ended, for a key or value that is too long, or
 /// for a tree of another database; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_LOCK_TIMEOUT;
-/// FRONDB_DEADLOCK: the transaction was rolled back, try it again; FRONDB_CONFLICT under snapshot
-/// isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large transaction cannot spill to disk;
-/// FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the transaction's writes are as before the
-/// call.
+/// FRONDB_TOO_MANY_LOCKS; FRONDB_DEADLOCK: the transaction was rolled back, try it again;
+/// FRONDB_CONFLICT under snapshot isolation; FRONDB_CANCELLED; FRONDB_NO_SPACE if a large
+/// transaction cannot spill to disk; FRONDB_IO, FRONDB_CLOSED. Except for FRONDB_DEADLOCK the
+/// transaction's writes are as before the call.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_txn_put(
     txn: *mut frondb_txn,

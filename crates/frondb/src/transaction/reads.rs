@@ -40,8 +40,8 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
-    /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `Cancelled`;
-    /// `Conflict` with snapshot isolation, if the key was changed since the snapshot.
+    /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `TooManyLocks` for a
+    /// transaction with very many locks between those of others; `Cancelled`; `Conflict` with snapshot isolation, if the key was changed since the snapshot.
     pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
         self.inner.get_for_update(&tree.inner, key, wait)
     }

@@ -12,9 +12,9 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended, for a key or value that is too long, or for a tree
     /// of another database; `NotFound` if the tree was dropped; `LockTimeout`; `Deadlock`: the
-    /// transaction was rolled back, try it again; `Conflict` under snapshot isolation: roll back
-    /// and try again; `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`,
-    /// `Closed`. Except for `Deadlock` the transaction's writes are as before the call.
+    /// transaction was rolled back, try it again; `TooManyLocks` for a transaction with very many
+    /// locks between those of others; `Conflict` under snapshot isolation: roll back and try again;
+    /// `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except for `Deadlock` the transaction's writes are as before the call.
     pub fn put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
         self.inner.put(&tree.inner, key, value)
     }

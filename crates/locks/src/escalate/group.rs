@@ -10,10 +10,9 @@ pub(super) struct LockGroup {
     /// The class of the range: shared or exclusive.
     pub(super) class: Class,
     /// Whether the locks of the group already have the effect of a range from `lo` to `hi`.
-    pub(super) exact: bool,
-    pub(super) rows: Vec<Key>,
-    /// The group is a single row of a pack.
-    pub(super) is_packed: bool,
+    exact: bool,
+    /// The rows, in order, if the group has no range.
+    rows: Vec<(Key, LockMode)>,
     /// Number of locks in the group.
     pub(super) locks: usize,
 }
@@ -21,23 +20,22 @@ pub(super) struct LockGroup {
 impl LockGroup {
     pub(super) fn of_row(key: Key, mode: LockMode) -> Self {
         let hi = Some(key.successor());
-        let class = Class::range(mode);
-        let (rows, is_packed) = (vec![key.clone()], false);
-        Self { lo: key, hi, class, exact: true, rows, is_packed, locks: 1 }
-    }
-
-    pub(super) fn of_packed(key: Key, mode: LockMode) -> Self {
-        Self { rows: Vec::new(), is_packed: true, ..Self::of_row(key, mode) }
+        let rows = vec![(key.clone(), mode)];
+        Self { lo: key, hi, class: Class::range(mode), exact: true, rows, locks: 1 }
     }
 
     pub(super) fn of_range(lo: Key, hi: UpperBound, held: Class) -> Self {
         let class = Class::range(held.mode());
-        let (rows, is_packed) = (Vec::new(), false);
-        Self { lo, hi, class, exact: held == class, rows, is_packed, locks: 1 }
+        Self { lo, hi, class, exact: held == class, rows: Vec::new(), locks: 1 }
+    }
+
+    /// The rows of a group without a range; empty for others.
+    pub(super) fn rows(&self) -> &[(Key, LockMode)] {
+        &self.rows
     }
 
     /// Whether the group already locks all its keys in `class`.
-    pub(super) fn is(&self, class: Class) -> bool {
+    fn is(&self, class: Class) -> bool {
         self.exact && self.class == class
     }
 
@@ -60,13 +58,21 @@ impl LockGroup {
     }
 
     pub(super) fn join(&mut self, next: Self) {
+        let has_range = self.rows.is_empty() || next.rows.is_empty();
         self.class = self.class.max(next.class);
         if cmp_ends(&next.hi, &self.hi).is_gt() {
             self.hi = next.hi;
         }
         self.exact = true;
-        self.is_packed = false;
-        self.rows.extend(next.rows);
         self.locks += next.locks;
+        match has_range {
+            true => self.rows = Vec::new(),
+            false => self.rows.extend(next.rows),
+        }
+    }
+
+    /// Makes the group a range, whatever it was.
+    pub(super) fn into_range(self) -> Self {
+        Self { rows: Vec::new(), locks: 1, ..self }
     }
 }

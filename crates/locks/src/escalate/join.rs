@@ -8,89 +8,126 @@ use crate::held::HeldLocks;
 use crate::key::Area;
 use crate::manager::LockManager;
 use crate::queue::{RequestPart, Waiter};
-use crate::table::TableState;
+use crate::table::{RANGE_BYTES, TableState};
 use frondb_core::sync::Arc;
 
+/// A join under way.
+struct Join<'a> {
+    locker: u64,
+    /// Whether shared and exclusive locks are joined.
+    mix: bool,
+    /// A group of fewer rows stays packed, because a range would take more memory.
+    least_rows: usize,
+    /// The rows that stay packed.
+    alone: PackBuilder,
+    held: &'a mut HeldLocks,
+    has_joined: bool,
+}
+
 impl HeldLocks {
-    /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together.
-    pub(super) fn join_neighbours(&mut self, locker: u64, manager: &LockManager, mix: bool) {
+    /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together. Returns
+    /// whether there is a new range. REQUIRES: all rows are packed.
+    pub(super) fn join_neighbours(
+        &mut self,
+        locker: u64,
+        manager: &LockManager,
+        mix: bool,
+    ) -> bool {
         let own = self.own_packs(locker);
         let mut stream = LockStream {
-            found: self.take_all().into_iter().peekable(),
+            ranges: self.all_ranges().into_iter().peekable(),
             packed: MergedPacks::of(&own),
         };
+        let row_bytes = (self.packed.1 / self.packed.0.max(1)).max(1);
+        let least_rows = (RANGE_BYTES / row_bytes) as usize + 1;
         let table = Arc::clone(&self.table);
-        let (mut open, mut alone): (Option<LockGroup>, _) = (None, PackBuilder::default());
+        let (alone, has_joined) = (PackBuilder::default(), false);
+        let mut join = Join { locker, mix, least_rows, alone, held: self, has_joined };
+        let mut open: Option<LockGroup> = None;
         while !stream.is_empty() {
             let mut state = table.state.lock();
             let interests = interests(&state, locker, manager);
-            for _ in 0..JOIN_LOCKS {
+            let mut locks = 0;
+            // A group that may still become a range gets some more locks.
+            while locks < JOIN_LOCKS
+                || (locks < 2 * JOIN_LOCKS && open.as_ref().is_some_and(|it| join.is_undecided(it)))
+            {
+                locks += 1;
                 let next = match stream.next() {
                     None => break,
                     Some(HeldLock::Range(lo, hi, class)) => LockGroup::of_range(lo, hi, class),
-                    Some(HeldLock::Packed(key, mode)) => LockGroup::of_packed(key, mode),
-                    Some(HeldLock::Row(key)) => match state.lists_row(locker, &key) {
-                        Some(mode) => LockGroup::of_row(key, mode),
-                        None => continue,
-                    },
+                    Some(HeldLock::Packed(key, mode)) => LockGroup::of_row(key, mode),
                 };
                 match &mut open {
-                    Some(group) if may_join(group, &next, &state, locker, &interests, mix) => {
+                    Some(group) if join.may_join(group, &next, &state, &interests) => {
                         group.join(next);
                     }
                     _ => {
                         if let Some(group) = open.replace(next) {
-                            let closed = self.close(group, locker, &mut state);
-                            self.keep_alone(closed, &mut alone);
+                            join.close(group, &mut state);
                         }
                     }
                 }
             }
             // Enter the range joined so far before the lock is released and other threads use the
             // table.
-            if let Some(group) = open.take() {
-                open = Some(self.close(group, locker, &mut state));
-            }
+            open = open.take().and_then(|group| join.close(group, &mut state));
         }
-        if let Some(group) = open {
-            self.keep_alone(group, &mut alone);
-        }
+        let Join { alone, has_joined, .. } = join;
         // Rows that became part of ranges need no pack any more.
         self.replace_packs(locker, alone.packs(locker).collect());
+        has_joined
     }
 
-    /// All locks except packed ones, in order. Rows are removed from the list; ranges stay.
-    fn take_all(&mut self) -> Vec<HeldLock> {
-        let rows = self.take_rows();
+    /// All ranges, in order. They stay.
+    fn all_ranges(&self) -> Vec<HeldLock> {
         let ranges = self.ranges.iter();
-        let ranges = ranges.map(|(lo, own)| HeldLock::Range(lo.clone(), own.hi.clone(), own.class));
-        let mut found: Vec<HeldLock> = ranges.chain(rows.into_iter().map(HeldLock::Row)).collect();
-        found.sort_by(|a, b| a.lo().cmp(b.lo()));
-        found
+        ranges.map(|(lo, own)| HeldLock::Range(lo.clone(), own.hi.clone(), own.class)).collect()
+    }
+}
+
+impl Join<'_> {
+    /// Whether the group has several rows, but not enough for a range.
+    fn is_undecided(&self, group: &LockGroup) -> bool {
+        group.locks > 1 && self.stays_rows(group)
     }
 
-    /// Enters a group into the table and returns it as the single lock that it has become. A single
-    /// row stays a row and is part of the returned group.
-    fn close(&mut self, group: LockGroup, locker: u64, state: &mut TableState) -> LockGroup {
+    fn stays_rows(&self, group: &LockGroup) -> bool {
+        (1..self.least_rows).contains(&group.rows().len())
+    }
+
+    /// Enters a group into the table and returns it as the single range that it has become; `None`
+    /// if its rows stay packed.
+    fn close(&mut self, group: LockGroup, state: &mut TableState) -> Option<LockGroup> {
+        if self.stays_rows(&group) {
+            for (key, mode) in group.rows() {
+                self.alone.push(key.as_slice(), *mode);
+            }
+            return None;
+        }
         if group.locks == 1 {
-            return group;
+            return Some(group);
         }
-        let LockGroup { lo, hi, class, rows, .. } = group;
-        self.add_range(locker, state, lo.clone(), hi.clone(), class);
-        for row in rows {
-            state.release_row(locker, &row);
-        }
-        LockGroup::of_range(lo, hi, class)
+        self.has_joined = true;
+        let (lo, hi) = (group.lo.clone(), group.hi.clone());
+        self.held.add_range(self.locker, state, lo, hi, group.class);
+        Some(group.into_range())
     }
 
-    /// Keeps a row that was not joined with another lock: packed if it was packed before.
-    fn keep_alone(&mut self, group: LockGroup, packed: &mut PackBuilder) {
-        if group.is_packed {
-            packed.push(group.lo.as_slice(), group.class.mode());
+    fn may_join(
+        &self,
+        group: &LockGroup,
+        next: &LockGroup,
+        state: &TableState,
+        interests: &[Area],
+    ) -> bool {
+        if group.class != next.class && !self.mix {
+            return false;
         }
-        for row in group.rows {
-            self.add_row(row);
-        }
+        let area = group.new_area(next);
+        area.is_empty()
+            || (state.holders_against(self.locker, &area, &mut |_| false)
+                && !interests.iter().any(|interest| interest.conflicts(&area)))
     }
 }
 
@@ -103,21 +140,4 @@ fn interests(state: &TableState, locker: u64, manager: &LockManager) -> Vec<Area
     let others = state.waiters.iter().filter(|waiter| !graph.has_edge(waiter.locker, locker));
     let parts = others.flat_map(|waiter: &Waiter| &waiter.parts);
     parts.map(|ask: &RequestPart| ask.area.clone()).collect()
-}
-
-fn may_join(
-    group: &LockGroup,
-    next: &LockGroup,
-    state: &TableState,
-    locker: u64,
-    interests: &[Area],
-    mix: bool,
-) -> bool {
-    if group.class != next.class && !mix {
-        return false;
-    }
-    let area = group.new_area(next);
-    area.is_empty()
-        || (state.holders_against(locker, &area, &mut |_| false)
-            && !interests.iter().any(|interest| interest.conflicts(&area)))
 }

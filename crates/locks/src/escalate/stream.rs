@@ -6,38 +6,37 @@ use crate::key::{Key, UpperBound};
 
 /// A lock as collected before the table's lock is taken.
 pub(super) enum HeldLock {
-    Row(Key),
     Packed(Key, LockMode),
     Range(Key, UpperBound, Class),
 }
 
 impl HeldLock {
-    pub(super) fn lo(&self) -> &Key {
+    fn lo(&self) -> &Key {
         match self {
-            Self::Row(key) | Self::Packed(key, _) | Self::Range(key, ..) => key,
+            Self::Packed(key, _) | Self::Range(key, ..) => key,
         }
     }
 }
 
 /// The locks of one locker, ordered by their first keys.
 pub(super) struct LockStream<'a> {
-    pub(super) found: std::iter::Peekable<std::vec::IntoIter<HeldLock>>,
+    pub(super) ranges: std::iter::Peekable<std::vec::IntoIter<HeldLock>>,
     pub(super) packed: MergedPacks<'a>,
 }
 
 impl LockStream<'_> {
     pub(super) fn is_empty(&mut self) -> bool {
-        self.found.peek().is_none() && self.packed.peek().is_none()
+        self.ranges.peek().is_none() && self.packed.peek().is_none()
     }
 
     pub(super) fn next(&mut self) -> Option<HeldLock> {
-        let packed_first = match (self.packed.peek(), self.found.peek()) {
-            (Some(packed), Some(found)) => packed < found.lo(),
+        let packed_first = match (self.packed.peek(), self.ranges.peek()) {
+            (Some(packed), Some(range)) => packed < range.lo(),
             (packed, _) => packed.is_some(),
         };
         if packed_first {
             return self.packed.next().map(|(key, mode)| HeldLock::Packed(key, mode));
         }
-        self.found.next()
+        self.ranges.next()
     }
 }
