@@ -10,7 +10,7 @@ use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 
 use crate::codec::Codec;
 use crate::dictionary::DictionaryEncoder;
-use crate::envelope::frame_checksum;
+use crate::envelope::{Verify, frame_checksum};
 use crate::stats::BlockSummary;
 use crate::transposed::{self, Transposer};
 use crate::trial::CodecTrial;
@@ -29,6 +29,9 @@ pub struct BlockOptions {
     /// the run, which is correct while no snapshot sees some of them and not the others. Default
     /// true.
     pub per_entry_seqs: bool,
+    /// Which blocks are decoded and compared when they are encoded. Default those of codecs that are
+    /// not fast.
+    pub verify: Verify,
 }
 
 impl Default for BlockOptions {
@@ -37,6 +40,7 @@ impl Default for BlockOptions {
             codec: Codec::default(),
             restart_interval: DEFAULT_RESTART_INTERVAL,
             per_entry_seqs: true,
+            verify: Verify::default(),
         }
     }
 }
@@ -189,6 +193,11 @@ impl BlockBuilder {
         &self.options
     }
 
+    /// Sets which blocks are decoded and compared.
+    pub fn set_verify(&mut self, verify: Verify) {
+        self.options.verify = verify;
+    }
+
     /// Appends a message. REQUIRES: its key is above the last one, or equal with a smaller SeqNo.
     #[inline]
     pub fn add(&mut self, key: &[u8], seq: SeqNo, kind: MessageKind, value: &[u8]) {
@@ -267,8 +276,8 @@ impl BlockBuilder {
     /// Appends the messages as one frame to `out` and resets the builder.
     ///
     /// # Errors
-    /// Internal if the codec fails, Invalid if the block exceeds
-    /// [`BLOCK_RAW_BYTES_MAX`](limits::BLOCK_RAW_BYTES_MAX); in either case `out` is unchanged.
+    /// Invalid if the block exceeds [`BLOCK_RAW_BYTES_MAX`](limits::BLOCK_RAW_BYTES_MAX); `out` is
+    /// unchanged then.
     ///
     /// # Panics
     /// If there are no messages.

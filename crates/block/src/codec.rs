@@ -8,7 +8,7 @@
 //! Decoders never trust a length: they write into a slice of the size that the checked header
 //! claims, and reject an input that yields more or less.
 
-mod contexts;
+pub(crate) mod contexts;
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use std::str::FromStr;
 use frondb_core::{Error, Result};
 
 pub use contexts::trim_contexts;
-pub(crate) use contexts::{compress, decompress, decompress_with};
+pub(crate) use contexts::{check, compress, decompress, decompress_with};
 
 /// The compression of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -54,6 +54,18 @@ pub(crate) const CODEC_LZMA: u8 = 4;
 /// Largest codec byte this build reads.
 pub(crate) const CODEC_BYTE_MAX: u8 = CODEC_LZMA;
 
+/// The name of the codec with this byte on disk.
+pub(crate) const fn name_of(byte: u8) -> &'static str {
+    match byte {
+        CODEC_NONE => "none",
+        CODEC_LZ4 => "lz4",
+        CODEC_ZSTD => "zstd",
+        CODEC_ZLIB => "zlib",
+        CODEC_LZMA => "lzma",
+        _ => "an unknown codec",
+    }
+}
+
 impl Codec {
     /// The profile for data that is written once and rarely read.
     pub const AGGRESSIVE: Self = Self::ZstdDictionary(19);
@@ -67,6 +79,13 @@ impl Codec {
     #[must_use]
     pub const fn is_slow(self) -> bool {
         matches!(self, Self::Zstd(10..) | Self::ZstdDictionary(_) | Self::Lzma(_))
+    }
+
+    /// Whether the codec is so fast that decoding each block which it has written would show: lz4, and
+    /// zstd up to level 3. What other codecs write is always verified.
+    #[must_use]
+    pub const fn is_fast(self) -> bool {
+        matches!(self, Self::None | Self::Lz4 | Self::Zstd(..=3))
     }
 
     /// The byte on disk.
@@ -254,7 +273,7 @@ mod tests {
             for len in [1, 100, 5_000, 65_535, 200_000] {
                 let raw = &raw[..len];
                 let mut packed = vec![7];
-                if !compress(codec, raw, &mut packed).unwrap() {
+                if !compress(codec, raw, &mut packed, false).unwrap() {
                     assert_eq!(packed, [7], "{codec} changed the output buffer");
                     continue;
                 }

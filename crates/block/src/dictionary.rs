@@ -25,7 +25,7 @@ use frondb_core::{Error, Result};
 use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
 use zstd::zstd_safe::{DDict, compress_bound, train_from_buffer};
 
-use crate::codec::{Codec, trim_contexts};
+use crate::codec::{self, Codec, trim_contexts};
 use crate::context::Context;
 use crate::envelope::{Place, decode_frame, encode_frame};
 use crate::format::BlockKind;
@@ -217,7 +217,9 @@ impl fmt::Debug for Dictionary {
 /// pooled.
 pub struct DictionaryEncoder {
     dictionary: Arc<Dictionary>,
-    context: Context,
+    level: u8,
+    /// `None` after an error: the next block gets a new one.
+    context: Option<Context>,
     scratch: Vec<u8>,
 }
 
@@ -238,28 +240,14 @@ impl DictionaryEncoder {
     /// # Errors
     /// Internal if there is no memory for it.
     pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Result<Self> {
-        let payload = decode_frame(&dictionary.frame, BlockKind::Dictionary, &IN_MEMORY)?;
-        let (_, bytes) = parse(&payload)
-            .map_err(|_| Error::internal("a dictionary in memory cannot be decoded"))?;
-        let mut parameters = vec![
-            (Parameter::ZSTD_c_compressionLevel, u32::from(level)),
-            // The frame's header has the size, a checksum and the dictionary.
-            (Parameter::ZSTD_c_contentSizeFlag, 0),
-            (Parameter::ZSTD_c_checksumFlag, 0),
-            (Parameter::ZSTD_c_dictIDFlag, 0),
-        ];
-        if level >= TREES_FROM_LEVEL {
-            // A tree has two links for each byte of the dictionary.
-            let links = bytes.len().next_power_of_two().ilog2() + 1;
-            parameters.push((Parameter::ZSTD_c_hashLog, TREES_HASH_LOG));
-            parameters.push((Parameter::ZSTD_c_chainLog, links));
-        }
-        let context = Context::new(&parameters, bytes)?;
+        let context = Some(context_of(dictionary, level)?);
+        let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
+        let mut encoder = Self { dictionary, level, context, scratch };
         // zstd makes the tables of the dictionary with the first block, and those of the context with
         // the first large one; whoever asks for the encoder's memory now must be told of both.
-        let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
-        let mut encoder = Self { dictionary, context, scratch };
-        encoder.compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new())?;
+        encoder
+            .compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new(), true)
+            .map_err(Error::internal)?;
         Ok(encoder)
     }
 
@@ -273,20 +261,57 @@ impl DictionaryEncoder {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         // The tables of the dictionary, and the context's own.
-        self.context.memory_bytes() + self.scratch.capacity()
+        self.context.as_ref().map_or(0, Context::memory_bytes) + self.scratch.capacity()
     }
 
     /// As [`codec::compress`](crate::codec::compress).
-    pub(crate) fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn compress(
+        &mut self,
+        raw: &[u8],
+        out: &mut Vec<u8>,
+        verify: bool,
+    ) -> Result<bool, String> {
         let room = compress_bound(raw.len());
         self.scratch.resize(room.max(self.scratch.len()), 0);
-        let n = self.context.compress(raw, &mut self.scratch)?;
-        if n >= raw.len() {
-            return Ok(false);
+        // After an error it is dropped.
+        let mut context = match self.context.take() {
+            Some(context) => context,
+            None => context_of(&self.dictionary, self.level).map_err(|e| e.to_string())?,
+        };
+        let n = context.compress(raw, &mut self.scratch).map_err(|e| e.to_string())?;
+        let is_smaller = n < raw.len();
+        if is_smaller {
+            if verify {
+                codec::check(raw, |back| {
+                    codec::decompress_with(&self.dictionary, &self.scratch[..n], back)
+                })?;
+            }
+            out.extend_from_slice(&self.scratch[..n]);
         }
-        out.extend_from_slice(&self.scratch[..n]);
-        Ok(true)
+        self.context = Some(context);
+        Ok(is_smaller)
     }
+}
+
+/// A context at `level`, 1 to 19, with the dictionary.
+fn context_of(dictionary: &Dictionary, level: u8) -> Result<Context> {
+    let payload = decode_frame(&dictionary.frame, BlockKind::Dictionary, &IN_MEMORY)?;
+    let (_, bytes) =
+        parse(&payload).map_err(|_| Error::internal("a dictionary in memory cannot be decoded"))?;
+    let mut parameters = vec![
+        (Parameter::ZSTD_c_compressionLevel, u32::from(level)),
+        // The frame's header has the size, a checksum and the dictionary.
+        (Parameter::ZSTD_c_contentSizeFlag, 0),
+        (Parameter::ZSTD_c_checksumFlag, 0),
+        (Parameter::ZSTD_c_dictIDFlag, 0),
+    ];
+    if level >= TREES_FROM_LEVEL {
+        // A tree has two links for each byte of the dictionary.
+        let links = bytes.len().next_power_of_two().ilog2() + 1;
+        parameters.push((Parameter::ZSTD_c_hashLog, TREES_HASH_LOG));
+        parameters.push((Parameter::ZSTD_c_chainLog, links));
+    }
+    Context::new(&parameters, bytes)
 }
 
 impl fmt::Debug for DictionaryEncoder {
@@ -344,7 +369,7 @@ mod tests {
             let mut encoder = DictionaryEncoder::new(&trained, level).unwrap();
             for raw in [&raw[..], &raw[..5_000]] {
                 let mut packed = Vec::new();
-                assert!(encoder.compress(raw, &mut packed).unwrap());
+                assert!(encoder.compress(raw, &mut packed, false).unwrap());
                 let mut back = vec![0; raw.len()];
                 crate::codec::decompress_with(&trained, &packed, &mut back).unwrap();
                 assert_eq!(back, raw, "level {level}");
@@ -390,7 +415,7 @@ mod tests {
         for level in [1, 9, 12, 13, 19] {
             let mut encoder = DictionaryEncoder::new(&trained, level).unwrap();
             let new = encoder.memory_bytes();
-            encoder.compress(&raw, &mut Vec::new()).unwrap();
+            encoder.compress(&raw, &mut Vec::new(), true).unwrap();
             let used = encoder.memory_bytes();
             assert!(used <= new, "level {level}: {new} bytes when new, {used} when used");
         }

@@ -10,9 +10,10 @@ use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::{Buf, Bytes};
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, CODEC_ZSTD, Codec};
+use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, CODEC_ZSTD, Codec, name_of};
 use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::{BlockKind, CHECKSUM_BYTES, FRAME_HEADER_BYTES, VERSION};
+use crate::miscoded;
 
 /// The place of a block, for error messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,23 +31,43 @@ impl Place<'_> {
     }
 }
 
-/// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller.
+/// Which frames are decoded and compared as soon as they are written. The codec writes the only copy
+/// that is left of some bytes, so what it writes must be known to decode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Verify {
+    /// Those of codecs that [are not fast](Codec::is_fast), and all in debug builds.
+    #[default]
+    Slow,
+    /// All.
+    All,
+}
+
+impl Verify {
+    /// Whether frames of the codec are verified.
+    #[must_use]
+    pub fn includes(self, codec: Codec) -> bool {
+        self == Self::All || !codec.is_fast() || cfg!(debug_assertions)
+    }
+}
+
+/// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller and decodes to
+/// `raw` again. That is checked for every codec.
 ///
 /// # Errors
-/// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]; Internal if the codec fails. `out` is
-/// unchanged then.
+/// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]. `out` is unchanged then.
 pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    encode_frame_with_tail(kind, codec, raw, 0, out)
+    encode_frame_with_tail(kind, codec, Verify::All, raw, 0, out)
 }
 
 /// [`encode_frame`] of bytes that `fill` appends: if they are stored uncompressed, they are written
-/// only once. Returns their number.
+/// only once. Returns their number. `verify` says whether the frame is checked.
 ///
 /// # Errors
 /// As `encode_frame`.
 pub fn encode_frame_with(
     kind: BlockKind,
     codec: Codec,
+    verify: Verify,
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut Vec<u8>),
 ) -> Result<usize> {
@@ -58,7 +79,7 @@ pub fn encode_frame_with(
     if codec != Codec::None || len > BLOCK_RAW_BYTES_MAX {
         let raw = out.split_off(body);
         out.truncate(start);
-        encode_frame(kind, codec, &raw, out)?;
+        encode_frame_with_tail(kind, codec, verify, &raw, 0, out)?;
     } else {
         seal(&mut out[start..], kind, Coding::STORED, len, 0);
     }
@@ -90,19 +111,22 @@ fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
     )))
 }
 
-/// [`encode_frame`] that stores the last `tail` bytes of `raw` uncompressed.
+/// [`encode_frame`] that stores the last `tail` bytes of `raw` uncompressed. `verify` says whether the
+/// frame is checked.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
     codec: Codec,
+    verify: Verify,
     raw: &[u8],
     tail: usize,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let coding = Coding { codec: codec.byte(), dictionary: 0 };
-    encode_by(kind, coding, raw, tail, out, |head, out| codec::compress(codec, head, out))
+    let verify = verify.includes(codec);
+    encode_by(kind, coding, raw, tail, out, |head, out| codec::compress(codec, head, out, verify))
 }
 
-/// [`encode_frame_with_tail`] that compresses with a dictionary.
+/// [`encode_frame_with_tail`] that compresses with a dictionary; the frame is always checked.
 pub(crate) fn encode_frame_with_dictionary(
     kind: BlockKind,
     encoder: &mut DictionaryEncoder,
@@ -111,30 +135,35 @@ pub(crate) fn encode_frame_with_dictionary(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let coding = Coding { codec: CODEC_ZSTD, dictionary: encoder.dictionary().tag().get() };
-    encode_by(kind, coding, raw, tail, out, |head, out| encoder.compress(head, out))
+    encode_by(kind, coding, raw, tail, out, |head, out| encoder.compress(head, out, true))
 }
 
-/// Appends one frame, whose payload without its tail `compress` appends as `coding` says.
+/// Appends one frame, whose payload without its tail `compress` appends as `coding` says. If that
+/// fails, the payload is stored uncompressed: it may be the last copy of what it holds.
 fn encode_by(
     kind: BlockKind,
     coding: Coding,
     raw: &[u8],
     tail: usize,
     out: &mut Vec<u8>,
-    compress: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<bool>,
+    compress: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<bool, String>,
 ) -> Result<()> {
     check_len(kind, raw.len())?;
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
     let (head, stored) = raw.split_at(raw.len() - tail);
-    let compressed = compress(head, out);
-    if !compressed.inspect_err(|_| out.truncate(start))? {
+    let is_compressed = compress(head, out).unwrap_or_else(|fault| {
+        miscoded::note(kind.name(), name_of(coding.codec), head.len(), &fault);
+        out.truncate(start + FRAME_HEADER_BYTES);
+        false
+    });
+    if is_compressed {
+        out.extend_from_slice(stored);
+        seal(&mut out[start..], kind, coding, raw.len(), tail);
+    } else {
         out.extend_from_slice(raw);
         seal(&mut out[start..], kind, Coding::STORED, raw.len(), 0);
-        return Ok(());
     }
-    out.extend_from_slice(stored);
-    seal(&mut out[start..], kind, coding, raw.len(), tail);
     Ok(())
 }
 
@@ -315,6 +344,26 @@ mod tests {
     const PLACE: Place<'static> = Place { file: "data/1", offset: 4096 };
 
     #[test]
+    fn what_does_not_decode_is_stored_uncompressed_and_counted() {
+        let raw: Vec<u8> = (0..20_000u32).flat_map(|i| (i / 7).to_be_bytes()).collect();
+        let codecs = [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(9), Codec::Zlib(1), Codec::Lzma(1)];
+        for codec in codecs {
+            let (before, mut frame) = (miscoded::miscoded_blocks(), Vec::new());
+            crate::codec::contexts::tests::with_faulty_encoders(|| {
+                encode_frame(BlockKind::Data, codec, &raw, &mut frame).unwrap();
+            });
+            assert_eq!(*decode_frame(&frame, BlockKind::Data, &PLACE).unwrap(), *raw, "{codec}");
+            assert_eq!(frame.len(), FRAME_HEADER_BYTES + raw.len(), "{codec}");
+            assert!(miscoded::miscoded_blocks() > before);
+            // The next block gets sound encoders.
+            frame.clear();
+            encode_frame(BlockKind::Data, codec, &raw, &mut frame).unwrap();
+            assert!(frame.len() < raw.len());
+            assert_eq!(*decode_frame(&frame, BlockKind::Data, &PLACE).unwrap(), *raw, "{codec}");
+        }
+    }
+
+    #[test]
     fn any_flipped_bit_is_a_corruption_with_its_place() {
         let raw: Vec<u8> = (0..600u32).flat_map(|i| (i * i).to_le_bytes()).collect();
         let mut frame = Vec::new();
@@ -359,7 +408,9 @@ mod tests {
                 let (mut copied, mut filled) = (vec![1, 2], vec![1, 2]);
                 encode_frame(BlockKind::Spool, codec, raw, &mut copied).unwrap();
                 let fill = |out: &mut Vec<u8>| out.extend_from_slice(raw);
-                let len = encode_frame_with(BlockKind::Spool, codec, &mut filled, fill).unwrap();
+                let len =
+                    encode_frame_with(BlockKind::Spool, codec, Verify::Slow, &mut filled, fill)
+                        .unwrap();
                 assert_eq!((len, &filled), (raw.len(), &copied));
                 if codec == Codec::None {
                     let mut sealed = [&[7; FRAME_HEADER_BYTES], raw].concat();
@@ -370,7 +421,8 @@ mod tests {
         }
         let (mut out, too_long) = (vec![1], BLOCK_RAW_BYTES_MAX + 1);
         let fill = |out: &mut Vec<u8>| out.resize(out.len() + too_long, 0);
-        let error = encode_frame_with(BlockKind::Spool, Codec::None, &mut out, fill).unwrap_err();
+        let error = encode_frame_with(BlockKind::Spool, Codec::None, Verify::Slow, &mut out, fill)
+            .unwrap_err();
         assert_eq!((error.kind(), out), (ErrorKind::Invalid, vec![1]));
         let mut frame = vec![0; FRAME_HEADER_BYTES + too_long];
         let error = seal_frame(BlockKind::Spool, &mut frame).unwrap_err();

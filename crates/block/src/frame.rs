@@ -39,6 +39,9 @@ use frondb_core::checksum::xxh3_seeded;
 use frondb_core::codec::{Reader, put_varint};
 use frondb_core::{Error, Result};
 
+use crate::codec::{self, CODEC_LZ4};
+use crate::miscoded;
+
 /// Bytes of a record in front of what it stores.
 pub const HEADER_BYTES: usize = 16;
 
@@ -336,8 +339,14 @@ fn open<'a>(
 
 /// Compresses the parts into `block` if that saves at least a tenth, and returns their length
 /// before compression. `None` if it saves less, or if they are too short or too long. `block` is
-/// cleared first.
-pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> Option<usize> {
+/// cleared first. `verify`, and every debug build, decodes what was written and compares: `None`,
+/// counted by [`miscoded_blocks`](crate::miscoded_blocks), if it differs.
+pub fn compress(
+    parts: &[&[u8]],
+    gather: &mut Vec<u8>,
+    block: &mut Vec<u8>,
+    verify: bool,
+) -> Option<usize> {
     block.clear();
     let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
     if !(COMPRESS_BYTES_MIN..=PAYLOAD_BYTES_MAX).contains(&raw_bytes) {
@@ -354,7 +363,15 @@ pub fn compress(parts: &[&[u8]], gather: &mut Vec<u8>, block: &mut Vec<u8>) -> O
     block.resize(lz4_flex::block::get_maximum_output_size(raw_bytes), 0);
     let written = lz4_flex::block::compress_into(raw, block).ok()?;
     block.truncate(written);
-    (written <= raw_bytes - raw_bytes / 10).then_some(raw_bytes)
+    let is_smaller = written <= raw_bytes - raw_bytes / 10;
+    if is_smaller && (verify || cfg!(debug_assertions)) {
+        let decoded = codec::check(raw, |back| codec::decompress(CODEC_LZ4, block, back));
+        if let Err(fault) = decoded {
+            miscoded::note("record", "lz4", raw_bytes, &fault);
+            return None;
+        }
+    }
+    is_smaller.then_some(raw_bytes)
 }
 
 /// The first offset in `bytes` at which a complete record of this generation verifies, and the

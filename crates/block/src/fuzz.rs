@@ -2,11 +2,13 @@
 
 use frondb_core::checksum::xxh3;
 use frondb_core::mem::Buf;
+use frondb_core::prng::Prng;
 use frondb_core::{Chunk, SeqNo};
 
 use crate::format::CHECKSUM_BYTES;
 use crate::{
-    Block, BlockKind, DamagedFrame, PassingFrames, Place, decode_frame, frame_len, frame_raw_len,
+    Block, BlockKind, Codec, DamagedFrame, PassingFrames, Place, decode_frame, encode_frame,
+    frame_len, frame_raw_len, miscoded_blocks,
 };
 
 const PLACE: Place<'static> = Place { file: "fuzz", offset: 0 };
@@ -31,6 +33,38 @@ pub fn frame(data: &[u8]) {
     if let Ok(block) = Block::decode_columns(&sealed, None, &PLACE) {
         read_all(&block);
     }
+}
+
+/// Encodes and decodes a sequence of blocks with one codec: what an encoder has written before must not
+/// matter. The first two bytes choose the codec, then three bytes each a block: its length, and what it
+/// has of the rest of the input and of noise.
+pub fn codec_sequence(data: &[u8]) {
+    let [algorithm, level, blocks @ ..] = data else { return };
+    let levels = [1, 1, 19, 9, 10][usize::from(algorithm % 5)];
+    let level = level % levels;
+    let codec = match algorithm % 5 {
+        0 => Codec::None,
+        1 => Codec::Lz4,
+        2 => Codec::Zstd(1 + level),
+        3 => Codec::Zlib(1 + level),
+        _ => Codec::Lzma(level),
+    };
+    let before = miscoded_blocks();
+    let mut prng = Prng::new(blocks.len() as u64);
+    for (i, block) in blocks.chunks_exact(3).take(16).enumerate() {
+        let len =
+            usize::from(u16::from_le_bytes([block[0], block[1]])) * 4 + usize::from(block[2] & 3);
+        let noisy = len * usize::from(block[2] >> 2) / 63;
+        let mut raw = vec![0; noisy];
+        prng.fill(&mut raw);
+        raw.extend(blocks[3 * i..].iter().cycle().take(len - noisy));
+        let mut frame = Vec::new();
+        if encode_frame(BlockKind::Data, codec, &raw, &mut frame).is_ok() {
+            let back = decode_frame(&frame, BlockKind::Data, &PLACE);
+            assert!(back.is_ok_and(|back| *back == *raw), "{codec}: block {i} of {len} bytes");
+        }
+    }
+    assert_eq!(miscoded_blocks(), before, "{codec} wrote a block that does not decode");
 }
 
 /// Lets the bytes after the first three pass as frames. Those three are the length of all frames and

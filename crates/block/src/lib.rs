@@ -23,6 +23,7 @@ mod fill;
 pub mod format;
 pub mod frame;
 mod layout;
+mod miscoded;
 mod passing;
 mod reader;
 mod rows;
@@ -43,10 +44,11 @@ pub use dictionary::{
     DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN, Dictionary, DictionaryEncoder, SAMPLE_FACTOR,
 };
 pub use envelope::{
-    Place, decode_frame, decode_frame_with_dictionary, encode_frame, encode_frame_with,
+    Place, Verify, decode_frame, decode_frame_with_dictionary, encode_frame, encode_frame_with,
     frame_checksum, frame_len, frame_raw_len, may_be_data_frame, seal_frame,
 };
 pub use format::{BlockKind, FRAME_HEADER_BYTES};
+pub use miscoded::miscoded_blocks;
 pub use passing::{DamagedFrame, PassingFrames};
 pub use reader::Block;
 pub use stats::BlockSummary;

@@ -5,8 +5,8 @@
 //! JSON events, a quarter of the size takes 2 % more; where a row resembles the rows next to it most,
 //! as with the lines of a log, it takes an eighth more. So it is tried with samples.
 
-use frondb_core::Result;
 use frondb_core::sync::Arc;
+use frondb_core::{Error, Result};
 
 use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::FRAME_HEADER_BYTES;
@@ -40,7 +40,8 @@ impl Dictionary {
             let mut sum = 0;
             for block in samples.iter().flat_map(|sample| sample.chunks(size)) {
                 packed.clear();
-                let shrinks = encoder.compress(block, &mut packed)?;
+                let shrinks =
+                    encoder.compress(block, &mut packed, false).map_err(Error::internal)?;
                 sum += OVERHEAD + if shrinks { packed.len() } else { block.len() };
             }
             Ok(sum as u64)

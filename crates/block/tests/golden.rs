@@ -65,7 +65,8 @@ fn many() -> Vec<Message> {
 
 #[test]
 fn stored_blocks_have_these_bytes() {
-    let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
+    let stored =
+        BlockOptions { codec: Codec::None, restart_interval: 2, ..BlockOptions::default() };
     let (frame, _) = encode(&transposed(), stored);
     assert_eq!(hex(&frame), TRANSPOSED);
     let (frame, _) = encode(&rows(), stored);
@@ -101,7 +102,8 @@ fn a_block_whose_values_have_an_end_byte_is_read() {
 #[test]
 #[ignore = "makes the constants of this file"]
 fn print() {
-    let stored = BlockOptions { codec: Codec::None, restart_interval: 2, per_entry_seqs: true };
+    let stored =
+        BlockOptions { codec: Codec::None, restart_interval: 2, ..BlockOptions::default() };
     println!("transposed {}", hex(&encode(&transposed(), stored).0));
     println!("rows {}", hex(&encode(&rows(), stored).0));
     let ended = BlockOptions { codec: Codec::Zstd(1), ..stored };

@@ -57,6 +57,7 @@ fn mutated_frames_and_payloads_do_not_panic() {
             codec: CODECS[prng.index(CODECS.len())],
             restart_interval: [1, 3, 16][prng.index(3)],
             per_entry_seqs: true,
+            ..BlockOptions::default()
         };
         let (frame, _) = encode(&messages, options);
         fuzz::frame(&frame);

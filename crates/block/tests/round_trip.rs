@@ -91,7 +91,7 @@ fn all_shapes_round_trip() {
                 let options = BlockOptions {
                     codec: CODECS[prng.index(CODECS.len())],
                     restart_interval: [1, 2, 16, 255][prng.index(4)],
-                    per_entry_seqs: true,
+                    ..BlockOptions::default()
                 };
                 check(&messages, options, &mut prng);
             }

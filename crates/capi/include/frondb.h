@@ -1183,6 +1183,14 @@ frondb_error *frondb_options_set_log_segment_bytes(frondb_options *options, uint
 frondb_error *frondb_options_set_log_compression(frondb_options *options, bool on);
 
 /**
+ * Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
+ * compared before it is written, as it is always done with the other codecs. Default false.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_verify_fast_codecs(frondb_options *options, bool on);
+
+/**
  * Threads that flush and merge. With 0 this work happens inside the calls that need it. Default:
  * half of the cores, at least 2.
  *

@@ -208,6 +208,18 @@ pub extern "C" fn frondb_options_set_log_compression(
     set(options, |options| Ok(options.log_compression(on)))
 }
 
+/// Whether each block and log record that lz4 or zstd up to level 3 has compressed is decoded and
+/// compared before it is written, as it is always done with the other codecs. Default false.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_verify_fast_codecs(
+    options: *mut frondb_options,
+    on: bool,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.verify_fast_codecs(on)))
+}
+
 /// Threads that flush and merge. With 0 this work happens inside the calls that need it. Default:
 /// half of the cores, at least 2.
 ///

@@ -40,4 +40,10 @@ impl ProcessCounter {
     pub fn next(&self) -> u64 {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
+
+    /// The number that the next call of [`next`](Self::next) returns.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
 }

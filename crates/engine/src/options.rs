@@ -29,6 +29,9 @@ pub struct EngineOptions {
     pub wal_segment_bytes: u64,
     /// Compress log records with lz4 where that makes them smaller.
     pub wal_compression: bool,
+    /// Decode what lz4 and zstd up to level 3 have written, and compare, as it is done for all other
+    /// codecs.
+    pub verify_fast_codecs: bool,
     /// Threads for flushes and merges. 0 means that calls do background work themselves, for
     /// deterministic tests.
     pub background_threads: usize,
@@ -57,6 +60,7 @@ impl Default for EngineOptions {
             sync: SyncMode::Always,
             wal_segment_bytes: 0,
             wal_compression: false,
+            verify_fast_codecs: false,
             background_threads: 2,
             direct_io: true,
             reserve_bytes: 24 << 20,
@@ -125,6 +129,7 @@ impl EngineOptions {
             segment_bytes,
             sync: self.sync,
             compression: self.wal_compression,
+            verify: self.verify_fast_codecs,
             reserve_bytes: others.reserve_bytes.min(segment_bytes),
             ..others
         }

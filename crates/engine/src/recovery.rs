@@ -23,6 +23,7 @@ use frondb_commit::WearMeter;
 use frondb_core::budget::{Budget, Part};
 use frondb_core::clock::{Nanos, SharedClock, unix_millis};
 use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
 use frondb_core::wear::{WriteCause, WriteCounters};
 use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
 use frondb_device::{CountedDevice, DeviceLock, SharedDevice};
@@ -135,6 +136,7 @@ pub(crate) fn open(
     let space = Space::open_counting(Arc::clone(&device), space_options, used, writes)?;
     let cache = Cache::new(Arc::clone(&budget), CacheOptions::default());
     let runs = RunEnv::new(space, cache, Arc::clone(&budget), Arc::clone(&clock));
+    runs.verify_fast_codecs.store(options.verify_fast_codecs, Ordering::Relaxed);
     let uncharged =
         UnchargedMemory::new(budget.reserve(Part::Other, options.memory().allocator_bytes()));
     // From here on the block allocator keeps idle what the memory of this database allows.

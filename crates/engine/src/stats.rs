@@ -107,6 +107,9 @@ engine_stats! {
     filter_positives,
     /// Reads that have found damage, a count.
     corruptions,
+    /// Blocks and log records whose compressed form did not decode, in all databases of the process, a
+    /// count; they were stored uncompressed. Other than 0 says that a codec or the memory has a fault.
+    miscoded_blocks,
     /// Private runs of large transactions that became part of a tree without being rewritten,
     /// counted for each tree.
     attaches,

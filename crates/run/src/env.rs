@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use frondb_block::Block;
+use frondb_block::{Block, Verify};
 use frondb_cache::{Cache, CacheKey, RowCache};
 use frondb_core::budget::Budget;
 use frondb_core::checksum::xxh3;
@@ -120,6 +120,8 @@ pub struct RunEnv {
     pub(crate) top_index_bytes: AtomicU64,
     /// Block indexes rebuilt by a salvage.
     pub(crate) rebuilt: Rebuilt,
+    /// Whether what fast codecs write is verified, too.
+    pub verify_fast_codecs: AtomicBool,
     /// Counters.
     pub stats: RunStats,
     /// Is told of damage; the other parts of a database share it.
@@ -152,6 +154,7 @@ impl RunEnv {
             dictionaries: Dictionaries::default(),
             top_index_bytes: AtomicU64::new(0),
             rebuilt: Rebuilt::default(),
+            verify_fast_codecs: AtomicBool::new(false),
             stats: RunStats::default(),
             events: Arc::default(),
         })
@@ -159,6 +162,12 @@ impl RunEnv {
 }
 
 impl RunEnv {
+    /// Which blocks are decoded and compared as soon as they are written.
+    #[must_use]
+    pub fn verify(&self) -> Verify {
+        if self.verify_fast_codecs.load(Ordering::Relaxed) { Verify::All } else { Verify::Slow }
+    }
+
     /// Runs the read of a large value of `bytes`, and counts and times it if somebody wants to know
     /// its cost.
     pub fn profiled_value<T>(&self, bytes: u64, read: impl FnOnce() -> T) -> T {

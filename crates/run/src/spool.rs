@@ -111,9 +111,13 @@ impl SpoolWriter {
         self.entries += self.frame.key_ends.len() as u64;
         self.raw_bytes += (self.frame.keys.len() + self.frame.values.len()) as u64;
         let (start, codec) = (self.encoded.len(), self.trial.next());
-        let raw = encode_frame_with(BlockKind::Spool, codec, &mut self.encoded, |out| {
-            self.frame.encode(out);
-        })?;
+        let raw = encode_frame_with(
+            BlockKind::Spool,
+            codec,
+            self.env.verify(),
+            &mut self.encoded,
+            |out| self.frame.encode(out),
+        )?;
         self.frame.clear();
         self.trial.record(raw, self.encoded.len() - start);
         if self.encoded.len() >= BATCH_BYTES { self.end_batch() } else { Ok(()) }

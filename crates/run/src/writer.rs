@@ -1,6 +1,6 @@
 //! Writes one run: blocks, block index, filter, metadata.
 
-use frondb_block::{BlockBuilder, BlockOptions, Codec, DictionaryEncoder};
+use frondb_block::{BlockBuilder, BlockOptions, Codec, DictionaryEncoder, Verify};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, MessageKind, Result, RunId, SeqNo, TreeId};
 use frondb_filter::FilterKind;
@@ -126,6 +126,13 @@ impl RunWriter {
         self.filter = self.filter.map(|filter| filter.charging(&env.budget));
         let handover = Arc::clone(handover);
         self.warmer = Some(CacheWarmer::new(Arc::clone(env), self.meta.id, reads, handover));
+        self
+    }
+
+    /// Sets which blocks are decoded and compared as soon as they are written.
+    #[must_use]
+    pub fn verifying(mut self, verify: Verify) -> Self {
+        self.builder.set_verify(verify);
         self
     }
 

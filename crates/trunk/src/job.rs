@@ -360,7 +360,8 @@ impl Job {
     fn begin_run(&mut self) -> Result<()> {
         let id = RunId(self.env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = self.run_options();
-        let writer = RunWriter::new(id, self.env.tree, options, self.per_entry_seqs);
+        let writer = RunWriter::new(id, self.env.tree, options, self.per_entry_seqs)
+            .verifying(self.env.run_env.verify());
         let mut writer = writer.warming_cache(&self.env.run_env, self.env.reads, &self.handover);
         if let (Packing::Final(Some(held)), Codec::ZstdDictionary(level)) =
             (&self.env.packing, options.codec)

@@ -139,7 +139,7 @@ impl Wal {
         let Scratch { gather, block, skips } = &mut *scratch;
         if *skips > 0 {
             *skips -= 1;
-        } else if let Some(raw_bytes) = frame::compress(parts, gather, block) {
+        } else if let Some(raw_bytes) = frame::compress(parts, gather, block, self.options.verify) {
             return self.append_body(Body::Lz4 { raw_bytes, block }, parts);
         } else {
             *skips = COMPRESSION_SKIPS;

@@ -72,6 +72,8 @@ pub struct WalOptions {
     /// secondary keys it saved 30 % of the bytes and cost 1.6 ns of CPU per byte, whereas writing
     /// an uncompressed byte costs 0.5 ns, the kernel's copy included.
     pub compression: bool,
+    /// Decode each record that was compressed, and compare; in debug builds this is always done.
+    pub verify: bool,
     /// Bytes of space allocated ahead of the end of the log: this much can still be logged when the
     /// disk is full. 0 allocates nothing. Default 1 MiB, at most `segment_bytes`.
     pub reserve_bytes: u64,
@@ -89,6 +91,7 @@ impl Default for WalOptions {
             segment_bytes: 64 << 20,
             sync: SyncMode::Always,
             compression: false,
+            verify: false,
             reserve_bytes: 1 << 20,
             writeback_bytes: 4 << 20,
             spares_max: 2,

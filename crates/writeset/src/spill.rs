@@ -223,7 +223,8 @@ impl TreeWrites {
             Output::new(space, WriteCause::PrivateRuns, Class::Merge, expected, input.reserved);
         let id = RunId(env.run_ids.fetch_add(1, Ordering::Relaxed) + 1);
         let options = RunOptions { writes: input.writes, ..tree.options };
-        let mut writer = RunWriter::new(id, self.tree, options, per_entry);
+        let mut writer =
+            RunWriter::new(id, self.tree, options, per_entry).verifying(env.runs.verify());
         while merge.next()? {
             writer.add(&mut output, merge.key(), merge.seq(), merge.kind(), merge.value())?;
         }

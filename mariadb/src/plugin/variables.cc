@@ -21,7 +21,7 @@ namespace {
 unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit, log_segment_size, reserve, drive_tbw_value;
 char *log_dir;
 unsigned int background_threads;
-my_bool log_compression, direct_io;
+my_bool log_compression, verify_fast_codecs, direct_io;
 
 constexpr unsigned long long MIB = 1 << 20;
 constexpr unsigned long long YEAR_SECONDS = 365 * 24 * 3600;
@@ -70,6 +70,10 @@ MYSQL_SYSVAR_ULONGLONG(log_segment_size, log_segment_size, AT_START,
                        nullptr, nullptr, 0, 0, 1024 * MIB, 0);
 MYSQL_SYSVAR_BOOL(log_compression, log_compression, FLAG_AT_START,
                   "Compress records of the log where that saves space.", nullptr, nullptr, false);
+MYSQL_SYSVAR_BOOL(verify_fast_codecs, verify_fast_codecs, FLAG_AT_START,
+                  "Decode and compare each block that lz4 or zstd up to level 3 has compressed before it is written, "
+                  "as is always done with other codecs.",
+                  nullptr, nullptr, false);
 MYSQL_SYSVAR_ULONGLONG(fsync_log_period, fsync_log_period, PLUGIN_VAR_RQCMDARG,
                        "Milliseconds between two syncs of the log, for which commits do not wait. "
                        "0: each commit waits until it is on disk, unless frondb_commit_sync is off.",
@@ -105,6 +109,7 @@ struct st_mysql_sys_var *system_variables[] = {
     MYSQL_SYSVAR(log_dir),
     MYSQL_SYSVAR(log_segment_size),
     MYSQL_SYSVAR(log_compression),
+    MYSQL_SYSVAR(verify_fast_codecs),
     MYSQL_SYSVAR(fsync_log_period),
     MYSQL_SYSVAR(checkpoint_period),
     MYSQL_SYSVAR(bandwidth_limit),
@@ -140,6 +145,7 @@ Error make_options(Options *options) {
   if (Error error = frondb_options_set_sync(to, mode, fsync_log_period)) return error;
   if (Error error = frondb_options_set_log_segment_bytes(to, log_segment_size)) return error;
   if (Error error = frondb_options_set_log_compression(to, log_compression)) return error;
+  if (Error error = frondb_options_set_verify_fast_codecs(to, verify_fast_codecs)) return error;
   if (Error error = frondb_options_set_direct_io(to, direct_io)) return error;
   if (Error error = frondb_options_set_reserve_bytes(to, reserve)) return error;
   if (Error error = frondb_options_set_checkpoint_millis(to, checkpoint_period * 1000)) return error;

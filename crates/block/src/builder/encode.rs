@@ -157,7 +157,10 @@ impl BlockBuilder {
             Some(encoder) => {
                 encode_frame_with_dictionary(BlockKind::Data, encoder, payload, tail, out)?;
             }
-            None => encode_frame_with_tail(BlockKind::Data, codec, payload, tail, out)?,
+            None => {
+                let verify = self.options.verify;
+                encode_frame_with_tail(BlockKind::Data, codec, verify, payload, tail, out)?;
+            }
         }
         payload.truncate(head_len);
         Ok(())

@@ -1,7 +1,10 @@
 //! The contexts of the codecs, pooled by the process, and the calls of the codecs' libraries.
+//!
+//! Invariant: no context outlives an error, and no encoder an output that did not fit. What a library
+//! leaves behind then is its business: zlib-rs 0.6.8 keeps a block open in an encoder whose output ended
+//! at a flush, also after a reset, and the next block lacks its beginning.
 
 use frondb_core::pool::{Limited, Pool};
-use frondb_core::{Error, Result};
 use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
 use zstd::zstd_safe::{DCtx, compress_bound, get_error_name};
 
@@ -42,14 +45,22 @@ static ENCODERS: Pool<Box<Encoders>> = Pool::new(4);
 pub fn trim_contexts() {
     DECODERS.clear();
     ENCODERS.clear();
+    DECODED.clear();
 }
 
 /// Appends `raw` compressed by `codec` to `out` and returns true; false, with `out` as it was, if
-/// that would not make it smaller (the caller then stores `raw` uncompressed).
+/// that would not make it smaller (the caller then stores `raw` uncompressed). `verify` decodes what
+/// was written and compares.
 ///
 /// # Errors
-/// Internal, if the codec's library fails.
-pub(crate) fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+/// The fault, if the codec's library fails or what it wrote does not decode to `raw`; `out` is as it
+/// was.
+pub(crate) fn compress(
+    codec: Codec,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+    verify: bool,
+) -> Result<bool, String> {
     if raw.is_empty() || codec == Codec::None {
         return Ok(false);
     }
@@ -59,21 +70,49 @@ pub(crate) fn compress(codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bo
     if scratch.len() < room {
         scratch.resize(room, 0);
     }
-    let written = encoders.compress(codec, raw, &mut scratch[..room]);
-    let smaller = match &written {
-        Ok(Some(n)) if *n < raw.len() => {
-            out.extend_from_slice(&scratch[..*n]);
-            Ok(true)
+    // After an error the encoders are dropped.
+    let written = encoders.compress(codec, raw, &mut scratch[..room])?;
+    #[cfg(test)]
+    tests::lie(&mut scratch[..room]);
+    let is_smaller = written.is_some_and(|n| n < raw.len());
+    if let Some(n) = written.filter(|_| is_smaller) {
+        if verify {
+            check(raw, |back| decompress(codec.byte(), &scratch[..n], back))?;
         }
-        Ok(_) => Ok(false),
-        Err(message) => Err(Error::internal(format!("codec {codec}: {message}"))),
-    };
+        out.extend_from_slice(&scratch[..n]);
+    }
     // One huge block must not keep a huge scratch buffer alive.
     if scratch.len() <= SCRATCH_BYTES_KEPT {
         encoders.scratch = scratch;
     }
     ENCODERS.put(encoders);
-    smaller
+    Ok(is_smaller)
+}
+
+/// Buffers to decode into for a comparison.
+static DECODED: Pool<Vec<u8>> = Pool::new(4);
+
+/// Checks that `decode` fills its buffer with `raw`.
+///
+/// # Errors
+/// The fault.
+pub(crate) fn check(
+    raw: &[u8],
+    decode: impl FnOnce(&mut [u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut back = DECODED.take().unwrap_or_default();
+    if back.len() < raw.len() {
+        back.resize(raw.len(), 0);
+    }
+    let back_raw = &mut back[..raw.len()];
+    decode(back_raw).map_err(|fault| format!("what was written does not decode: {fault}"))?;
+    if back_raw != raw {
+        return Err("what was written decodes to other bytes".into());
+    }
+    if back.len() <= SCRATCH_BYTES_KEPT {
+        DECODED.put(back);
+    }
+    Ok(())
 }
 
 /// Scratch memory kept between blocks.
@@ -126,8 +165,13 @@ impl Encoders {
                 let status = encoder
                     .compress(raw, out, flate2::FlushCompress::Finish)
                     .map_err(|e| e.to_string())?;
-                let done = status == flate2::Status::StreamEnd;
-                Ok(done.then_some(encoder.total_out() as usize))
+                let written = encoder.total_out() as usize;
+                if status == flate2::Status::StreamEnd {
+                    return Ok(Some(written));
+                }
+                // It did not fit: the next block gets a new encoder (module documentation).
+                self.zlib_encoder = None;
+                Ok(None)
             }
             Codec::Lzma(preset) => lzma_compress(preset, raw, out),
         }
@@ -247,6 +291,13 @@ fn lzma_decompress(bytes: &[u8], out: &mut [u8]) -> Result<usize, String> {
     }
 }
 
+/// Lends a pooled object to `decode`, and makes it new after an error.
+fn with_decoders(
+    decode: impl FnOnce(&mut Decoders) -> Result<usize, String>,
+) -> Result<usize, String> {
+    DECODERS.with(|decoders| decode(decoders).inspect_err(|_| *decoders = Decoders::default()))
+}
+
 /// Decompresses `bytes` by the codec byte of a header into all of `out`.
 ///
 /// # Errors
@@ -261,8 +312,8 @@ pub(crate) fn decompress(codec: u8, bytes: &[u8], out: &mut [u8]) -> Result<(), 
     }
     let n = match codec {
         CODEC_LZ4 => lz4_flex::block::decompress_into(bytes, out).map_err(|e| e.to_string())?,
-        CODEC_ZSTD => DECODERS.with(|decoders| decoders.zstd(None, bytes, out))?,
-        CODEC_ZLIB => DECODERS.with(|decoders| decoders.zlib(bytes, out))?,
+        CODEC_ZSTD => with_decoders(|decoders| decoders.zstd(None, bytes, out))?,
+        CODEC_ZLIB => with_decoders(|decoders| decoders.zlib(bytes, out))?,
         CODEC_LZMA => lzma_decompress(bytes, out)?,
         _ => return Err(format!("unknown codec byte {codec}")),
     };
@@ -278,6 +329,43 @@ pub(crate) fn decompress_with(
     bytes: &[u8],
     out: &mut [u8],
 ) -> Result<(), String> {
-    let n = DECODERS.with(|decoders| decoders.zstd(Some(dictionary), bytes, out))?;
+    let n = with_decoders(|decoders| decoders.zstd(Some(dictionary), bytes, out))?;
     if n == out.len() { Ok(()) } else { Err(format!("{n} bytes instead of {}", out.len())) }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static LIES: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Encoders of this thread write other bytes than they should, while `work` runs.
+    pub(crate) fn with_faulty_encoders<T>(work: impl FnOnce() -> T) -> T {
+        LIES.set(true);
+        let result = work();
+        LIES.set(false);
+        result
+    }
+
+    pub(super) fn lie(written: &mut [u8]) {
+        if LIES.get() {
+            written.iter_mut().skip(5).step_by(7).for_each(|byte| *byte ^= 1);
+        }
+    }
+
+    #[test]
+    fn an_encoder_whose_output_does_not_fit_is_dropped() {
+        let mut encoders = Encoders::default();
+        let text = vec![7; 10_000];
+        for level in [1, 6] {
+            let fits = encoders.compress(Codec::Zlib(level), &text, &mut [0; 10_000]);
+            assert!(fits.unwrap().is_some() && encoders.zlib_encoder.is_some());
+            let fits = encoders.compress(Codec::Zlib(level), &text, &mut [0; 20]);
+            assert!(fits.unwrap().is_none() && encoders.zlib_encoder.is_none());
+        }
+    }
 }

@@ -18,7 +18,7 @@ fn record(body: Body<'_>, synced: Option<u64>) -> Vec<u8> {
 fn lz4(raw: &[u8]) -> Vec<u8> {
     let mut block = Vec::new();
     let raw_bytes =
-        compress(&[raw], &mut Vec::new(), &mut block).expect("the bytes are compressible");
+        compress(&[raw], &mut Vec::new(), &mut block, true).expect("the bytes are compressible");
     record(Body::Lz4 { raw_bytes, block: &block }, Some(4000))
 }
 
@@ -49,8 +49,8 @@ fn what_was_appended_is_decoded() {
 fn what_does_not_shrink_is_not_compressed() {
     let mut noise = vec![0; 1000];
     Prng::new(1).fill(&mut noise);
-    assert_eq!(compress(&[&noise], &mut Vec::new(), &mut Vec::new()), None);
-    assert_eq!(compress(&[b"short"], &mut Vec::new(), &mut Vec::new()), None);
+    assert_eq!(compress(&[&noise], &mut Vec::new(), &mut Vec::new(), true), None);
+    assert_eq!(compress(&[b"short"], &mut Vec::new(), &mut Vec::new(), true), None);
 }
 
 #[test]

@@ -22,6 +22,7 @@ static void options_and_errors(const char *path) {
   OK(frondb_options_set_write_buffer_bytes(options, 1 << 20));
   OK(frondb_options_set_background_threads(options, 0));
   OK(frondb_options_set_log_compression(options, true));
+  OK(frondb_options_set_verify_fast_codecs(options, true));
   OK(frondb_options_set_log_segment_bytes(options, 1 << 20));
   OK(frondb_options_set_direct_io(options, false));
   OK(frondb_options_set_reserve_bytes(options, 1 << 20));

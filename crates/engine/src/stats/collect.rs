@@ -115,6 +115,7 @@ pub(crate) fn fill_parts(catalog: &Catalog, txns: &Transactions, stats: &mut Eng
     stats.disk_full = u64::from(txns.reads.health.full().is_some());
     stats.poisoned = u64::from(txns.reads.health.is_poisoned());
     stats.corruptions = txns.reads.runs.events.corruptions();
+    stats.miscoded_blocks = frondb_block::miscoded_blocks();
 }
 
 /// What was written since the database was opened.

@@ -6,6 +6,7 @@ mod support;
 
 mod batch_sizes;
 mod bulk_load;
+mod codecs;
 mod commit_order;
 mod large_values;
 mod long_updates;

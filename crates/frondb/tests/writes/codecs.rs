@@ -1,0 +1,75 @@
+//! Rows survive every codec: values that do not shrink, up to the size at which they get extents of
+//! their own, lie among rows that do, and background work, an optimize and a restart go over them.
+
+use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::MemoryDevice;
+
+use crate::support::{self, Rows};
+
+fn options() -> Options {
+    Options::new().memory_bytes(16 << 20).background_threads(0).verify_fast_codecs(true)
+}
+
+/// A row: one in sixteen has up to 66,000 bytes that do not shrink, next to a buffer of 64 KiB.
+fn value(prng: &mut Prng, id: u64) -> Vec<u8> {
+    if !prng.chance(1, 16) {
+        return format!("row {id} of kind {}, as all of them", prng.below(40)).into_bytes();
+    }
+    let len = match prng.below(3) {
+        0 => 61_000 + prng.index(5_000),
+        1 => [16, 32, 64][prng.index(3)] * 1024 - 40 + prng.index(80),
+        _ => 1 + prng.index(66_000),
+    };
+    let mut value = vec![0; len];
+    prng.fill(&mut value);
+    value
+}
+
+fn rows_survive(codec: Codec, rows: u64, prng: &mut Prng) {
+    let device = Arc::new(MemoryDevice::new());
+    let mut expected = Rows::new();
+    let db = support::open(device.clone(), options()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new().codec_with_blocks(codec)).unwrap();
+    for round in 0..3 {
+        for id in (round..rows).step_by(1 + round as usize) {
+            let (key, value) = (id.to_be_bytes().to_vec(), value(prng, id));
+            let mut batch = Batch::new();
+            batch.put(&tree, &key, &value);
+            expected.insert(key, value);
+            db.write(&batch, Durability::NoSync).unwrap();
+        }
+        db.flush().unwrap();
+        db.wait_settled().unwrap();
+    }
+    assert!(support::rows(&tree) == expected, "{codec}: rows differ");
+    let report = tree.optimize(frondb::OptimizeOptions::default(), &mut |_, _| true).unwrap();
+    assert_eq!(report.failed, 0, "{codec}");
+    verify(&db, codec, &expected);
+    db.close().unwrap();
+    let db = support::open(device, options()).unwrap();
+    verify(&db, codec, &expected);
+}
+
+fn verify(db: &Db, codec: Codec, expected: &Rows) {
+    let report = db.verify(&mut |_, _, _| true).unwrap();
+    assert!(report.faults.is_empty(), "{codec}: {report:?}");
+    assert!(support::rows(&db.open_tree("t").unwrap()) == *expected, "{codec}: rows differ");
+    // Also of a fault that was noticed in time and cost space only.
+    assert_eq!(db.stats().miscoded_blocks, 0, "{codec}");
+}
+
+#[test]
+fn rows_survive_every_codec() {
+    let seed = 51;
+    println!("seed {seed}");
+    let mut prng = Prng::new(seed);
+    let fast = [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3), Codec::Zstd(9)];
+    for codec in fast.into_iter().chain((1..=9).map(Codec::Zlib)) {
+        rows_survive(codec, 400, &mut prng);
+    }
+    for codec in [Codec::Zstd(19), Codec::Lzma(0), Codec::Lzma(6), Codec::AGGRESSIVE] {
+        rows_survive(codec, 150, &mut prng);
+    }
+}
