@@ -25,13 +25,13 @@ pub enum Codec {
     /// Stored uncompressed.
     None,
     /// LZ4 block format: cheapest. Skipped where it saves less than an eighth
-    /// ([`CodecTrial`](crate::CodecTrial)).
+    /// (`CodecTrial`).
     #[default]
     Lz4,
     /// Zstandard at a level of 1..=19.
     Zstd(u8),
     /// Zstandard at a level of 1..=19 with a dictionary that is trained from the tree's own data
-    /// ([`Dictionary`](crate::Dictionary)); without one while the tree is small.
+    /// (`Dictionary`); without one while the tree is small.
     ZstdDictionary(u8),
     /// zlib (RFC 1950) at a level of 1..=9.
     Zlib(u8),

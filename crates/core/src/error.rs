@@ -208,3 +208,64 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The kind is the closest one, that of the operating system's error if there was one. The error is
+/// inside, so `downcast` gets it back. Errors that ask to retry the transaction are `Other`, except for a
+/// deadlock and a timeout: callers in `std` repeat a call that was `Interrupted`.
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        use std::io::ErrorKind as Io;
+        let kind = match error.kind() {
+            ErrorKind::Deadlock => Io::Deadlock,
+            ErrorKind::LockTimeout => Io::TimedOut,
+            ErrorKind::Busy => Io::ResourceBusy,
+            ErrorKind::Invalid => Io::InvalidInput,
+            ErrorKind::NotFound => Io::NotFound,
+            ErrorKind::Exists => Io::AlreadyExists,
+            ErrorKind::NoSpace => Io::StorageFull,
+            ErrorKind::Corruption => Io::InvalidData,
+            ErrorKind::Unsupported => Io::Unsupported,
+            ErrorKind::Io => {
+                error.os_error().map_or(Io::Other, |os| Self::from_raw_os_error(os).kind())
+            }
+            ErrorKind::Conflict
+            | ErrorKind::TooManyLocks
+            | ErrorKind::Poisoned
+            | ErrorKind::Closed
+            | ErrorKind::Cancelled
+            | ErrorKind::Internal => Io::Other,
+        };
+        // An interrupted call would be repeated for ever.
+        Self::new(if kind == Io::Interrupted { Io::Other } else { kind }, error)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_io_has_the_closest_kind_and_the_error_inside() {
+        for (error, kind) in [
+            (Error::invalid("x"), io::ErrorKind::InvalidInput),
+            (Error::new(ErrorKind::NotFound, "x"), io::ErrorKind::NotFound),
+            (Error::new(ErrorKind::NoSpace, "x"), io::ErrorKind::StorageFull),
+            (Error::corruption("f", 7, "block", "x"), io::ErrorKind::InvalidData),
+            (Error::new(ErrorKind::Cancelled, "x"), io::ErrorKind::Other),
+            // EACCES and EINTR.
+            (
+                Error::io("open", "f", &io::Error::from_raw_os_error(13)),
+                io::ErrorKind::PermissionDenied,
+            ),
+            (Error::io("read", "f", &io::Error::from_raw_os_error(4)), io::ErrorKind::Other),
+        ] {
+            let converted = io::Error::from(error.clone());
+            assert_eq!(converted.kind(), kind, "{error}");
+            assert_eq!(converted.to_string(), error.to_string());
+            let inside = converted.downcast::<Error>().map(|inside| inside.kind());
+            assert_eq!(inside.ok(), Some(error.kind()));
+        }
+    }
+}

@@ -82,7 +82,7 @@ fn bucket_of(nanos: u64) -> usize {
 /// Times of calls of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LatencyStats {
-    /// Calls in each bucket; [`bound_nanos`] has the ends of the buckets.
+    /// Calls in each bucket; `bound_nanos` has the ends of the buckets.
     pub counts: [u64; BUCKETS],
     /// The sum of all times.
     pub nanos: u64,

@@ -63,6 +63,8 @@
 //! let parts = tuple::decode(by_device.as_bytes())?;
 //! assert_eq!(parts[0].scalar, Scalar::Int(17));
 //! assert_eq!(parts[1], desc(ts));
+//! let (device, at, metric): (u32, u64, String) = tuple::decode_as(by_device.as_bytes())?;
+//! assert_eq!((device, at, metric.as_str()), (device_id, ts, metric_id));
 //! # Ok::<(), frondb::Error>(())
 //! ```
 
@@ -70,10 +72,12 @@ mod decode;
 mod encode;
 mod format;
 mod part;
+mod typed;
 
 pub use decode::{Parts, decode, parts};
 pub use encode::{encode, encode_part};
 pub use part::{Part, Scalar, desc};
+pub use typed::{FromPart, FromParts, decode_as};
 
 /// A compound key under construction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -18,11 +18,11 @@ use crate::tree::Tree;
 /// let tree = db.create_tree("t", TreeOptions::default())?;
 /// let mut batch = Batch::new();
 /// for i in 0..1000u32 {
-///     batch.put(&tree, &i.to_be_bytes(), b"value");
+///     batch.put(&tree, i.to_be_bytes(), "value");
 /// }
-/// batch.delete_range(&tree, &10u32.to_be_bytes(), Some(&20u32.to_be_bytes()));
+/// batch.delete_range(&tree, 10u32.to_be_bytes(), Some(&20u32.to_be_bytes()));
 /// db.write(&batch, Durability::NoSync)?;
-/// assert!(!tree.exists(&15u32.to_be_bytes())?);
+/// assert!(!tree.exists(15u32.to_be_bytes())?);
 /// # db.close()
 /// # }
 /// ```
@@ -40,26 +40,27 @@ impl Batch {
 
     /// Sets the value of `key`. Keys have 0 to 32 KiB, values 0 to 64 MiB.
     #[inline]
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) {
-        self.inner.put(&tree.inner, key, value);
+    pub fn put(&mut self, tree: &Tree, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.inner.put(&tree.inner, key.as_ref(), value.as_ref());
     }
 
     /// Removes `key`; it need not exist.
     #[inline]
-    pub fn delete(&mut self, tree: &Tree, key: &[u8]) {
-        self.inner.delete(&tree.inner, key);
+    pub fn delete(&mut self, tree: &Tree, key: impl AsRef<[u8]>) {
+        self.inner.delete(&tree.inner, key.as_ref());
     }
 
     /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on.
-    pub fn delete_range(&mut self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) {
-        self.inner.delete_range(&tree.inner, lo, hi);
+    pub fn delete_range(&mut self, tree: &Tree, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) {
+        self.inner.delete_range(&tree.inner, lo.as_ref(), hi);
     }
 
     /// Applies the tree's update function to `key` without reading it. Operands have at most 64
     /// KiB. If the function fails, or the value becomes longer than 64 MiB, reading this key fails
     /// with `Invalid` until it is put or deleted; other keys are not affected.
-    pub fn update(&mut self, tree: &Tree, key: &[u8], operand: &[u8]) {
-        self.inner.update(&tree.inner, key, operand);
+    #[inline]
+    pub fn update(&mut self, tree: &Tree, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
+        self.inner.update(&tree.inner, key.as_ref(), operand.as_ref());
     }
 
     /// The number of writes.

@@ -143,8 +143,14 @@ impl BulkWriter {
     /// # Errors
     /// `Invalid` for a key or value that is too long, or a tree of another database; `NotFound` if
     /// the tree was dropped; `Cancelled`; `NoSpace`, `Io`, `Closed`: the load can only be dropped.
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.put(&tree.inner, key, value)
+    #[inline]
+    pub fn put(
+        &mut self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
     }
 
     /// Hands the writer's entries to the load. A load with a writer that was dropped without this

@@ -1,29 +1,11 @@
 //! [`Cursor`]: ordered reading of a tree.
 
-use std::ops::{Bound, RangeBounds};
-
 use frondb_core::Result;
 use frondb_core::chunk::Entries;
 use frondb_core::tuple::prefix_end;
 use frondb_engine::Snapshot;
 
-/// The range as the engine's cursors take it: the first key, and the first key beyond the end.
-pub(crate) fn bounds_of<'a>(
-    range: &impl RangeBounds<&'a [u8]>,
-) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
-    let above = |key: &[u8]| [key, &[0]].concat();
-    let lower = match range.start_bound() {
-        Bound::Unbounded => None,
-        Bound::Included(key) => Some(key.to_vec()),
-        Bound::Excluded(key) => Some(above(key)),
-    };
-    let upper = match range.end_bound() {
-        Bound::Unbounded => None,
-        Bound::Included(key) => Some(above(key)),
-        Bound::Excluded(key) => Some(key.to_vec()),
-    };
-    (lower, upper)
-}
+use crate::key_range::{KeyRange, bounds_of};
 
 /// The range and the state that a cursor shows. Default: the whole tree as of now.
 #[derive(Clone, Debug, Default)]
@@ -38,16 +20,17 @@ impl CursorOptions {
         Self::default()
     }
 
-    /// Shows only keys in `range`, for example `b"a".as_slice()..b"b".as_slice()`.
+    /// Shows only keys in `range`, for example `"a".."b"`.
     #[must_use]
-    pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
+    pub fn range(mut self, range: impl KeyRange) -> Self {
         (self.inner.lower, self.inner.upper) = bounds_of(&range);
         self
     }
 
     /// Shows only keys that begin with `prefix`.
     #[must_use]
-    pub fn prefix(mut self, prefix: &[u8]) -> Self {
+    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
+        let prefix = prefix.as_ref();
         self.inner.lower = Some(prefix.to_vec());
         self.inner.upper = prefix_end(prefix);
         self
@@ -82,9 +65,9 @@ impl CursorOptions {
 /// # let db = Db::open(dir.path(), Options::default())?;
 /// let tree = db.create_tree("t", TreeOptions::default())?;
 /// for key in ["a1", "a2", "b1"] {
-///     tree.put(key.as_bytes(), b"x")?;
+///     tree.put(key, "x")?;
 /// }
-/// let mut cursor = tree.cursor_with(CursorOptions::new().prefix(b"a"))?;
+/// let mut cursor = tree.cursor_with(CursorOptions::new().prefix("a"))?;
 /// let mut keys = Vec::new();
 /// while cursor.next()? {
 ///     keys.push(cursor.key().to_vec());
@@ -105,16 +88,17 @@ impl Cursor {
     /// # Errors
     /// `Corruption` for a damaged block on the way; `Io`; `Closed`.
     #[inline]
-    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        self.inner.seek(key)
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.inner.seek(key.as_ref())
     }
 
     /// Moves to the last entry whose key is at most `key`. Returns whether there is one.
     ///
     /// # Errors
     /// As [`seek`](Self::seek).
-    pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool> {
-        self.inner.seek_for_prev(key)
+    #[inline]
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.inner.seek_for_prev(key.as_ref())
     }
 
     /// Moves to the first entry. Returns whether there is one.

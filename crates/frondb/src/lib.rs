@@ -10,22 +10,25 @@
 //!
 //! # fn main() -> frondb::Result<()> {
 //! # let dir = frondb_testkit::TempDir::new("doc");
-//! # let path = dir.path();
+//! # example(dir.path())?;
+//! # example(dir.path()) // A program is started more than once.
+//! # }
+//! # fn example(path: &std::path::Path) -> frondb::Result<()> {
 //! let db = Db::open(path, Options::default())?;
-//! let users = db.create_tree("users", TreeOptions::default())?;
-//! let by_name = db.create_tree("users-by-name", TreeOptions::secondary())?;
+//! let users = db.open_or_create_tree("users", TreeOptions::default())?;
+//! let by_name = db.open_or_create_tree("users-by-name", TreeOptions::secondary())?;
 //!
 //! // A row and its index entry, committed together and durable when `write` returns.
 //! let mut batch = Batch::new();
-//! batch.put(&users, b"1", b"Ada");
-//! batch.put(&by_name, b"Ada\x001", b"");
+//! batch.put(&users, "1", "Ada");
+//! batch.put(&by_name, "Ada\x001", "");
 //! db.write(&batch, Durability::Sync)?;
 //!
-//! assert_eq!(users.get(b"1")?.as_deref(), Some(&b"Ada"[..]));
-//! let mut cursor = by_name.cursor()?;
-//! assert!(cursor.seek(b"A")?);
-//! assert_eq!(cursor.key(), b"Ada\x001");
-//! # drop(cursor);
+//! assert_eq!(users.get("1")?.as_deref(), Some(&b"Ada"[..]));
+//! for entry in by_name.range("A".."B")? {
+//!     let (key, _) = entry?;
+//!     assert_eq!(key, b"Ada\x001");
+//! }
 //! db.close()
 //! # }
 //! ```
@@ -42,8 +45,10 @@ mod bulk;
 mod cursor;
 mod db;
 pub mod device;
+mod key_range;
 mod optimize;
 mod options;
+mod range;
 mod salvage;
 mod target;
 mod transaction;
@@ -79,8 +84,10 @@ pub use frondb_engine::{
 };
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
 pub use frondb_wal::SyncMode;
+pub use key_range::KeyRange;
 pub use optimize::OptimizeOptions;
 pub use options::{Options, TreeOptions};
+pub use range::{Range, TransactionRange};
 #[doc(hidden)]
 pub use salvage::Damaged;
 pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};

@@ -39,29 +39,33 @@ pub use options::{TransactionCursorOptions, TransactionOptions};
 /// is rolled back immediately, and every later call but [`rollback`](Self::rollback) fails.
 ///
 /// ```
-/// use frondb::{Db, Options, TransactionOptions, TreeOptions, Wait};
+/// use frondb::{Isolation, TransactionOptions, Wait};
 ///
+/// # use frondb::{Db, Options, TreeOptions};
 /// # fn main() -> frondb::Result<()> {
 /// # let dir = frondb_testkit::TempDir::new("doc");
 /// # let db = Db::open(dir.path(), Options::default())?;
-/// let accounts = db.create_tree("accounts", TreeOptions::default())?;
-/// accounts.put(b"ada", &100_u64.to_be_bytes())?;
-/// accounts.put(b"bob", &20_u64.to_be_bytes())?;
-///
-/// let transfer = db.begin(TransactionOptions::new())?;
-/// let mut take = |name: &[u8], plus: i64| -> frondb::Result<()> {
-///     // The lock keeps other transactions from changing the row before the write.
-///     let old = transfer.get_for_update(&accounts, name, Wait::Timeout)?;
-///     let old = old.and_then(|v| v.try_into().ok()).map_or(0, u64::from_be_bytes);
-///     let new = old.saturating_add_signed(plus);
-///     transfer.put(&accounts, name, &new.to_be_bytes())
+/// # example(&db)?;
+/// # example(&db) // A program is started more than once.
+/// # }
+/// # fn example(db: &Db) -> frondb::Result<()> {
+/// let accounts = db.open_or_create_tree("accounts", TreeOptions::default())?;
+/// let amount = |value: Option<Vec<u8>>| -> u64 {
+///     value.and_then(|v| v.try_into().ok()).map_or(0, u64::from_be_bytes)
 /// };
-/// take(b"ada", -30)?;
-/// take(b"bob", 30)?;
+///
+/// let options = TransactionOptions::new().isolation(Isolation::Serializable);
+/// let transfer = db.begin(options)?;
+/// // The lock keeps other transactions from changing the row before the write.
+/// let ada = amount(transfer.get_for_update(&accounts, "ada", Wait::Timeout)?);
+/// let bob = amount(transfer.get_for_update(&accounts, "bob", Wait::Timeout)?);
+/// let paid = ada.min(30);
+/// transfer.put(&accounts, "ada", (ada - paid).to_be_bytes())?;
+/// transfer.put(&accounts, "bob", (bob + paid).to_be_bytes())?;
 /// transfer.commit()?;
 ///
-/// assert_eq!(accounts.get(b"bob")?.as_deref(), Some(&50_u64.to_be_bytes()[..]));
-/// # db.close()
+/// assert_eq!(amount(accounts.get("bob")?), bob + paid);
+/// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]

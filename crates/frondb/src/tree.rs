@@ -3,11 +3,15 @@
 use frondb_core::sync::Arc;
 use frondb_core::{Result, TreeId};
 use frondb_engine::{
-    Durability, Engine, FirstEntries, Precision, RangeEstimate, RangeMessages, Snapshot, TreeStats,
+    Durability, Engine, FirstEntries, Isolation, Precision, RangeEstimate, RangeMessages, Snapshot,
+    TreeStats,
 };
 
 use crate::cursor::{Cursor, CursorOptions};
+use crate::key_range::KeyRange;
 use crate::options::TreeOptions;
+use crate::range::Range;
+use crate::transaction::{Transaction, TransactionOptions};
 
 /// A handle to a tree: keys in byte order, each with a value. Clones are cheap; any thread may use
 /// it. It stays valid when the tree is renamed. Once the tree is dropped every call fails with
@@ -71,8 +75,8 @@ impl Tree {
     ///
     /// # Errors
     /// `Invalid` if `options` differ from [`options`](Self::options) in more than the codecs and the sizes
-    /// of blocks and leaves, or are out of their range; `NotFound` if the tree was dropped; `NoSpace`,
-    /// `Poisoned`, `Closed`, `ReadOnly`.
+    /// of blocks and leaves, or are out of their range, or if the database was opened read-only;
+    /// `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, options: TreeOptions) -> Result<()> {
         let options =
             frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
@@ -84,16 +88,60 @@ impl Tree {
     /// # Errors
     /// `Corruption` for a damaged block on the way; `Io`; `Closed`; `NotFound` if the tree was
     /// dropped.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.engine.get(&self.inner, key, None)
+    #[inline]
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.engine.get(&self.inner, key.as_ref(), None)
     }
 
     /// The value of `key` at a snapshot.
     ///
     /// # Errors
     /// As [`get`](Self::get); `Invalid` for a snapshot of another database.
-    pub fn get_at(&self, key: &[u8], at: &Snapshot) -> Result<Option<Vec<u8>>> {
-        self.engine.get(&self.inner, key, Some(at))
+    #[inline]
+    pub fn get_at(&self, key: impl AsRef<[u8]>, at: &Snapshot) -> Result<Option<Vec<u8>>> {
+        self.engine.get(&self.inner, key.as_ref(), Some(at))
+    }
+
+    /// As [`get`](Self::get), into a vector whose memory many reads can use: replaces its contents, which
+    /// are empty if the key has no value. Returns whether the key has one.
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let tree = db.open_or_create_tree("t", TreeOptions::default())?;
+    /// tree.put("a", "one")?;
+    /// let mut value = Vec::with_capacity(100);
+    /// for key in ["a", "b"] {
+    ///     if tree.get_into(key, &mut value)? {
+    ///         println!("{key} {}", value.escape_ascii());
+    ///     }
+    /// }
+    /// assert!(value.is_empty() && value.capacity() >= 100);
+    /// # db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get`](Self::get). After an error `value` is empty.
+    #[inline]
+    pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool> {
+        self.engine.get_into(&self.inner, key.as_ref(), None, value)
+    }
+
+    /// As [`get_into`](Self::get_into), at a snapshot.
+    ///
+    /// # Errors
+    /// As [`get_at`](Self::get_at).
+    #[inline]
+    pub fn get_into_at(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: &mut Vec<u8>,
+        at: &Snapshot,
+    ) -> Result<bool> {
+        self.engine.get_into(&self.inner, key.as_ref(), Some(at), value)
     }
 
     /// The values of several keys as of one moment, in the order of `keys`. The blocks that are not
@@ -120,16 +168,18 @@ impl Tree {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn exists(&self, key: &[u8]) -> Result<bool> {
-        self.engine.exists(&self.inner, key, None)
+    #[inline]
+    pub fn exists(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.engine.exists(&self.inner, key.as_ref(), None)
     }
 
     /// Whether `key` has a value at a snapshot.
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).
-    pub fn exists_at(&self, key: &[u8], at: &Snapshot) -> Result<bool> {
-        self.engine.exists(&self.inner, key, Some(at))
+    #[inline]
+    pub fn exists_at(&self, key: impl AsRef<[u8]>, at: &Snapshot) -> Result<bool> {
+        self.engine.exists(&self.inner, key.as_ref(), Some(at))
     }
 
     /// Sets the value of one key with the durability of the handle
@@ -138,19 +188,67 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
-    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
-        batch.put(&self.inner, key, value);
+        batch.put(&self.inner, key.as_ref(), value.as_ref());
         self.engine.write(&batch, self.commit_sync)
+    }
+
+    /// Sets the value of one key and returns the value that it had, with the durability of the handle:
+    /// a [`get`](Self::get) and a [`put`](Self::put) between which no other write of the key happens.
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let tree = db.open_or_create_tree("t", TreeOptions::default())?;
+    /// assert_eq!(tree.replace("a", "one")?, None);
+    /// assert_eq!(tree.replace("a", "two")?, Some(b"one".to_vec()));
+    /// assert_eq!(tree.take("a")?, Some(b"two".to_vec()));
+    /// assert_eq!(tree.take("a")?, None);
+    /// # db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::write`](crate::Db::write) and [`get`](Self::get).
+    pub fn replace(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.in_transaction(|txn| txn.replace(self, key, value))
+    }
+
+    /// Removes one key and returns the value that it had, with the durability of the handle; otherwise
+    /// as [`replace`](Self::replace).
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.in_transaction(|txn| txn.take(self, key))
+    }
+
+    fn in_transaction<T>(&self, call: impl FnOnce(&Transaction) -> Result<T>) -> Result<T> {
+        // Read committed takes no snapshot, and locks only the key.
+        let options = TransactionOptions::new().isolation(Isolation::ReadCommitted);
+        let inner = self.engine.begin(options.with_default(self.commit_sync))?;
+        let txn = Transaction::new(inner);
+        let result = call(&txn)?;
+        txn.commit()?;
+        Ok(result)
     }
 
     /// Removes one key, which need not exist, with the durability of the handle.
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
-    pub fn delete(&self, key: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
-        batch.delete(&self.inner, key);
+        batch.delete(&self.inner, key.as_ref());
         self.engine.write(&batch, self.commit_sync)
     }
 
@@ -200,9 +298,10 @@ impl Tree {
     /// # db.close()
     /// # }
     /// ```
-    pub fn update(&self, key: &[u8], operand: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn update(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
-        batch.update(&self.inner, key, operand);
+        batch.update(&self.inner, key.as_ref(), operand.as_ref());
         self.engine.write(&batch, self.commit_sync)
     }
 
@@ -211,10 +310,80 @@ impl Tree {
     ///
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
-    pub fn delete_range(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
+    pub fn delete_range(&self, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) -> Result<()> {
         let mut batch = frondb_engine::Batch::new();
-        batch.delete_range(&self.inner, lo, hi);
+        batch.delete_range(&self.inner, lo.as_ref(), hi);
         self.engine.write(&batch, self.commit_sync)
+    }
+
+    /// The entries whose keys are in `range`, as of now, in key order from either end.
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let tree = db.open_or_create_tree("words", TreeOptions::default())?;
+    /// for word in ["fern", "frond", "leaf", "root"] {
+    ///     tree.put(word, "1")?;
+    /// }
+    /// for entry in tree.range("f".."g")? {
+    ///     let (key, value) = entry?;
+    ///     println!("{} {}", key.escape_ascii(), value.escape_ascii());
+    /// }
+    /// let last = tree.range(..)?.rev().next().transpose()?;
+    /// assert_eq!(last, Some((b"root".to_vec(), b"1".to_vec())));
+    /// assert_eq!(tree.prefix("f")?.count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`cursor`](Self::cursor). An item is an error as [`Cursor::seek`] and [`Cursor::value`] return
+    /// it.
+    pub fn range(&self, range: impl KeyRange) -> Result<Range> {
+        self.cursor_with(CursorOptions::new().range(range)).map(Range::over)
+    }
+
+    /// The entries of a range at a snapshot; otherwise as [`range`](Self::range).
+    ///
+    /// # Errors
+    /// As [`range`](Self::range); `Invalid` for a snapshot of another database.
+    pub fn range_at(&self, range: impl KeyRange, at: &Snapshot) -> Result<Range> {
+        self.cursor_with(CursorOptions::new().range(range).at(at)).map(Range::over)
+    }
+
+    /// The entries whose keys begin with `prefix`; otherwise as [`range`](Self::range).
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Range> {
+        self.cursor_with(CursorOptions::new().prefix(prefix)).map(Range::over)
+    }
+
+    /// The entries of a prefix at a snapshot; otherwise as [`range`](Self::range).
+    ///
+    /// # Errors
+    /// As [`range_at`](Self::range_at).
+    pub fn prefix_at(&self, prefix: impl AsRef<[u8]>, at: &Snapshot) -> Result<Range> {
+        self.cursor_with(CursorOptions::new().prefix(prefix).at(at)).map(Range::over)
+    }
+
+    /// The entry with the smallest key; `None` if the tree is empty.
+    /// [`Transaction::pop_first`](crate::Transaction::pop_first) also removes it.
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn first(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.range(..)?.next().transpose()
+    }
+
+    /// The entry with the largest key; `None` if the tree is empty.
+    ///
+    /// # Errors
+    /// As [`range`](Self::range).
+    pub fn last(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.range(..)?.next_back().transpose()
     }
 
     /// A cursor over the whole tree as of now. Making it reads nothing.

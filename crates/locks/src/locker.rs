@@ -262,7 +262,7 @@ impl std::fmt::Debug for Locker {
     }
 }
 
-/// Cancels a wait of a locker from any thread. See [`Locker::canceller`].
+/// Cancels a wait of a locker from any thread. See `Locker::canceller`.
 #[derive(Clone)]
 pub struct Canceller {
     manager: Arc<LockManager>,
@@ -273,7 +273,7 @@ pub struct Canceller {
 impl Canceller {
     /// Makes the locker's present wait fail with `Cancelled`. If it does not wait, its next wait
     /// fails, however late, unless the locker discards the cancellation first
-    /// ([`Locker::forget_cancel`]; a transaction does so when a statement begins). A lock that is
+    /// (`Locker::forget_cancel`; a transaction does so when a statement begins). A lock that is
     /// granted immediately is not a wait.
     pub fn cancel(&self) {
         let mut graph = self.manager.graph.lock();

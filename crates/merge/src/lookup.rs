@@ -29,6 +29,8 @@ pub struct Lookup {
     last: Option<SeqNo>,
     /// Operands, newest first.
     operands: Vec<Vec<u8>>,
+    /// Memory for the value.
+    memory: Vec<u8>,
     state: LookupState,
 }
 
@@ -47,6 +49,21 @@ impl Lookup {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A lookup that puts the value into this memory, whose contents are dropped.
+    #[must_use]
+    pub fn reusing(mut memory: Vec<u8>) -> Self {
+        memory.clear();
+        Self { memory, ..Self::default() }
+    }
+
+    /// The memory of [`reusing`](Self::reusing) if the key has no value; `None` if it may have one,
+    /// which [`finish`](Self::finish) returns.
+    #[must_use]
+    pub fn unused_memory(&mut self) -> Option<Vec<u8>> {
+        let is_absent = matches!(self.state, LookupState::Open | LookupState::Absent);
+        (is_absent && self.operands.is_empty()).then(|| std::mem::take(&mut self.memory))
     }
 
     /// Reports a range delete at `seq` that covers the key and is visible at the snapshot. May be
@@ -83,7 +100,11 @@ impl Lookup {
             LookupState::Absent
         } else {
             match kind {
-                MessageKind::Put => LookupState::Value(value.to_vec()),
+                MessageKind::Put => {
+                    let mut memory = std::mem::take(&mut self.memory);
+                    memory.extend_from_slice(value);
+                    LookupState::Value(memory)
+                }
                 MessageKind::PutRef => LookupState::Reference(value.to_vec()),
                 MessageKind::Delete => LookupState::Absent,
                 MessageKind::Update => {

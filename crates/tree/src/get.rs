@@ -51,6 +51,54 @@ pub fn get_under(
     value
 }
 
+/// As [`get`], into memory of the caller: replaces the contents of `value`, which are empty if the key
+/// has no value, and returns whether it has one.
+///
+/// # Errors
+/// As [`get`].
+pub fn get_into(
+    context: &ReadContext,
+    tree: &Arc<TreeCore>,
+    key: &[u8],
+    snapshot: Option<SeqNo>,
+    value: &mut Vec<u8>,
+) -> Result<bool> {
+    let begun = context.begin_get();
+    let found = value_into(context, tree, key, snapshot, value);
+    context.end_get(begun);
+    found
+}
+
+fn value_into(
+    context: &ReadContext,
+    tree: &Arc<TreeCore>,
+    key: &[u8],
+    snapshot: Option<SeqNo>,
+    value: &mut Vec<u8>,
+) -> Result<bool> {
+    let mut lookup = Lookup::reusing(std::mem::take(value));
+    let version = version_of(tree)?;
+    let seq = snapshot.unwrap_or_else(|| context.oracle.visible());
+    if let Some(asked) = gather(&version, key, seq, &mut lookup)? {
+        add_lookup(context, tree, asked);
+    }
+    if let Some(memory) = lookup.unused_memory() {
+        context.counters.add_gets(0, 1);
+        *value = memory;
+        return Ok(false);
+    }
+    let values = Values(Arc::clone(&context.runs));
+    let found = lookup.finish(key, tree.update.as_deref(), Some(&values))?;
+    let hit = u64::from(found.is_some());
+    context.counters.add_gets(hit, 1 - hit);
+    *value = match found {
+        None => return Ok(false),
+        Some(VisibleValue::Value(found)) => found,
+        Some(VisibleValue::Reference(reference)) => read_value(&context.runs, &reference)?,
+    };
+    Ok(true)
+}
+
 fn value_under(
     context: &ReadContext,
     tree: &Arc<TreeCore>,

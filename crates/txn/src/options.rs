@@ -36,7 +36,7 @@ impl Isolation {
 /// What a request for a lock does if another transaction holds a conflicting one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Wait {
-    /// Wait, up to [`TransactionOptions::lock_timeout`].
+    /// Wait, up to `TransactionOptions::lock_timeout`.
     #[default]
     Timeout,
     /// Fail immediately with `Busy`.
@@ -44,7 +44,7 @@ pub enum Wait {
     /// Cursors skip locked rows, and lock no gaps; a single get fails with `Busy`.
     SkipLocked,
     /// Cursors show locked rows without a lock, as they were last committed;
-    /// [`TransactionCursor::is_locked`](crate::TransactionCursor::is_locked) tells. From repeatable
+    /// `TransactionCursor::is_locked` tells. From repeatable
     /// read on cursors wait. A single get fails with `Busy`.
     ShowLocked,
 }

@@ -29,7 +29,7 @@ const ENTRIES_MIN: usize = 128;
 /// An active or prepared transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransactionInfo {
-    /// The transaction id, as in [`Transaction::id`](crate::Transaction::id) and
+    /// The transaction id, as in `Transaction::id` and
     /// [`LockInfo`](frondb_locks::LockInfo).
     pub transaction: u64,
     /// The isolation level; `None` for a prepared transaction that recovery found.

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use super::format::{TAG_NULL, TAG_TRUE};
 use super::*;
+use crate::Error;
 use crate::fuzz;
 use crate::prng::Prng;
 
@@ -114,6 +115,58 @@ fn integers_of_all_widths_encode_alike() {
     assert_eq!(Tuple::new().with(5_u8), Tuple::new().with(5_i64));
     assert_eq!(Part::from(u128::MAX).scalar, Scalar::Uint(u128::MAX));
     assert_eq!(decode(&encode(&[Scalar::Uint(7).into()])).unwrap()[0].scalar, Scalar::Int(7));
+}
+
+/// Encodes one value, ascending and descending, and reads it back as its type.
+#[track_caller]
+fn comes_back<T>(value: T)
+where
+    T: Clone + PartialEq + std::fmt::Debug + Into<Part<'static>> + for<'a> FromPart<'a>,
+{
+    for key in [Tuple::new().with(value.clone()), Tuple::new().with(desc(value.clone()))] {
+        assert_eq!(decode_as::<(T,)>(key.as_bytes()).unwrap(), (value.clone(),));
+        assert_eq!(decode_as::<(Option<T>,)>(key.as_bytes()).unwrap(), (Some(value.clone()),));
+    }
+}
+
+#[test]
+fn every_type_that_is_encoded_is_decoded_as_itself() {
+    comes_back(true);
+    comes_back(i8::MIN);
+    comes_back(i16::MIN);
+    comes_back(i32::MIN);
+    comes_back(i64::MIN);
+    comes_back(i128::MIN);
+    comes_back(u8::MAX);
+    comes_back(u16::MAX);
+    comes_back(u32::MAX);
+    comes_back(u64::MAX);
+    comes_back(u128::MAX);
+    comes_back(-1.5_f32);
+    comes_back(f64::MAX);
+    comes_back(b"a\0b".to_vec());
+    comes_back("frond\0".to_owned());
+    let key = Tuple::new().with(None::<u8>).with(b"four").with("text").with(7);
+    let (null, array, text, scalar): (Option<u8>, [u8; 4], Cow<'_, str>, Scalar<'_>) =
+        decode_as(key.as_bytes()).unwrap();
+    assert_eq!((null, &array, &*text, scalar), (None, b"four", "text", Scalar::Int(7)));
+}
+
+#[test]
+fn a_part_that_does_not_fit_its_type_is_named() {
+    let key = Tuple::new().with(1).with(300).into_bytes();
+    let message = |result: Result<(), Error>| result.unwrap_err().message().to_owned();
+    let narrow = message(decode_as::<(i8, u8)>(&key).map(drop));
+    assert_eq!(narrow, "part 2 of the key: the integer is out of the range of u8");
+    let text = message(decode_as::<(String, u16)>(&key).map(drop));
+    assert_eq!(text, "part 1 of the key: the part is an integer, not a string");
+    let long = message(decode_as::<(u8,)>(&key).map(drop));
+    assert_eq!(long, "the key has more than 1 parts");
+    let short = message(decode_as::<(u8, u16, u8)>(&key).map(drop));
+    assert_eq!(short, "the key has 2 parts, not 3");
+    assert!(decode_as::<(u8, u16)>(&key[..3]).is_err(), "a truncated key");
+    let array = Tuple::new().with(b"abc").into_bytes();
+    assert!(decode_as::<([u8; 4],)>(&array).is_err());
 }
 
 #[test]

@@ -24,6 +24,21 @@ impl Engine {
         self.health().while_open(|| get::get(&self.txns.reads, tree.core(), key, seq))
     }
 
+    /// As [`get`](Self::get), into memory of the caller; see [`get::get_into`].
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_into(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        at: Option<&Snapshot>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let seq = self.check_read(tree, at)?;
+        self.health().while_open(|| get::get_into(&self.txns.reads, tree.core(), key, seq, value))
+    }
+
     /// Whether `key` has a value.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The trees of a database: creating, opening, listing, renaming and dropping them.
 
 use frondb_core::sync::Arc;
-use frondb_core::{Error, Result};
+use frondb_core::{Error, ErrorKind, Result};
 
 use super::Db;
 use crate::options::TreeOptions;
@@ -27,6 +27,39 @@ impl Db {
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
         let tree = self.engine.open_tree(name)?;
         Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
+    }
+
+    /// Returns the tree of this name, which is created with these options, durably, if there is none. The
+    /// options of a tree that exists stay as they are ([`Tree::set_options`](crate::Tree::set_options)
+    /// changes them).
+    ///
+    /// ```
+    /// # use frondb::{Db, Options, TreeOptions};
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// db.open_or_create_tree("users", TreeOptions::default())?.put("ada", "1")?;
+    /// assert!(db.open_or_create_tree("users", TreeOptions::default())?.exists("ada")?);
+    /// # db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `Invalid` for a bad name or option, for an update function that is not registered, or for a tree
+    /// that exists with another update function or without the one that the options name.
+    pub fn open_or_create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
+        loop {
+            match self.open_tree(name) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Ok(tree) => return checked(tree, &options),
+                Err(error) => return Err(error),
+            }
+            match self.create_tree(name, options.clone()) {
+                // Another thread has created it in the meantime.
+                Err(error) if error.kind() == ErrorKind::Exists => {}
+                created => return created,
+            }
+        }
     }
 
     /// The names of all trees, sorted.
@@ -55,9 +88,27 @@ impl Db {
     pub(crate) fn trees(&self) -> Result<Vec<Tree>> {
         let open = |name: String| match self.open_tree(&name) {
             // The tree was dropped after it was listed.
-            Err(error) if error.kind() == frondb_core::ErrorKind::NotFound => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
             other => Some(other),
         };
         self.list_trees().into_iter().filter_map(open).collect::<Result<_, Error>>()
+    }
+}
+
+/// The tree, unless the options name another update function than it has: the caller's updates would
+/// fail, or mean something else.
+fn checked(tree: Tree, options: &TreeOptions) -> Result<Tree> {
+    let has = tree.options().update_fn;
+    match &options.update_fn {
+        Some((name, version)) if has != options.update_fn => Err(Error::invalid(format!(
+            "tree {:?} exists {}, not with {name:?} version {version}: create a tree of another name, or open \
+             it with its own options",
+            tree.name(),
+            match has {
+                None => "without an update function".to_owned(),
+                Some((name, version)) => format!("with update function {name:?} version {version}"),
+            }
+        ))),
+        _ => Ok(tree),
     }
 }

@@ -78,8 +78,14 @@ impl BulkStatement {
     /// `Invalid` for a key or value that is too long, for a tree that the statement was not begun
     /// with, or after [`finish`](Self::finish); `NotFound` if the tree was dropped; `NoSpace`,
     /// `Io`, `Closed`: the statement can only be dropped.
-    pub fn put(&mut self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.put(&tree.inner, key, value)
+    #[inline]
+    pub fn put(
+        &mut self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
     }
 
     /// Sorts the entries and makes them writes of the transaction. `progress` is called every few

@@ -1,12 +1,11 @@
 //! How a transaction and its cursors are begun. `cargo xtask pages` makes a page of this file.
 
-use std::ops::RangeBounds;
 use std::time::Duration;
 
 use frondb_core::tuple::prefix_end;
 use frondb_engine::{Durability, Isolation, LockMode, ReadLock, Wait};
 
-use crate::cursor::bounds_of;
+use crate::key_range::{KeyRange, bounds_of};
 
 /// How a transaction is begun. The defaults: repeatable read, lock waits of up to 10 s, and a
 /// commit that waits for the disk.
@@ -80,14 +79,15 @@ impl TransactionCursorOptions {
 
     /// Shows only keys in `range`.
     #[must_use]
-    pub fn range<'a>(mut self, range: impl RangeBounds<&'a [u8]>) -> Self {
+    pub fn range(mut self, range: impl KeyRange) -> Self {
         (self.inner.lower, self.inner.upper) = bounds_of(&range);
         self
     }
 
     /// Shows only keys that begin with `prefix`.
     #[must_use]
-    pub fn prefix(mut self, prefix: &[u8]) -> Self {
+    pub fn prefix(mut self, prefix: impl AsRef<[u8]>) -> Self {
+        let prefix = prefix.as_ref();
         self.inner.lower = Some(prefix.to_vec());
         self.inner.upper = prefix_end(prefix);
         self

@@ -21,8 +21,8 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Corruption`, `Io`, `Closed`.
-    pub fn outdated(&self, tree: &Tree, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
-        self.inner.outdated(&tree.inner, key)
+    pub fn outdated(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<Option<Option<Vec<u8>>>> {
+        self.inner.outdated(&tree.inner, key.as_ref())
     }
 
     /// Makes later plain reads see this value of `key` instead of that at their snapshot, unless
@@ -33,15 +33,20 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if plain reads have no snapshot yet, and at serializable; otherwise as
     /// [`put`](Self::put) without the errors of locking.
-    pub fn overlay_put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.overlay_put(&tree.inner, key, value)
+    pub fn overlay_put(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.inner.overlay_put(&tree.inner, key.as_ref(), value.as_ref())
     }
 
     /// Makes later plain reads see no value of `key`; see [`overlay_put`](Self::overlay_put).
     ///
     /// # Errors
     /// As [`overlay_put`](Self::overlay_put).
-    pub fn overlay_delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
-        self.inner.overlay_delete(&tree.inner, key)
+    pub fn overlay_delete(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.overlay_delete(&tree.inner, key.as_ref())
     }
 }

@@ -14,8 +14,25 @@ impl Transaction {
     /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
     /// the tree was dropped; `Corruption`, `Io`, `Closed`. At serializable also those of
     /// [`get_for_share`](Self::get_for_share).
-    pub fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.inner.get(&tree.inner, key)
+    #[inline]
+    pub fn get(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.inner.get(&tree.inner, key.as_ref())
+    }
+
+    /// As [`get`](Self::get), into a vector that can be used for many reads: replaces its contents, which
+    /// are empty if the key has no value. Returns whether the key has one.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_into(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool> {
+        value.clear();
+        let found = self.inner.get(&tree.inner, key.as_ref())?;
+        Ok(found.map(|found| *value = found).is_some())
     }
 
     /// The values of several keys as of one moment, in the order of `keys`, including the
@@ -31,8 +48,9 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub fn exists(&self, tree: &Tree, key: &[u8]) -> Result<bool> {
-        self.inner.exists(&tree.inner, key)
+    #[inline]
+    pub fn exists(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.inner.exists(&tree.inner, key.as_ref())
     }
 
     /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
@@ -42,8 +60,14 @@ impl Transaction {
     /// As [`get`](Self::get); `LockTimeout`; `Deadlock`: the transaction was rolled back, try it
     /// again; `Busy` if the key is locked and `wait` is not [`Wait::Timeout`]; `TooManyLocks` for a
     /// transaction with very many locks between those of others; `Cancelled`; `Conflict` with snapshot isolation, if the key was changed since the snapshot.
-    pub fn get_for_update(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
-        self.inner.get_for_update(&tree.inner, key, wait)
+    #[inline]
+    pub fn get_for_update(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        wait: Wait,
+    ) -> Result<Option<Vec<u8>>> {
+        self.inner.get_for_update(&tree.inner, key.as_ref(), wait)
     }
 
     /// The newest value of `key`, independent of the snapshot. Locks the key in shared mode: no
@@ -51,8 +75,14 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`get_for_update`](Self::get_for_update).
-    pub fn get_for_share(&self, tree: &Tree, key: &[u8], wait: Wait) -> Result<Option<Vec<u8>>> {
-        self.inner.get_for_share(&tree.inner, key, wait)
+    #[inline]
+    pub fn get_for_share(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        wait: Wait,
+    ) -> Result<Option<Vec<u8>>> {
+        self.inner.get_for_share(&tree.inner, key.as_ref(), wait)
     }
 
     /// Releases the lock that the last [`get_for_update`](Self::get_for_update) or
@@ -63,8 +93,8 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
     /// tree was dropped; `Closed`.
-    pub fn unlock(&self, tree: &Tree, key: &[u8]) -> Result<()> {
-        self.inner.unlock(&tree.inner, key)
+    pub fn unlock(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.unlock(&tree.inner, key.as_ref())
     }
 
     /// Releases the lock on `key` before the transaction ends, at any isolation level. For keys that
@@ -75,8 +105,8 @@ impl Transaction {
     /// # Errors
     /// `Invalid` if the transaction has written to the tree, if it has ended, or for a tree of another
     /// database; `NotFound` if the tree was dropped; `Closed`.
-    pub fn release_key(&self, tree: &Tree, key: &[u8]) -> Result<()> {
-        self.inner.release_key(&tree.inner, key)
+    pub fn release_key(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.release_key(&tree.inner, key.as_ref())
     }
 
     /// Locks all keys with `lo <= key < hi`, existing or not, until the transaction ends; without
@@ -87,11 +117,11 @@ impl Transaction {
     pub fn lock_range(
         &self,
         tree: &Tree,
-        lo: &[u8],
+        lo: impl AsRef<[u8]>,
         hi: Option<&[u8]>,
         mode: LockMode,
         wait: Wait,
     ) -> Result<()> {
-        self.inner.lock_range(&tree.inner, lo, hi, mode, wait)
+        self.inner.lock_range(&tree.inner, lo.as_ref(), hi, mode, wait)
     }
 }

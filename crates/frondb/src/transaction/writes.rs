@@ -1,9 +1,9 @@
 //! Writes of a transaction, and the savepoints to which they can be undone.
 
 use frondb_core::Result;
-use frondb_engine::Savepoint;
+use frondb_engine::{Savepoint, Wait};
 
-use super::Transaction;
+use super::{Transaction, TransactionCursor, TransactionCursorOptions};
 use crate::tree::Tree;
 
 impl Transaction {
@@ -15,24 +15,32 @@ impl Transaction {
     /// transaction was rolled back, try it again; `TooManyLocks` for a transaction with very many
     /// locks between those of others; `Conflict` under snapshot isolation: roll back and try again;
     /// `Cancelled`; `NoSpace` if a large transaction cannot spill to disk; `Io`, `Closed`. Except for `Deadlock` the transaction's writes are as before the call.
-    pub fn put(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.put(&tree.inner, key, value)
+    #[inline]
+    pub fn put(&self, tree: &Tree, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.put(&tree.inner, key.as_ref(), value.as_ref())
     }
 
     /// Sets the value of a `key` that has none.
     ///
     /// # Errors
     /// `Exists` if the key has a value; the key stays locked. Otherwise as [`put`](Self::put).
-    pub fn insert(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<()> {
-        self.inner.insert(&tree.inner, key, value)
+    #[inline]
+    pub fn insert(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.inner.insert(&tree.inner, key.as_ref(), value.as_ref())
     }
 
     /// Removes `key`; it need not exist.
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub fn delete(&self, tree: &Tree, key: &[u8]) -> Result<()> {
-        self.inner.delete(&tree.inner, key)
+    #[inline]
+    pub fn delete(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.delete(&tree.inner, key.as_ref())
     }
 
     /// Removes all keys with `lo <= key < hi`; without `hi`, all from `lo` on. Locks the whole
@@ -40,8 +48,94 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`put`](Self::put).
-    pub fn delete_range(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<()> {
-        self.inner.delete_range(&tree.inner, lo, hi)
+    pub fn delete_range(&self, tree: &Tree, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) -> Result<()> {
+        self.inner.delete_range(&tree.inner, lo.as_ref(), hi)
+    }
+
+    /// Sets the value of `key` and returns the value that it had.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
+    pub fn replace(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.exchange(tree, key.as_ref(), Some(value.as_ref()))
+    }
+
+    /// Removes `key` and returns the value that it had. Without a value nothing changes, and `key` is
+    /// locked.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn take(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.exchange(tree, key.as_ref(), None)
+    }
+
+    fn exchange(&self, tree: &Tree, key: &[u8], new: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
+        let old = self.inner.get_for_update(&tree.inner, key, Wait::Timeout)?;
+        match new {
+            Some(value) => self.inner.put(&tree.inner, key, value)?,
+            None if old.is_some() => self.inner.delete(&tree.inner, key)?,
+            None => {}
+        }
+        Ok(old)
+    }
+
+    /// Removes the first entry and returns it; `None` if the tree is empty. It is the first entry of the
+    /// newest data, not of the snapshot, and is locked. With [`Wait::SkipLocked`] it is the first that no
+    /// other transaction has locked, so that several workers take different entries of a queue.
+    ///
+    /// ```
+    /// use frondb::{Db, Options, TransactionOptions, TreeOptions, Wait};
+    ///
+    /// # fn main() -> frondb::Result<()> {
+    /// # let dir = frondb_testkit::TempDir::new("doc");
+    /// # let db = Db::open(dir.path(), Options::default())?;
+    /// let jobs = db.open_or_create_tree("jobs", TreeOptions::default())?;
+    /// jobs.put("1", "sweep")?;
+    /// jobs.put("2", "water")?;
+    /// let (one, two) = (db.begin(TransactionOptions::new())?, db.begin(TransactionOptions::new())?);
+    /// let first = one.pop_first(&jobs, Wait::SkipLocked)?;
+    /// assert_eq!(first, Some((b"1".to_vec(), b"sweep".to_vec())));
+    /// assert!(two.pop_first(&jobs, Wait::SkipLocked)?.is_some_and(|(key, _)| key == b"2"));
+    /// two.commit()?;
+    /// one.rollback()?; // the job is there again
+    /// assert_eq!(jobs.first()?, first);
+    /// # db.close()
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put) and [`get_for_update`](Self::get_for_update).
+    pub fn pop_first(&self, tree: &Tree, wait: Wait) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(tree, wait, |cursor| cursor.first())
+    }
+
+    /// Removes the last entry and returns it, as [`pop_first`](Self::pop_first) the first.
+    ///
+    /// # Errors
+    /// As [`pop_first`](Self::pop_first).
+    pub fn pop_last(&self, tree: &Tree, wait: Wait) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        self.pop(tree, wait, |cursor| cursor.last())
+    }
+
+    fn pop(
+        &self,
+        tree: &Tree,
+        wait: Wait,
+        edge: fn(&mut TransactionCursor) -> Result<bool>,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let options = TransactionCursorOptions::new().for_update(wait).without_gaps();
+        let mut cursor = self.cursor_with(tree, options)?;
+        if !edge(&mut cursor)? {
+            return Ok(None);
+        }
+        let entry = (cursor.key().to_vec(), cursor.value()?.to_vec());
+        self.inner.delete(&tree.inner, &entry.0)?;
+        Ok(Some(entry))
     }
 
     /// Applies the tree's update function with this operand to `key`, without reading it.
@@ -49,8 +143,14 @@ impl Transaction {
     /// # Errors
     /// As [`put`](Self::put); `Invalid` if the tree has no update function or it is not
     /// registered.
-    pub fn update(&self, tree: &Tree, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.inner.update(&tree.inner, key, operand)
+    #[inline]
+    pub fn update(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        self.inner.update(&tree.inner, key.as_ref(), operand.as_ref())
     }
 
     /// Sets a savepoint. Savepoints nest.

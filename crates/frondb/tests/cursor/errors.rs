@@ -191,7 +191,7 @@ fn after_close_every_move_is_closed() {
     let tree = db.create_tree("t", TreeOptions::new()).unwrap();
     for i in 0..5000u32 {
         let mut batch = Batch::new();
-        batch.put(&tree, &i.to_be_bytes(), if i == 9 { &large } else { b"value" });
+        batch.put(&tree, &i.to_be_bytes(), if i == 9 { &large[..] } else { b"value" });
         db.write(&batch, Durability::NoSync).unwrap();
     }
     let mut cursors: Vec<_> = (0..8).map(|_| tree.cursor().unwrap()).collect();

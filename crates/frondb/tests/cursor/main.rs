@@ -8,6 +8,7 @@ mod errors;
 mod estimates;
 mod leaps;
 mod pins;
+mod ranges;
 mod scripts;
 mod short_ranges;
 mod versions;

@@ -23,9 +23,9 @@ pub struct BulkOptions {
     /// Memory for sorting in all writers together, bytes. Default 0: a quarter of the memory
     /// budget.
     pub memory_bytes: u64,
-    /// The durability that [`BulkLoad::finish`](super::BulkLoad::finish) waits for. Default `Sync`.
+    /// The durability that `BulkLoad::finish` waits for. Default `Sync`.
     pub durability: Durability,
-    /// How long [`BulkLoad::finish`](super::BulkLoad::finish) tries to lock trees on which transactions hold locks.
+    /// How long `BulkLoad::finish` tries to lock trees on which transactions hold locks.
     /// Default one minute.
     pub lock_timeout: Duration,
 }
