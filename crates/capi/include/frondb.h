@@ -99,6 +99,11 @@ typedef struct frondb_cursor frondb_cursor;
 typedef struct frondb_db frondb_db;
 
 /**
+ * A measured device. Free it with frondb_device_free().
+ */
+typedef struct frondb_device frondb_device;
+
+/**
  * An error. Every function that can fail returns a pointer to one, or NULL on success. The caller
  * owns it and frees it with frondb_error_free().
  */
@@ -620,6 +625,174 @@ typedef struct {
 } frondb_read_profile;
 
 /**
+ * How a device is measured. All zeros are the defaults.
+ */
+typedef struct {
+  /**
+   * How long the measurement takes, about, milliseconds: 100 to a day. 0 for 30 s.
+   */
+  uint64_t budget_millis;
+  /**
+   * Size of the file that is written and read, bytes, at least 16 MiB. 0 for 4 GiB, or less where
+   * space or time is short.
+   */
+  uint64_t file_bytes;
+  /**
+   * The largest number of threads, 1 to 256; it is measured with 1, 4, 16, 64 and 256 threads up to
+   * it, and with this number. 0 for 16.
+   */
+  uint32_t threads_max;
+  /**
+   * Whether random writes are measured, too. They wear the device.
+   */
+  bool writes;
+} frondb_measure_options;
+
+/**
+ * Whether reads came from the device or from memory of this machine.
+ */
+typedef uint32_t frondb_caching;
+
+/**
+ * A measured device as a whole.
+ */
+typedef struct {
+  /**
+   * Whether the reads came from the device.
+   */
+  frondb_caching caching;
+  /**
+   * Size of the file that was read and written, bytes; it is removed.
+   */
+  uint64_t file_bytes;
+  /**
+   * Bytes a second while one thread wrote the file, with a sync at the end.
+   */
+  double sequential_write_bytes_per_second;
+  /**
+   * A write of 4 KiB with a sync, which is what a durable commit waits for: median, seconds.
+   */
+  double sync_seconds_p50;
+  /**
+   * The same of the slowest hundredth.
+   */
+  double sync_seconds_p99;
+  /**
+   * The share of their time that the threads waited for a processor, 0 to 1: times of a busy machine
+   * are too long.
+   */
+  double processor_wait;
+  /**
+   * The whole measurement took this long, seconds.
+   */
+  double seconds;
+} frondb_device_info;
+
+/**
+ * What a request does.
+ */
+typedef uint32_t frondb_request;
+
+/**
+ * Requests of one size by some threads, each of which makes one request after the other.
+ */
+typedef struct {
+  /**
+   * What the requests did.
+   */
+  frondb_request operation;
+  /**
+   * Number of threads.
+   */
+  uint32_t threads;
+  /**
+   * Size of a request, bytes.
+   */
+  uint64_t bytes;
+  /**
+   * Number of requests made.
+   */
+  uint64_t requests;
+  /**
+   * Time between the ends of two requests of any threads, seconds; its inverse is the rate.
+   */
+  double seconds_between;
+  /**
+   * Time that a thread waits for a request, median, seconds.
+   */
+  double seconds_p50;
+  /**
+   * The same of the slowest hundredth.
+   */
+  double seconds_p99;
+} frondb_device_point;
+
+/**
+ * The model of an operation: a request of B bytes takes T = S + B/W.
+ */
+typedef struct {
+  /**
+   * The half-power point S * W, bytes: half of the time of such a request is transfer. 0 if nothing
+   * fits.
+   */
+  double half_power_bytes;
+  /**
+   * How many requests the device serves at once; 0 if a limit hides it.
+   */
+  double parallelism;
+  /**
+   * Whether more threads were tried than that; otherwise `parallelism` is a lower bound.
+   */
+  bool parallelism_is_reached;
+  /**
+   * Whether the model describes the device.
+   */
+  bool is_good;
+  /**
+   * Limits that more threads do not exceed, of requests and bytes a second; 0 for no limit.
+   */
+  double requests_per_second_max;
+  /**
+   * See `requests_per_second_max`.
+   */
+  double bytes_per_second_max;
+  /**
+   * The number of lines, for frondb_device_get_line().
+   */
+  uint32_t lines;
+} frondb_device_model;
+
+/**
+ * The line T = S + B/W of one number of threads, of the whole device.
+ */
+typedef struct {
+  /**
+   * Number of threads.
+   */
+  uint32_t threads;
+  /**
+   * Whether there is a line; if not, limits determine the times.
+   */
+  bool is_fitted;
+  /**
+   * S: the start-up time of a request, seconds.
+   */
+  double startup_seconds;
+  /**
+   * W: bytes a second, infinite if the time does not depend on the size.
+   */
+  double bytes_per_second;
+  /**
+   * The share of the variance that the line explains, at most 1.
+   */
+  double r_squared;
+  /**
+   * The largest relative difference between the line and a point.
+   */
+  double worst_residual;
+} frondb_device_line;
+
+/**
  * The severity of a message.
  */
 typedef uint32_t frondb_log_level;
@@ -664,6 +837,45 @@ typedef struct {
  * A listener.
  */
 typedef void (*frondb_event_listener)(void *user_data, const frondb_event *event);
+
+/**
+ * The type of a part.
+ */
+typedef uint32_t frondb_part_type;
+
+/**
+ * A part of a tuple. The fields of other types than `type` are zero.
+ */
+typedef struct {
+  /**
+   * Which field has the value.
+   */
+  frondb_part_type type;
+  /**
+   * Whether larger values sort first.
+   */
+  bool descending;
+  /**
+   * A boolean.
+   */
+  bool boolean;
+  /**
+   * An integer; of FRONDB_PART_INT.
+   */
+  int64_t integer;
+  /**
+   * An integer that is not negative; also set for FRONDB_PART_INT.
+   */
+  uint64_t unsigned_integer;
+  /**
+   * A float or a double.
+   */
+  double number;
+  /**
+   * Bytes, a string, or digits; valid until the tuple changes or is freed.
+   */
+  frondb_slice bytes;
+} frondb_part;
 
 /**
  * What a frondb_write does to its key.
@@ -1007,6 +1219,37 @@ typedef struct {
 #define FRONDB_FILE_MARK 3
 
 /**
+ * Reads at a random offset.
+ */
+#define FRONDB_REQUEST_READ 0
+
+/**
+ * Overwrites at a random offset.
+ */
+#define FRONDB_REQUEST_WRITE 1
+
+/**
+ * Direct I/O, and the system counted the reads at the device.
+ */
+#define FRONDB_CACHING_BYPASSED 0
+
+/**
+ * Direct I/O by the file system's word; the system does not count reads here.
+ */
+#define FRONDB_CACHING_UNVERIFIED 1
+
+/**
+ * The file system has no direct I/O, and the file has at least twice the memory: most reads came from
+ * the device.
+ */
+#define FRONDB_CACHING_OUTGROWN 2
+
+/**
+ * The times may be those of memory, and not of the device.
+ */
+#define FRONDB_CACHING_CACHED 3
+
+/**
  * Something failed and needs attention.
  */
 #define FRONDB_LOG_ERROR 0
@@ -1020,6 +1263,51 @@ typedef struct {
  * Progress, for example of a recovery.
  */
 #define FRONDB_LOG_INFO 2
+
+/**
+ * No value.
+ */
+#define FRONDB_PART_NULL 0
+
+/**
+ * A boolean, in `boolean`.
+ */
+#define FRONDB_PART_BOOL 1
+
+/**
+ * An integer from INT64_MIN to INT64_MAX, in `integer`.
+ */
+#define FRONDB_PART_INT 2
+
+/**
+ * An integer above INT64_MAX and up to UINT64_MAX, in `unsigned_integer`.
+ */
+#define FRONDB_PART_UINT 3
+
+/**
+ * An integer of more than 64 bits, which only Rust programs write: its decimal digits are in `bytes`.
+ */
+#define FRONDB_PART_WIDE 4
+
+/**
+ * A 32-bit float, in `number`.
+ */
+#define FRONDB_PART_FLOAT 5
+
+/**
+ * A 64-bit float, in `number`.
+ */
+#define FRONDB_PART_DOUBLE 6
+
+/**
+ * Bytes, in `bytes`.
+ */
+#define FRONDB_PART_BYTES 7
+
+/**
+ * A string in UTF-8, in `bytes`.
+ */
+#define FRONDB_PART_STRING 8
 
 #ifdef __cplusplus
 extern "C" {
@@ -1423,6 +1711,21 @@ frondb_error *frondb_db_close(frondb_db *db);
 frondb_kind frondb_db_free(frondb_db *db);
 
 /**
+ * Opens the tree of this name, which is created with these options, durably, if there is none. The
+ * options of a tree that exists stay as they are. `options` may be NULL for the defaults. Free the
+ * handle with frondb_tree_free().
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered, or
+ * for a tree that exists with another update function or without the one that the options name.
+ */
+frondb_error *frondb_db_open_or_create_tree(frondb_db *db,
+                                            const char *name,
+                                            frondb_tree_options *options,
+                                            frondb_tree **tree);
+
+/**
  * Creates an empty tree, durably. `options` may be NULL for the defaults. Free the handle with
  * frondb_tree_free().
  *
@@ -1693,6 +1996,21 @@ frondb_error *frondb_db_wear(frondb_db *db,
                              frondb_stats **wear);
 
 /**
+ * The wear of the database in a directory as it was last recorded, as frondb_db_wear() gives it. Does not
+ * open the database, which may be open in this or another process: then the record is some minutes
+ * old (`until`). `wear` is NULL if only versions that do not count have written the database.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
+ * FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or no
+ * number; FRONDB_IO.
+ */
+frondb_error *frondb_recorded_wear(const char *path,
+                                   double tbw,
+                                   frondb_stats **wear);
+
+/**
  * As frondb_db_stats(); frondb_stats_text() is then a page in Prometheus' text format, version
  * 0.0.4: for a program that serves its own metrics. Counters end in `_total`, times are in seconds;
  * the latencies are one histogram, `frondb_latency_seconds`, with a label `kind`.
@@ -1740,8 +2058,8 @@ frondb_error *frondb_tree_id(frondb_tree *tree, uint64_t *id);
  * Threads: any.
  *
  * Errors: FRONDB_INVALID if more changes than the codecs and the sizes of blocks and leaves, or an
- * option is out of its range; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE,
- * FRONDB_READ_ONLY.
+ * option is out of its range, or the database was opened read-only; FRONDB_NOT_FOUND if the tree was
+ * dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
  */
 frondb_error *frondb_tree_set_options(frondb_tree *tree,
                                       frondb_tree_options *options);
@@ -1815,6 +2133,32 @@ frondb_error *frondb_tree_exists(frondb_tree *tree,
  * Errors: as frondb_db_write().
  */
 frondb_error *frondb_tree_put(frondb_tree *tree, frondb_slice key, frondb_slice value);
+
+/**
+ * Sets the value of one key and puts the value that it had into a buffer, with the durability of the
+ * database handle; `found` tells whether it had one. No other write of the key happens in between.
+ *
+ * Threads: any for the tree, one at a time for the buffer.
+ *
+ * Errors: as frondb_db_write() and frondb_tree_get().
+ */
+frondb_error *frondb_tree_replace(frondb_tree *tree,
+                                  frondb_slice key,
+                                  frondb_slice value,
+                                  frondb_buffer *buffer,
+                                  bool *found);
+
+/**
+ * Removes one key and puts the value that it had into a buffer, as frondb_tree_replace().
+ *
+ * Threads: any for the tree, one at a time for the buffer.
+ *
+ * Errors: as frondb_tree_replace().
+ */
+frondb_error *frondb_tree_take(frondb_tree *tree,
+                               frondb_slice key,
+                               frondb_buffer *buffer,
+                               bool *found);
 
 /**
  * Removes one key, which need not exist, with the durability of the database handle.
@@ -2592,6 +2936,51 @@ frondb_error *frondb_txn_insert(frondb_txn *txn,
                                 frondb_slice value);
 
 /**
+ * Sets the value of a key and puts the value that it had into a buffer; `found` tells whether it had one.
+ *
+ * Threads: any for the transaction, calls take turns; one at a time for the buffer.
+ *
+ * Errors: as frondb_txn_put() and frondb_txn_get().
+ */
+frondb_error *frondb_txn_replace(frondb_txn *txn,
+                                 frondb_tree *tree,
+                                 frondb_slice key,
+                                 frondb_slice value,
+                                 frondb_buffer *buffer,
+                                 bool *found);
+
+/**
+ * Removes a key and puts the value that it had into a buffer, as frondb_txn_replace().
+ *
+ * Threads: any for the transaction, calls take turns; one at a time for the buffer.
+ *
+ * Errors: as frondb_txn_replace().
+ */
+frondb_error *frondb_txn_take(frondb_txn *txn,
+                              frondb_tree *tree,
+                              frondb_slice key,
+                              frondb_buffer *buffer,
+                              bool *found);
+
+/**
+ * Removes the first entry, or the last if `last` is set, and puts its key and its value into buffers;
+ * `found` is false if the tree is empty. It is an entry of the newest data, not of the snapshot, and is
+ * locked. With FRONDB_SKIP_LOCKED it is the first that no other transaction has locked, so that several
+ * workers take different entries of a queue.
+ *
+ * Threads: any for the transaction, calls take turns; one at a time for the buffers.
+ *
+ * Errors: as frondb_txn_replace().
+ */
+frondb_error *frondb_txn_pop(frondb_txn *txn,
+                             frondb_tree *tree,
+                             bool last,
+                             frondb_wait wait_for,
+                             frondb_buffer *key,
+                             frondb_buffer *value,
+                             bool *found);
+
+/**
  * Removes a key; it need not exist.
  *
  * Threads: any; calls take turns.
@@ -3171,6 +3560,102 @@ frondb_error *frondb_tree_optimize(frondb_tree *tree,
                                    frondb_stats **counts);
 
 /**
+ * Measures the device of an existing directory, which need not be a database. The measurement writes a
+ * file without a name, whose space is freed when the call returns and also when the process is killed.
+ * `options` may be NULL for the defaults, and `progress` too; it gets an empty name, and the
+ * milliseconds that have passed and that the measurement will take.
+ *
+ * Threads: any; it starts threads of its own, which have ended when it returns.
+ *
+ * Errors: FRONDB_NOT_FOUND if the directory does not exist; FRONDB_INVALID if it is a file, or for
+ * options out of range; FRONDB_NO_SPACE if less than twice the file is free; FRONDB_CANCELLED;
+ * FRONDB_IO.
+ */
+frondb_error *frondb_device_measure(const char *dir,
+                                    const frondb_measure_options *options,
+                                    frondb_progress progress,
+                                    void *user_data,
+                                    frondb_device **device);
+
+/**
+ * The device as a whole.
+ *
+ * Threads: any.
+ */
+frondb_error *frondb_device_get_info(frondb_device *device, frondb_device_info *info);
+
+/**
+ * The number of points; 0 for a pointer that is no frondb_device.
+ *
+ * Threads: any.
+ */
+size_t frondb_device_point_count(frondb_device *device);
+
+/**
+ * Point `at`, from 0, by operation, number of threads and size.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID beyond the last point.
+ */
+frondb_error *frondb_device_get_point(frondb_device *device, size_t at, frondb_device_point *point);
+
+/**
+ * The model of an operation.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID if the operation was not measured.
+ */
+frondb_error *frondb_device_get_model(frondb_device *device,
+                                      frondb_request operation,
+                                      frondb_device_model *model);
+
+/**
+ * Line `at` of an operation's model, from 0, in ascending order of the number of threads.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID if the operation was not measured, or beyond the last line.
+ */
+frondb_error *frondb_device_get_line(frondb_device *device,
+                                     frondb_request operation,
+                                     size_t at,
+                                     frondb_device_line *line);
+
+/**
+ * The sizes that suit the device, for data that compresses by `compression` (2: to half): the block
+ * size for frondb_tree_options_set_block_bytes(), and the slice size. Either place may be NULL.
+ * No option depends on the speed of a device, and the defaults are good on all of them.
+ *
+ * Threads: any.
+ *
+ * Errors: FRONDB_INVALID if no model was fitted, or `compression` is no number.
+ */
+frondb_error *frondb_device_advise(frondb_device *device,
+                                   double compression,
+                                   uint64_t *block_bytes,
+                                   uint64_t *slice_bytes);
+
+/**
+ * How many days a drive lasts that can be written `endurance_bytes` (its TBW) and gets
+ * `bytes_per_second`, if it writes `amplification` bytes inside for each byte that it gets. Infinite if
+ * it lasts for ever, or if a number makes no sense.
+ *
+ * Threads: any.
+ */
+double frondb_lifetime_days(double bytes_per_second,
+                            double endurance_bytes,
+                            double amplification);
+
+/**
+ * Frees a measured device; NULL is ignored.
+ *
+ * Threads: any; the last call with this object.
+ */
+frondb_kind frondb_device_free(frondb_device *device);
+
+/**
  * Copies the database into the directory `to`, which must be empty or missing and lie outside of the
  * database and its log, while others read and write it. The backup has everything that was committed
  * before the call, and nothing that is committed after the first call of `progress`. Writers wait for
@@ -3583,6 +4068,31 @@ frondb_error *frondb_tuple_add_string(frondb_tuple *tuple, frondb_slice value, b
  * Threads: one at a time.
  */
 frondb_slice frondb_tuple_key(frondb_tuple *tuple);
+
+/**
+ * Decodes a key: its parts take the place of those of the tuple. frondb_tuple_get() reads them.
+ *
+ * Threads: one at a time.
+ *
+ * Errors: FRONDB_INVALID for a key that is no tuple; the tuple then has no parts.
+ */
+frondb_error *frondb_tuple_decode(frondb_tuple *tuple, frondb_slice key);
+
+/**
+ * The number of parts; 0 for a pointer that is no tuple.
+ *
+ * Threads: one at a time.
+ */
+size_t frondb_tuple_count(frondb_tuple *tuple);
+
+/**
+ * Part `at` of the tuple, from 0.
+ *
+ * Threads: one at a time.
+ *
+ * Errors: FRONDB_INVALID beyond the last part.
+ */
+frondb_error *frondb_tuple_get(frondb_tuple *tuple, size_t at, frondb_part *part);
 
 /**
  * The number of handles of all types that the process has not freed yet. For tests: a program

@@ -75,6 +75,27 @@ pub extern "C" fn frondb_db_free(db: *mut frondb_db) -> frondb_kind {
     free::<Db>(db)
 }
 
+/// Opens the tree of this name, which is created with these options, durably, if there is none. The
+/// options of a tree that exists stay as they are. `options` may be NULL for the defaults. Free the
+/// handle with frondb_tree_free().
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_INVALID for a bad name or option, for an update function that is not registered, or
+/// for a tree that exists with another update function or without the one that the options name.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_db_open_or_create_tree(
+    db: *mut frondb_db,
+    name: Text,
+    options: *mut frondb_tree_options,
+    tree: Option<&mut MaybeUninit<*mut frondb_tree>>,
+) -> *mut frondb_error {
+    create(tree, || {
+        let options = tree_options(options)?;
+        handle::shared::<Db>(db)?.open_or_create_tree(name.str("name of the tree")?, options)
+    })
+}
+
 /// Creates an empty tree, durably. `options` may be NULL for the defaults. Free the handle with
 /// frondb_tree_free().
 ///
@@ -478,6 +499,13 @@ pub extern "C" fn frondb_db_stats(
     })
 }
 
+fn check_endurance(tbw: f64) -> frondb::Result<()> {
+    if !tbw.is_finite() || tbw < 0.0 {
+        return Err(Error::invalid(format!("{tbw} terabytes is not the endurance of a drive")));
+    }
+    Ok(())
+}
+
 /// What the database has written to its files: since it was created, or first opened by a version
 /// that counts (`total_...`), and over the last hour (`last_hour_...`). `since` and `until` are seconds
 /// since 1970. A period has its `seconds`; `user_bytes`, of batches and transactions; `bytes` and
@@ -497,11 +525,34 @@ pub extern "C" fn frondb_db_wear(
     call(|| {
         let place = cleared(wear);
         let db = handle::shared::<Db>(db)?;
-        if !tbw.is_finite() || tbw < 0.0 {
-            return Err(Error::invalid(format!("{tbw} terabytes is not the endurance of a drive")));
-        }
+        check_endurance(tbw)?;
         let wear = db.wear();
         stats::give(place, wear.named_values(), Some(wear.page(tbw).to_string()))
+    })
+}
+
+/// The wear of the database in a directory as it was last recorded, as frondb_db_wear() gives it. Does not
+/// open the database, which may be open in this or another process: then the record is some minutes
+/// old (`until`). `wear` is NULL if only versions that do not count have written the database.
+///
+/// Threads: any.
+///
+/// Errors: FRONDB_NOT_FOUND if there is no database; FRONDB_INVALID, FRONDB_UNSUPPORTED and
+/// FRONDB_CORRUPTION if its superblocks cannot be read, FRONDB_INVALID also if `tbw` is negative or no
+/// number; FRONDB_IO.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_recorded_wear(
+    path: Text,
+    tbw: f64,
+    wear: Option<&mut MaybeUninit<*mut frondb_stats>>,
+) -> *mut frondb_error {
+    call(|| {
+        let place = cleared(wear);
+        check_endurance(tbw)?;
+        match Db::recorded_wear(path.path()?)? {
+            Some(wear) => stats::give(place, wear.named_values(), Some(wear.page(tbw).to_string())),
+            None => Ok(()),
+        }
     })
 }
 

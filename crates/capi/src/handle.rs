@@ -96,10 +96,11 @@ pub(crate) enum Type {
     Transactions,
     Files,
     Backup,
+    Device,
 }
 
 impl Type {
-    const ALL: [(Self, &'static str); 22] = [
+    const ALL: [(Self, &'static str); 23] = [
         (Self::Error, "frondb_error"),
         (Self::Options, "frondb_options"),
         (Self::TreeOptions, "frondb_tree_options"),
@@ -122,6 +123,7 @@ impl Type {
         (Self::Transactions, "frondb_transactions"),
         (Self::Files, "frondb_files"),
         (Self::Backup, "frondb_backup"),
+        (Self::Device, "frondb_device"),
     ];
 
     fn bits(self) -> u64 {

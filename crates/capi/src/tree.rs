@@ -69,8 +69,8 @@ pub extern "C" fn frondb_tree_id(
 /// Threads: any.
 ///
 /// Errors: FRONDB_INVALID if more changes than the codecs and the sizes of blocks and leaves, or an
-/// option is out of its range; FRONDB_NOT_FOUND if the tree was dropped; FRONDB_NO_SPACE,
-/// FRONDB_READ_ONLY.
+/// option is out of its range, or the database was opened read-only; FRONDB_NOT_FOUND if the tree was
+/// dropped; FRONDB_NO_SPACE, FRONDB_POISONED, FRONDB_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tree_set_options(
     tree: *mut frondb_tree,
@@ -206,6 +206,47 @@ pub extern "C" fn frondb_tree_put(
     value: frondb_slice,
 ) -> *mut frondb_error {
     call(|| handle::shared::<Tree>(tree)?.put(key.bytes()?, value.bytes()?))
+}
+
+/// Sets the value of one key and puts the value that it had into a buffer, with the durability of the
+/// database handle; `found` tells whether it had one. No other write of the key happens in between.
+///
+/// Threads: any for the tree, one at a time for the buffer.
+///
+/// Errors: as frondb_db_write() and frondb_tree_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_replace(
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+    buffer: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, buffer) = (out_flag(found)?, to_fill(buffer)?);
+        let old = handle::shared::<Tree>(tree)?.replace(key.bytes()?, value.bytes()?)?;
+        place.write(fill(buffer, old));
+        Ok(())
+    })
+}
+
+/// Removes one key and puts the value that it had into a buffer, as frondb_tree_replace().
+///
+/// Threads: any for the tree, one at a time for the buffer.
+///
+/// Errors: as frondb_tree_replace().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tree_take(
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    buffer: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, buffer) = (out_flag(found)?, to_fill(buffer)?);
+        place.write(fill(buffer, handle::shared::<Tree>(tree)?.take(key.bytes()?)?));
+        Ok(())
+    })
 }
 
 /// Removes one key, which need not exist, with the durability of the database handle.

@@ -2,13 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use frondb::tuple::{Part, Scalar, encode_part};
+use frondb::tuple::{Part, Scalar, decode, encode_part};
 use frondb::{Error, Result};
 
 use crate::call::{call, call_or, create, free};
 use crate::error::{frondb_error, frondb_kind};
 use crate::handle::{self, object};
-use crate::slice::frondb_slice;
+use crate::slice::{frondb_slice, out};
 
 /// A compound key under construction: parts of several types, ascending or descending, encoded so
 /// that keys sort as their parts do. Null sorts before all other values (after them if
@@ -19,8 +19,112 @@ pub struct frondb_tuple {
 
 object!(frondb_tuple, TupleObject, Tuple);
 
-/// The encoded parts.
-pub struct TupleObject(Vec<u8>);
+/// A key and its parts.
+#[derive(Default)]
+pub struct TupleObject {
+    key: Vec<u8>,
+    /// The parts of the key, decoded when they are asked for first.
+    parts: Option<Vec<TypedPart>>,
+}
+
+struct TypedPart {
+    part: frondb_part,
+    /// What `part.bytes` points to.
+    _bytes: Vec<u8>,
+}
+
+/// The type of a part.
+pub type frondb_part_type = u32;
+/// No value.
+pub const FRONDB_PART_NULL: frondb_part_type = 0;
+/// A boolean, in `boolean`.
+pub const FRONDB_PART_BOOL: frondb_part_type = 1;
+/// An integer from INT64_MIN to INT64_MAX, in `integer`.
+pub const FRONDB_PART_INT: frondb_part_type = 2;
+/// An integer above INT64_MAX and up to UINT64_MAX, in `unsigned_integer`.
+pub const FRONDB_PART_UINT: frondb_part_type = 3;
+/// An integer of more than 64 bits, which only Rust programs write: its decimal digits are in `bytes`.
+pub const FRONDB_PART_WIDE: frondb_part_type = 4;
+/// A 32-bit float, in `number`.
+pub const FRONDB_PART_FLOAT: frondb_part_type = 5;
+/// A 64-bit float, in `number`.
+pub const FRONDB_PART_DOUBLE: frondb_part_type = 6;
+/// Bytes, in `bytes`.
+pub const FRONDB_PART_BYTES: frondb_part_type = 7;
+/// A string in UTF-8, in `bytes`.
+pub const FRONDB_PART_STRING: frondb_part_type = 8;
+
+/// A part of a tuple. The fields of other types than `type` are zero.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct frondb_part {
+    /// Which field has the value.
+    r#type: frondb_part_type,
+    /// Whether larger values sort first.
+    descending: bool,
+    /// A boolean.
+    boolean: bool,
+    /// An integer; of FRONDB_PART_INT.
+    integer: i64,
+    /// An integer that is not negative; also set for FRONDB_PART_INT.
+    unsigned_integer: u64,
+    /// A float or a double.
+    number: f64,
+    /// Bytes, a string, or digits; valid until the tuple changes or is freed.
+    bytes: frondb_slice,
+}
+
+impl TypedPart {
+    fn of(part: Part<'_>) -> Self {
+        let mut typed = frondb_part {
+            r#type: FRONDB_PART_NULL,
+            descending: part.descending,
+            boolean: false,
+            integer: 0,
+            unsigned_integer: 0,
+            number: 0.0,
+            bytes: frondb_slice::NONE,
+        };
+        let mut bytes = Vec::new();
+        match part.scalar {
+            Scalar::Null => {}
+            Scalar::Bool(value) => (typed.r#type, typed.boolean) = (FRONDB_PART_BOOL, value),
+            Scalar::Int(value) => {
+                typed.unsigned_integer = u64::try_from(value).unwrap_or(0);
+                if let Ok(value) = i64::try_from(value) {
+                    (typed.r#type, typed.integer) = (FRONDB_PART_INT, value);
+                } else if typed.unsigned_integer > 0 {
+                    typed.r#type = FRONDB_PART_UINT;
+                } else {
+                    (typed.r#type, bytes) = (FRONDB_PART_WIDE, value.to_string().into_bytes());
+                }
+            }
+            Scalar::Uint(value) => {
+                (typed.r#type, bytes) = (FRONDB_PART_WIDE, value.to_string().into_bytes());
+            }
+            Scalar::F32(value) => (typed.r#type, typed.number) = (FRONDB_PART_FLOAT, value.into()),
+            Scalar::F64(value) => (typed.r#type, typed.number) = (FRONDB_PART_DOUBLE, value),
+            Scalar::Bytes(value) => (typed.r#type, bytes) = (FRONDB_PART_BYTES, value.into_owned()),
+            Scalar::Str(value) => {
+                (typed.r#type, bytes) = (FRONDB_PART_STRING, value.into_owned().into_bytes());
+            }
+        }
+        if matches!(typed.r#type, FRONDB_PART_WIDE | FRONDB_PART_BYTES | FRONDB_PART_STRING) {
+            typed.bytes = frondb_slice::of(&bytes);
+        }
+        Self { part: typed, _bytes: bytes }
+    }
+}
+
+impl TupleObject {
+    fn parts(&mut self) -> Result<&[TypedPart]> {
+        if self.parts.is_none() {
+            let parts = decode(&self.key)?.into_iter().map(TypedPart::of).collect();
+            self.parts = Some(parts);
+        }
+        Ok(self.parts.as_deref().unwrap_or_default())
+    }
+}
 
 /// Makes a tuple without parts. Free it with frondb_tuple_free().
 ///
@@ -29,7 +133,7 @@ pub struct TupleObject(Vec<u8>);
 pub extern "C" fn frondb_tuple_new(
     tuple: Option<&mut MaybeUninit<*mut frondb_tuple>>,
 ) -> *mut frondb_error {
-    create(tuple, || Ok(TupleObject(Vec::new())))
+    create(tuple, || Ok(TupleObject::default()))
 }
 
 /// Frees a tuple; NULL is ignored.
@@ -48,7 +152,8 @@ fn add(
     call(|| {
         let mut tuple = handle::exclusive::<TupleObject>(tuple)?;
         let part = Part { scalar: scalar?, descending };
-        encode_part(&part, &mut tuple.0);
+        encode_part(&part, &mut tuple.key);
+        tuple.parts = None;
         Ok(())
     })
 }
@@ -59,7 +164,9 @@ fn add(
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tuple_clear(tuple: *mut frondb_tuple) -> *mut frondb_error {
     call(|| {
-        handle::exclusive::<TupleObject>(tuple)?.0.clear();
+        let mut tuple = handle::exclusive::<TupleObject>(tuple)?;
+        tuple.key.clear();
+        tuple.parts = None;
         Ok(())
     })
 }
@@ -171,5 +278,58 @@ pub extern "C" fn frondb_tuple_add_string(
 /// Threads: one at a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_tuple_key(tuple: *mut frondb_tuple) -> frondb_slice {
-    call_or(frondb_slice::NONE, || Ok(frondb_slice::of(&handle::shared::<TupleObject>(tuple)?.0)))
+    call_or(frondb_slice::NONE, || Ok(frondb_slice::of(&handle::shared::<TupleObject>(tuple)?.key)))
+}
+
+/// Decodes a key: its parts take the place of those of the tuple. frondb_tuple_get() reads them.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID for a key that is no tuple; the tuple then has no parts.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tuple_decode(
+    tuple: *mut frondb_tuple,
+    key: frondb_slice,
+) -> *mut frondb_error {
+    call(|| {
+        let mut tuple = handle::exclusive::<TupleObject>(tuple)?;
+        tuple.key.clear();
+        tuple.parts = None;
+        tuple.key.extend_from_slice(key.bytes()?);
+        let decoded = tuple.parts().map(drop);
+        if decoded.is_err() {
+            tuple.key.clear();
+        }
+        decoded
+    })
+}
+
+/// The number of parts; 0 for a pointer that is no tuple.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tuple_count(tuple: *mut frondb_tuple) -> usize {
+    call_or(0, || Ok(handle::exclusive::<TupleObject>(tuple)?.parts()?.len()))
+}
+
+/// Part `at` of the tuple, from 0.
+///
+/// Threads: one at a time.
+///
+/// Errors: FRONDB_INVALID beyond the last part.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_tuple_get(
+    tuple: *mut frondb_tuple,
+    at: usize,
+    part: Option<&mut MaybeUninit<frondb_part>>,
+) -> *mut frondb_error {
+    call(|| {
+        let (place, mut tuple) = (out(part)?, handle::exclusive::<TupleObject>(tuple)?);
+        let parts = tuple.parts()?;
+        let beyond = || {
+            Error::invalid(format!("index {at} is out of range: there are {} parts", parts.len()))
+        };
+        place.write(parts.get(at).ok_or_else(beyond)?.part);
+        Ok(())
+    })
 }

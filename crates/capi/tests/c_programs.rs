@@ -53,11 +53,18 @@ fn cc(source: &Path, program: &Path, flags: &[&str]) -> Command {
 
 /// Runs a program with an empty directory, under FRONDB_C_RUNNER if that is set.
 fn execute(program: &Path, dir: &TempDir, libraries: &Path) {
+    run_in(program, dir, Some(libraries));
+}
+
+fn run_in(program: &Path, dir: &TempDir, libraries: Option<&Path>) {
     let runner = std::env::var("FRONDB_C_RUNNER").unwrap_or_default();
     let words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
     let words: Vec<&OsStr> = words.collect();
     let mut command = Command::new(words[0]);
-    command.args(&words[1..]).arg(dir.path().join("db")).env("LD_LIBRARY_PATH", libraries);
+    command.args(&words[1..]).arg(dir.path().join("db")).env_remove("LD_LIBRARY_PATH");
+    if let Some(libraries) = libraries {
+        command.env("LD_LIBRARY_PATH", libraries);
+    }
     run(&mut command);
 }
 
@@ -192,7 +199,8 @@ fn an_installed_library_is_found() {
     command.arg(crate_dir().join("examples/counters.c")).args(&flags).arg("-o").arg(&program);
     let given = std::env::var("FRONDB_C_FLAGS").unwrap_or_default();
     run(command.args(given.split_whitespace()));
-    execute(&program, &dir, &prefix.join("lib"));
+    // Nothing tells the loader where the library is but the program itself.
+    run_in(&program, &dir, None);
 }
 
 /// Whether a file names a section of debug symbols.

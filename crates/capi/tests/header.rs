@@ -10,7 +10,7 @@ use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 /// The source files in the order in which the header lists what they declare. Files that declare
 /// nothing for C are left out. cbindgen takes `mod name;` in any of them for `src/name.rs`, so a
 /// file in a folder has another name than all files of `src`.
-const SOURCES: [&str; 40] = [
+const SOURCES: [&str; 41] = [
     "version",
     "error",
     "error_fields",
@@ -46,6 +46,7 @@ const SOURCES: [&str; 40] = [
     "list",
     "verify",
     "optimize",
+    "device",
     "backup",
     "salvage",
     "bulk",
@@ -178,6 +179,27 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("there is a source");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// What a comment names is in the header: a reader who looks for it finds it.
+#[test]
+fn every_name_of_a_comment_is_declared() {
+    let header = generated();
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let ours =
+            words.filter(|word| word.len() > 7 && word.to_lowercase().starts_with("frondb_"));
+        ours.filter(|word| !word.ends_with('_')).map(str::to_owned).collect()
+    };
+    let is_comment = |line: &&str| line.trim_start().starts_with(['*', '/']);
+    let declared: Vec<String> =
+        header.lines().filter(|line| !is_comment(line)).flat_map(words).collect();
+    let named: Vec<String> = header.lines().filter(is_comment).flat_map(words).collect();
+    assert!(named.len() > 300, "{}", named.len());
+    // A metric, and not a name of the interface.
+    let missing = named.iter().filter(|name| *name != "frondb_latency_seconds");
+    let missing: Vec<_> = missing.filter(|name| !declared.contains(name)).collect();
+    assert!(missing.is_empty(), "comments name what does not exist: {missing:?}");
 }
 
 /// Every function of the source is in the header: a file that is missing above would show here.

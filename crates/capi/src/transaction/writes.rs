@@ -1,8 +1,12 @@
 //! Puts, inserts, deletes and updates of a transaction.
 
+use std::mem::MaybeUninit;
+
+use super::locking::{frondb_wait, wait};
 use super::{frondb_txn, with_tree};
+use crate::buffer::{fill, frondb_buffer, to_fill};
 use crate::error::frondb_error;
-use crate::slice::{frondb_slice, optional_bytes};
+use crate::slice::{frondb_slice, optional_bytes, out_flag};
 use crate::tree::frondb_tree;
 
 /// Sets the value of a key. Keys have 0 to 32 KiB, values 0 to 64 MiB.
@@ -39,6 +43,79 @@ pub extern "C" fn frondb_txn_insert(
     value: frondb_slice,
 ) -> *mut frondb_error {
     with_tree(txn, tree, |txn, tree| txn.insert(tree, key.bytes()?, value.bytes()?))
+}
+
+/// Sets the value of a key and puts the value that it had into a buffer; `found` tells whether it had one.
+///
+/// Threads: any for the transaction, calls take turns; one at a time for the buffer.
+///
+/// Errors: as frondb_txn_put() and frondb_txn_get().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_replace(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    value: frondb_slice,
+    buffer: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let place = out_flag(found);
+    with_tree(txn, tree, |txn, tree| {
+        let (place, buffer) = (place?, to_fill(buffer)?);
+        place.write(fill(buffer, txn.replace(tree, key.bytes()?, value.bytes()?)?));
+        Ok(())
+    })
+}
+
+/// Removes a key and puts the value that it had into a buffer, as frondb_txn_replace().
+///
+/// Threads: any for the transaction, calls take turns; one at a time for the buffer.
+///
+/// Errors: as frondb_txn_replace().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_take(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    key: frondb_slice,
+    buffer: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let place = out_flag(found);
+    with_tree(txn, tree, |txn, tree| {
+        let (place, buffer) = (place?, to_fill(buffer)?);
+        place.write(fill(buffer, txn.take(tree, key.bytes()?)?));
+        Ok(())
+    })
+}
+
+/// Removes the first entry, or the last if `last` is set, and puts its key and its value into buffers;
+/// `found` is false if the tree is empty. It is an entry of the newest data, not of the snapshot, and is
+/// locked. With FRONDB_SKIP_LOCKED it is the first that no other transaction has locked, so that several
+/// workers take different entries of a queue.
+///
+/// Threads: any for the transaction, calls take turns; one at a time for the buffers.
+///
+/// Errors: as frondb_txn_replace().
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_pop(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    last: bool,
+    wait_for: frondb_wait,
+    key: *mut frondb_buffer,
+    value: *mut frondb_buffer,
+    found: Option<&mut MaybeUninit<bool>>,
+) -> *mut frondb_error {
+    let place = out_flag(found);
+    with_tree(txn, tree, |txn, tree| {
+        let (place, wait) = (place?, wait(wait_for)?);
+        let (key, value) = (to_fill(key)?, to_fill(value)?);
+        let popped = if last { txn.pop_last(tree, wait)? } else { txn.pop_first(tree, wait)? };
+        let (old_key, old_value) = popped.unzip();
+        fill(key, old_key);
+        place.write(fill(value, old_value));
+        Ok(())
+    })
 }
 
 /// Removes a key; it need not exist.

@@ -332,6 +332,46 @@ static void stats(frondb_db *db) {
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
 }
 
+/* The parts of the key that tuples() made. */
+static void decoded(frondb_tuple *tuple, frondb_slice key) {
+  static const unsigned char two_pow_64[] = {0x29, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+  frondb_part part;
+  OK(frondb_tuple_decode(tuple, key));
+  CHECK(frondb_tuple_count(tuple) == 8);
+  CHECK(frondb_tuple_key(tuple).len == key.len);
+  OK(frondb_tuple_get(tuple, 0, &part));
+  CHECK(part.type == FRONDB_PART_STRING && !part.descending && is(part.bytes, "cpu"));
+  OK(frondb_tuple_get(tuple, 1, &part));
+  CHECK(part.type == FRONDB_PART_INT && part.integer == -5 && part.unsigned_integer == 0);
+  OK(frondb_tuple_get(tuple, 2, &part));
+  CHECK(part.type == FRONDB_PART_INT && part.integer == 7 && part.unsigned_integer == 7);
+  CHECK(part.descending && part.bytes.data == NULL);
+  OK(frondb_tuple_get(tuple, 3, &part));
+  CHECK(part.type == FRONDB_PART_NULL && !part.descending);
+  OK(frondb_tuple_get(tuple, 4, &part));
+  CHECK(part.type == FRONDB_PART_BOOL && part.boolean);
+  OK(frondb_tuple_get(tuple, 5, &part));
+  CHECK(part.type == FRONDB_PART_FLOAT && part.number == 0.5);
+  OK(frondb_tuple_get(tuple, 6, &part));
+  CHECK(part.type == FRONDB_PART_DOUBLE && part.number == 0.5 && part.descending);
+  OK(frondb_tuple_get(tuple, 7, &part));
+  CHECK(part.type == FRONDB_PART_BYTES && part.bytes.len == 2);
+  CHECK(memcmp(part.bytes.data, "\0x", 2) == 0);
+  FAILS(FRONDB_INVALID, frondb_tuple_get(tuple, 8, &part));
+  FAILS(FRONDB_INVALID, frondb_tuple_get(tuple, 0, NULL));
+  FAILS(FRONDB_INVALID, frondb_tuple_get(NULL, 0, &part));
+  /* Parts that are added come after those that were decoded. */
+  OK(frondb_tuple_add_uint(tuple, UINT64_MAX, false));
+  OK(frondb_tuple_get(tuple, 8, &part));
+  CHECK(part.type == FRONDB_PART_UINT && part.unsigned_integer == UINT64_MAX);
+  CHECK(part.integer == 0);
+  OK(frondb_tuple_decode(tuple, frondb_bytes(two_pow_64, sizeof two_pow_64)));
+  OK(frondb_tuple_get(tuple, 0, &part));
+  CHECK(part.type == FRONDB_PART_WIDE && is(part.bytes, "18446744073709551616"));
+  FAILS(FRONDB_INVALID, frondb_tuple_decode(tuple, frondb_text("no tuple")));
+  CHECK(frondb_tuple_count(tuple) == 0 && frondb_tuple_key(tuple).len == 0);
+}
+
 static void tuples(void) {
   frondb_tuple *tuple;
   frondb_buffer *buffer;
@@ -365,8 +405,61 @@ static void tuples(void) {
   OK(frondb_tuple_add_uint(tuple, 8, true));
   CHECK(memcmp(frondb_tuple_key(tuple).data, first, frondb_tuple_key(tuple).len) < 0);
   FAILS(FRONDB_INVALID, frondb_tuple_add_string(tuple, frondb_text("\xff"), false));
+  decoded(tuple, frondb_bytes(first, first_len));
   CHECK(frondb_tuple_free(tuple) == FRONDB_OK);
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
+}
+
+static bool holds(frondb_buffer *buffer, const char *text) {
+  return is(frondb_buffer_value(buffer), text);
+}
+
+/* Calls that return what was there, and a tree that is opened or created. */
+static void exchanges(frondb_db *db) {
+  frondb_tree *tree, *again;
+  frondb_txn *txn;
+  frondb_buffer *key, *value;
+  bool found;
+  OK(frondb_buffer_new(&key));
+  OK(frondb_buffer_new(&value));
+  OK(frondb_db_open_or_create_tree(db, "queue", NULL, &tree));
+  OK(frondb_tree_replace(tree, frondb_text("1"), frondb_text("a"), value, &found));
+  CHECK(!found);
+  OK(frondb_tree_replace(tree, frondb_text("1"), frondb_text("b"), value, &found));
+  CHECK(found && holds(value, "a"));
+  OK(frondb_db_open_or_create_tree(db, "queue", NULL, &again));
+  CHECK(has(again, "1", "b"));
+  CHECK(frondb_tree_free(again) == FRONDB_OK);
+  OK(frondb_tree_take(tree, frondb_text("1"), value, &found));
+  CHECK(found && holds(value, "b"));
+  OK(frondb_tree_take(tree, frondb_text("1"), value, &found));
+  CHECK(!found && frondb_buffer_value(value).len == 0);
+  OK(frondb_db_begin(db, NULL, &txn));
+  OK(frondb_txn_replace(txn, tree, frondb_text("2"), frondb_text("two"), value, &found));
+  CHECK(!found);
+  OK(frondb_txn_put(txn, tree, frondb_text("3"), frondb_text("three")));
+  OK(frondb_txn_pop(txn, tree, false, FRONDB_SKIP_LOCKED, key, value, &found));
+  CHECK(found && holds(key, "2") && holds(value, "two"));
+  OK(frondb_txn_take(txn, tree, frondb_text("3"), value, &found));
+  CHECK(found && holds(value, "three"));
+  OK(frondb_txn_pop(txn, tree, true, FRONDB_WAIT, key, value, &found));
+  CHECK(!found && frondb_buffer_value(key).len == 0);
+  OK(frondb_txn_commit(txn));
+  CHECK(frondb_txn_free(txn) == FRONDB_OK && frondb_tree_free(tree) == FRONDB_OK);
+  CHECK(frondb_buffer_free(key) == FRONDB_OK && frondb_buffer_free(value) == FRONDB_OK);
+}
+
+/* The wear of a database that is not open. */
+static void recorded(const char *path) {
+  frondb_stats *wear;
+  uint64_t bytes;
+  OK(frondb_recorded_wear(path, 600, &wear));
+  OK(frondb_stats_find(wear, "total_bytes", &bytes));
+  CHECK(bytes > 0 && strstr(frondb_stats_text(wear), "600 TBW") != NULL);
+  CHECK(frondb_stats_free(wear) == FRONDB_OK);
+  FAILS(FRONDB_NOT_FOUND, frondb_recorded_wear("/no/such/database", 0, &wear));
+  CHECK(wear == NULL);
+  FAILS(FRONDB_INVALID, frondb_recorded_wear(path, -1, &wear));
 }
 
 int main(int argc, char **argv) {
@@ -397,6 +490,8 @@ int main(int argc, char **argv) {
   OK(frondb_db_open_tree(db, "rows", &tree));
   CHECK(has(tree, "kept", "by the log"));
   CHECK(frondb_tree_free(tree) == FRONDB_OK);
+  exchanges(db);
   close_all(db);
+  recorded(argv[1]);
   return done();
 }

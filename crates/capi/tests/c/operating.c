@@ -207,11 +207,69 @@ static void optimizes(const char *path) {
   close_all(db);
 }
 
+static int32_t tell(void *user_data, const char *tree, uint64_t done, uint64_t millis) {
+  CHECK(tree[0] == 0 && done <= millis + 60000);
+  ++*(uint64_t *)user_data;
+  return 0;
+}
+
+static int32_t refuse(void *user_data, const char *tree, uint64_t done, uint64_t millis) {
+  (void)user_data, (void)tree, (void)done, (void)millis;
+  return 1;
+}
+
+static void measures(const char *path) {
+  frondb_measure_options options = {100, 16 << 20, 2, true};
+  frondb_device *device;
+  frondb_device_info info;
+  frondb_device_point point;
+  frondb_device_model model;
+  frondb_device_line line;
+  uint64_t calls = 0, block = 0, slice = 0;
+  size_t i, points;
+  OK(frondb_device_measure(path, &options, tell, &calls, &device));
+  CHECK(calls > 0);
+  OK(frondb_device_get_info(device, &info));
+  CHECK(info.file_bytes == 16 << 20 && info.caching <= FRONDB_CACHING_CACHED);
+  CHECK(info.seconds > 0 && info.sync_seconds_p50 <= info.sync_seconds_p99);
+  points = frondb_device_point_count(device);
+  CHECK(points > 0 && frondb_device_point_count(NULL) == 0);
+  for (i = 0; i < points; i++) {
+    OK(frondb_device_get_point(device, i, &point));
+    CHECK(point.operation <= FRONDB_REQUEST_WRITE && point.requests > 0);
+    CHECK((point.threads == 1 || point.threads == 2) && point.seconds_between > 0);
+  }
+  FAILS(FRONDB_INVALID, frondb_device_get_point(device, points, &point));
+  OK(frondb_device_get_model(device, FRONDB_REQUEST_WRITE, &model));
+  OK(frondb_device_get_model(device, FRONDB_REQUEST_READ, &model));
+  CHECK(model.lines == 2);
+  OK(frondb_device_get_line(device, FRONDB_REQUEST_READ, 1, &line));
+  CHECK(line.threads == 2 && (!line.is_fitted || line.bytes_per_second > 0));
+  FAILS(FRONDB_INVALID, frondb_device_get_line(device, FRONDB_REQUEST_READ, 2, &line));
+  FAILS(FRONDB_INVALID, frondb_device_get_model(device, 7, &model));
+  if (model.half_power_bytes > 0) {
+    OK(frondb_device_advise(device, 2.0, &block, NULL));
+    CHECK(block >= 8 << 10 && block <= 128 << 10);
+  } else {
+    FAILS(FRONDB_INVALID, frondb_device_advise(device, 2.0, &block, &slice));
+  }
+  CHECK(frondb_device_free(device) == FRONDB_OK && frondb_device_free(NULL) == FRONDB_OK);
+  FAILS(FRONDB_INVALID, frondb_device_get_info(device, &info));
+  FAILS(FRONDB_CANCELLED, frondb_device_measure(path, &options, refuse, NULL, &device));
+  FAILS(FRONDB_NOT_FOUND, frondb_device_measure("/no/such/dir", &options, NULL, NULL, &device));
+  options.budget_millis = 1;
+  FAILS(FRONDB_INVALID, frondb_device_measure(path, &options, NULL, NULL, &device));
+  /* 600 TB at 6 MB a second: 1,157 days. */
+  CHECK((int)frondb_lifetime_days(6e6, 600e12, 1.0) == 1157);
+  CHECK(frondb_lifetime_days(0, 600e12, 1.0) > 1e300);
+}
+
 int main(int argc, char **argv) {
   CHECK(argc == 2);
   optimizes(argv[1]);
   listens(argv[1]);
   limits(argv[1]);
   sees(argv[1]);
+  measures(argv[1]);
   return done();
 }
