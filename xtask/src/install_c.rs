@@ -10,6 +10,10 @@
 //!   PREFIX/lib/libfrondb.a             without debug symbols
 //!   PREFIX/lib/pkgconfig/frondb.pc
 //! ```
+//! Programs that are linked with the flags of pkg-config have the folder of the library in them, so
+//! they find it without `ldconfig`. Packages (DESTDIR) install where the loader looks and run `ldconfig`
+//! themselves, and their policies forbid such paths.
+//!
 //! For packages, DESTDIR is put before every path that is written, but not before paths inside
 //! files. FROM names a folder of built libraries; without it the command builds them.
 
@@ -50,6 +54,10 @@ pub(crate) fn run(args: &[String]) -> Result {
     let version = version()?;
     install(&from, Path::new(prefix), get("DESTDIR").unwrap_or(""), &version)?;
     println!("installed frondb {version} in {prefix}");
+    println!(
+        "programs linked with `pkg-config --libs frondb` find the library in {prefix}/lib; for others run \
+         ldconfig as root, if the loader searches that folder"
+    );
     Ok(())
 }
 
@@ -77,7 +85,7 @@ fn install(from: &Path, prefix: &Path, dest_dir: &str, version: &str) -> Result 
     link(&file, &lib.join(&soname))?;
     link(&soname, &lib.join("libfrondb.so"))?;
     let pc = lib.join("pkgconfig/frondb.pc");
-    fs::write(&pc, pkg_config(prefix, version))
+    fs::write(&pc, pkg_config(prefix, version, dest_dir.is_empty()))
         .map_err(|e| format!("cannot write {}: {e}", pc.display()))
 }
 
@@ -87,12 +95,14 @@ fn soname(version: &str) -> String {
     format!("libfrondb.so.{}", parts.join("."))
 }
 
-/// The text of the pkg-config file. `--static` adds what the static library needs.
-fn pkg_config(prefix: &Path, version: &str) -> String {
+/// The text of the pkg-config file. `--static` adds what the static library needs; `finds_itself` makes
+/// programs look for the library where it is installed.
+fn pkg_config(prefix: &Path, version: &str, finds_itself: bool) -> String {
+    let path = if finds_itself { " -Wl,-rpath,${libdir}" } else { "" };
     format!(
         "prefix={}\nincludedir=${{prefix}}/include\nlibdir=${{prefix}}/lib\n\n\
          Name: frondb\nDescription: Write-optimized, transactional, compressed storage engine\n\
-         Version: {version}\nCflags: -I${{includedir}}\nLibs: -L${{libdir}} -lfrondb\n\
+         Version: {version}\nCflags: -I${{includedir}}\nLibs: -L${{libdir}} -lfrondb{path}\n\
          Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl\n",
         prefix.display()
     )
@@ -141,6 +151,9 @@ mod tests {
         assert!(dest.join("opt/x/include/frondb.h").is_file());
         let pc = fs::read_to_string(lib.join("pkgconfig/frondb.pc")).unwrap();
         assert!(pc.starts_with("prefix=/opt/x\n") && pc.contains("Version: 0.7.3\n"), "{pc}");
+        assert!(pc.contains("-lfrondb\n"), "a package has no path in its programs: {pc}");
+        let own = pkg_config(Path::new("/opt/x"), "0.7.3", true);
+        assert!(own.contains("-lfrondb -Wl,-rpath,${libdir}\n"), "{own}");
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -15,6 +15,7 @@
 //! | [`tidy`] | house rules on source and documents that no other tool checks |
 //! | [`subjects`] | checks the first lines of commit messages |
 //! | [`fuzz_entries`] | the decoders that the fuzzers call |
+//! | [`docs`] | checks the documentation of the library |
 //! | [`pages`] | pages for operators, written from the source |
 //! | [`report`](mod@report) | measures the claims of TokuDB's documents, and writes docs/heritage.md |
 //! | [`step`] | runs commands |
@@ -32,6 +33,7 @@
 mod audit;
 mod bench;
 mod command;
+mod docs;
 mod fuzz;
 mod fuzz_entries;
 mod install;
@@ -70,6 +72,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   fuzz       TARGET= SECONDS=  fuzz the decoders
   fuzz-targets  write the files of fuzz/ from the crates' fuzz entries
   pages      write docs/operating/options.md and status.md from the source
+  docs       check the pages of `cargo doc` for links that lead nowhere
   header     write crates/capi/include/frondb.h from the source
   install-c  PREFIX= DESTDIR= FROM=  install the C library, its header and frondb.pc
   audit      licences, bans and sources of all dependencies
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
         "fuzz" => fuzz::run(&rest),
         "fuzz-targets" => fuzz::write_targets(),
         "pages" => pages::write(),
+        "docs" => docs::check(),
         "header" => install_c::header(),
         "install-c" => install_c::run(&rest),
         "audit" => audit::run(),

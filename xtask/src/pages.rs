@@ -1,7 +1,7 @@
 //! Generates pages for operators from the source: docs/operating/options.md from the builders of
 //! `Options`, `TreeOptions` and `TransactionOptions` and the fields of `BulkOptions`,
-//! docs/operating/status.md from the structs of statistics, and the example in README.md from the
-//! library's own example, which is compiled and run as a test.
+//! docs/operating/status.md from the structs of statistics, and the examples in README.md from the
+//! library's own examples, which are compiled and run as tests.
 //!
 //! `cargo xtask pages` writes the pages. [`check`], a part of tidy, demands that the pages are up
 //! to date, and that the default in a builder's comment is the default in the code.
@@ -21,7 +21,8 @@ use std::fs;
 use crate::Result;
 use crate::workspace::{read, root};
 
-const LIBRARY: &str = "crates/frondb/src/lib.rs";
+/// The examples of README.md, in its order.
+const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/transaction.rs"];
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
@@ -121,7 +122,9 @@ fn pages() -> Result<[(&'static str, String); 3]> {
     section(&mut status, "A tree: `TreeStats`", columns, &items(&stats, "pub struct TreeStats {"));
     let recovered = items(&recovery, "pub struct Recovery {");
     section(&mut status, "What an open found: `Recovery`", columns, &recovered);
-    let readme = with_example(&source("README.md")?, &source(LIBRARY)?)?;
+    let [library, transaction] = EXAMPLES;
+    let examples = [example(&source(library)?), example(&source(transaction)?)];
+    let readme = with_examples(&source("README.md")?, &examples)?;
     Ok([
         ("docs/operating/options.md", options),
         ("docs/operating/status.md", status),
@@ -141,22 +144,36 @@ fn transaction_sections(page: &mut String, builders: &str) {
     }
 }
 
-/// `page` with its Rust code block replaced by the first example of the crate-level documentation,
-/// without the lines that rustdoc hides.
-fn with_example(page: &str, library: &str) -> Result<String> {
-    let fence = |line: &&str| line.starts_with("//! ```");
-    let lines = library.lines().skip_while(|line| !fence(line)).skip(1);
-    let example: String = lines
+/// The first example in the comments of a source file, without the lines that rustdoc hides.
+fn example(source: &str) -> String {
+    let comments = source
+        .lines()
+        .map(str::trim_start)
+        .filter_map(|line| line.strip_prefix("//!").or_else(|| line.strip_prefix("///")));
+    let fence = |line: &&str| line.starts_with(" ```");
+    let lines = comments.skip_while(|line| !fence(line)).skip(1);
+    lines
         .take_while(|line| !fence(line))
-        .map(|line| line.trim_start_matches("//!").strip_prefix(' ').unwrap_or_default())
+        .map(|line| line.strip_prefix(' ').unwrap_or_default())
         .filter(|line| !line.starts_with("# "))
         .flat_map(|line| [line, "\n"])
-        .collect();
-    let block = page.split_once("```rust\n").and_then(|(before, rest)| {
-        let (_, after) = rest.split_once("```\n")?;
-        Some(format!("{before}```rust\n{example}```\n{after}"))
-    });
-    block.ok_or_else(|| "README.md has no block of Rust".to_owned())
+        .collect()
+}
+
+/// `page` with its blocks of Rust replaced by the examples, one after the other.
+fn with_examples(page: &str, examples: &[String]) -> Result<String> {
+    let mut parts = page.split("```rust\n");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    let mut left = examples.iter();
+    for part in parts {
+        let example = left.next().ok_or("README.md has a block of Rust without an example")?;
+        let (_, after) = part.split_once("```\n").ok_or("README.md has an open block of Rust")?;
+        out.push_str(&format!("```rust\n{example}```\n{after}"));
+    }
+    match left.next() {
+        None => Ok(out),
+        Some(_) => Err("README.md has fewer blocks of Rust than examples".to_owned()),
+    }
 }
 
 /// A documented item of a scope.
@@ -369,13 +386,16 @@ impl Options {
     }
 
     #[test]
-    fn the_example_is_the_librarys_without_hidden_lines() {
+    fn the_examples_are_the_librarys_without_hidden_lines() {
         let library =
             "//! Head.\n//!\n//! ```\n//! use x;\n//!\n//! # fn main() {\n//! y()\n//! ```\n";
-        let page = "Look:\n```rust\nold\n```\nThat was it.\n";
-        let expected = "Look:\n```rust\nuse x;\n\ny()\n```\nThat was it.\n";
-        assert_eq!(with_example(page, library), Ok(expected.to_owned()));
-        assert!(with_example("no block", library).is_err());
+        let of_type = "use z;\n    /// ```\n    /// z()\n    /// ```\n    fn z() {}\n";
+        let examples = [example(library), example(of_type)];
+        let page = "Look:\n```rust\nold\n```\nThat was it.\n```rust\n```\n";
+        let expected = "Look:\n```rust\nuse x;\n\ny()\n```\nThat was it.\n```rust\nz()\n```\n";
+        assert_eq!(with_examples(page, &examples), Ok(expected.to_owned()));
+        assert!(with_examples("no block", &examples).is_err());
+        assert!(with_examples(page, &examples[..1]).is_err());
     }
 
     #[test]

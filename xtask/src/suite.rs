@@ -10,7 +10,9 @@
 use crate::pool::{self, Job};
 use crate::step::Cmd;
 use crate::summary::Summary;
-use crate::{Result, install, layers, mariadb, modules, programs, report, shuttle, subjects, tidy};
+use crate::{
+    Result, docs, install, layers, mariadb, modules, programs, report, shuttle, subjects, tidy,
+};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -24,6 +26,7 @@ pub(crate) fn run() -> Result {
     summary.step("subjects", || report("subjects", subjects::check()));
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
+    summary.step("documentation", docs::check);
     let mut jobs = Vec::new();
     summary.step("build", || {
         jobs = tests()?;
