@@ -207,7 +207,7 @@ static void optimizes(const char *path) {
   close_all(db);
 }
 
-static int32_t tell(void *user_data, const char *tree, uint64_t done, uint64_t millis) {
+static int32_t pace(void *user_data, const char *tree, uint64_t done, uint64_t millis) {
   CHECK(tree[0] == 0 && done <= millis + 60000);
   ++*(uint64_t *)user_data;
   return 0;
@@ -227,7 +227,7 @@ static void measures(const char *path) {
   frondb_device_line line;
   uint64_t calls = 0, block = 0, slice = 0;
   size_t i, points;
-  OK(frondb_device_measure(path, &options, tell, &calls, &device));
+  OK(frondb_device_measure(path, &options, pace, &calls, &device));
   CHECK(calls > 0);
   OK(frondb_device_get_info(device, &info));
   CHECK(info.file_bytes == 16 << 20 && info.caching <= FRONDB_CACHING_CACHED);
