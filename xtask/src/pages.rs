@@ -150,14 +150,22 @@ fn example(source: &str) -> String {
         .lines()
         .map(str::trim_start)
         .filter_map(|line| line.strip_prefix("//!").or_else(|| line.strip_prefix("///")));
-    let fence = |line: &&str| line.starts_with(" ```");
-    let lines = comments.skip_while(|line| !fence(line)).skip(1);
-    lines
-        .take_while(|line| !fence(line))
-        .map(|line| line.strip_prefix(' ').unwrap_or_default())
-        .filter(|line| !line.starts_with("# "))
-        .flat_map(|line| [line, "\n"])
-        .collect()
+    let mut example = String::new();
+    // What follows the fence of the open block: nothing for an example.
+    let mut open = None;
+    for line in comments {
+        match (open, line.strip_prefix(" ```")) {
+            (None, Some(kind)) => open = Some(kind),
+            (Some(""), Some(_)) => break,
+            (Some(_), Some(_)) => open = None,
+            (Some(""), None) if !line.starts_with(" # ") => {
+                example.push_str(line.strip_prefix(' ').unwrap_or_default());
+                example.push('\n');
+            }
+            _ => {}
+        }
+    }
+    example
 }
 
 /// `page` with its blocks of Rust replaced by the examples, one after the other.
@@ -389,7 +397,7 @@ impl Options {
     fn the_examples_are_the_librarys_without_hidden_lines() {
         let library =
             "//! Head.\n//!\n//! ```\n//! use x;\n//!\n//! # fn main() {\n//! y()\n//! ```\n";
-        let of_type = "use z;\n    /// ```\n    /// z()\n    /// ```\n    fn z() {}\n";
+        let of_type = "//! ```text\n//! x\n//! ```\nuse z;\n    /// ```\n    /// z()\n    /// ```\n    fn z() {}\n";
         let examples = [example(library), example(of_type)];
         let page = "Look:\n```rust\nold\n```\nThat was it.\n```rust\n```\n";
         let expected = "Look:\n```rust\nuse x;\n\ny()\n```\nThat was it.\n```rust\nz()\n```\n";
