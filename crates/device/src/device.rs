@@ -66,10 +66,11 @@ impl OpenOptions {
 /// A directory of files. Names are relative paths with `/`, checked by [`name`](crate::name); where
 /// a directory is expected, the empty name is the directory itself.
 pub trait Device: Send + Sync + fmt::Debug {
-    /// Opens a file.
+    /// Opens a regular file. Never waits for another process, as an open of a named pipe would.
     ///
     /// # Errors
-    /// `NotFound`, `Exists` (with `create_new`), `NoSpace`, `Io`, `Invalid` for a bad name.
+    /// `NotFound`, `Exists` (with `create_new`), `NoSpace`, `Io`, `Invalid` for a bad name and for
+    /// what is not a regular file.
     fn open(&self, name: &str, options: OpenOptions) -> Result<SharedFile>;
 
     /// Whether a file or directory of that name exists.

@@ -179,7 +179,9 @@ impl Device for MemoryDevice {
         state.check()?;
         let id = match state.tree.live.get(&path) {
             Some(_) if options.create_new => return Err(failed("open", &path, Errno::EXIST)),
-            Some(Entry::Dir) => return Err(failed("open", &path, Errno::ISDIR)),
+            Some(Entry::Dir) => {
+                return Err(Error::invalid(format!("{path} is a directory, not a regular file")));
+            }
             Some(Entry::File(id)) => *id,
             None if !(options.create || options.create_new) => {
                 return Err(failed("open", &path, Errno::NOENT));

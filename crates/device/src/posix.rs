@@ -32,7 +32,7 @@ use crate::device::{Device, DeviceLock, OpenOptions, SharedDevice, SharedFile};
 use crate::modes::Modes;
 use crate::name;
 use create::{create_durably, set_mode};
-use error::os_error;
+use error::{not_regular, os_error};
 use file::PosixFile;
 use lock::{LockedFile, in_use};
 use ring::Ring;
@@ -114,8 +114,26 @@ impl PosixDevice {
         os_error(action, &self.full(name), errno)
     }
 
-    /// Opens a file, or creates it with the device's mode.
-    fn open_or_make(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    /// Opens a regular file, or creates it with the device's mode.
+    fn open_or_make(&self, name: &str, flags: OFlags) -> Result<OwnedFd> {
+        let failed = |errno| self.error("open", name, errno);
+        // Without this flag the call would wait for the other end of a named pipe in the file's place.
+        let fd = match self.try_open(name, flags | OFlags::NONBLOCK) {
+            Err(Errno::ISDIR) => return Err(not_regular(&self.full(name), FileType::Directory)),
+            opened => opened.map_err(failed)?,
+        };
+        let stat = retry_on_intr(|| fs::fstat(&fd)).map_err(failed)?;
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind != FileType::RegularFile {
+            return Err(not_regular(&self.full(name), kind));
+        }
+        // With the flag, io_uring would fail a read that has to wait for the disk.
+        let flags = fs::fcntl_getfl(&fd).map_err(failed)?;
+        fs::fcntl_setfl(&fd, flags.difference(OFlags::NONBLOCK)).map_err(failed)?;
+        Ok(fd)
+    }
+
+    fn try_open(&self, name: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let mode = Mode::from_raw_mode(self.modes.file());
         let make = || {
             let flags = flags | OFlags::CREATE | OFlags::EXCL;
@@ -169,7 +187,7 @@ impl Device for PosixDevice {
         } else if options.create {
             flags |= OFlags::CREATE;
         }
-        let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
+        let fd = self.open_or_make(name, flags)?;
         let direct = options.direct && set_direct(&fd);
         if options.direct && !direct {
             tracing::debug!(
@@ -272,7 +290,7 @@ impl Device for PosixDevice {
     fn lock(&self, name: &str) -> Result<DeviceLock> {
         name::check(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let fd = self.open_or_make(name, flags).map_err(|errno| self.error("open", name, errno))?;
+        let fd = self.open_or_make(name, flags)?;
         // A `flock` belongs to the open file: the kernel releases it when the process ends, and a
         // second open of the lock file conflicts even within this process.
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockExclusive)) {
@@ -290,9 +308,9 @@ impl Device for PosixDevice {
     fn lock_shared(&self, name: &str) -> Result<Option<DeviceLock>> {
         name::check(name)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let fd = match retry_on_intr(|| fs::openat(&self.dir, name, flags, Mode::empty())) {
-            Err(Errno::NOENT) => return Ok(None),
-            opened => opened.map_err(|errno| self.error("open", name, errno))?,
+        let fd = match self.open_or_make(name, flags) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
         };
         match retry_on_intr(|| fs::flock(&fd, FlockOperation::NonBlockingLockShared)) {
             Ok(()) => Ok(Some(DeviceLock::new(self.full(name), fd))),

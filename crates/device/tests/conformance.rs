@@ -204,6 +204,9 @@ fn directories_list_their_entries() {
         assert_eq!(device.list("").unwrap(), ["d", "d.x", "z"]);
         assert_eq!(device.list("d").unwrap(), ["a", "b", "e"]);
         assert_eq!(device.list("none").unwrap_err().kind(), ErrorKind::NotFound);
+        for options in [OpenOptions::READ, OpenOptions::WRITE, OpenOptions::CREATE] {
+            assert_eq!(device.open("d", options).unwrap_err().kind(), ErrorKind::Invalid);
+        }
         assert_eq!(device.create_dir("z").unwrap_err().kind(), ErrorKind::Exists);
         assert_eq!(device.create_dir("none/d").unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(device.sync_dir("none").unwrap_err().kind(), ErrorKind::NotFound);

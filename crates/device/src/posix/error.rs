@@ -1,10 +1,22 @@
 //! Errors of the operating system as errors of the engine.
 
 use frondb_core::{Error, ErrorKind};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 /// The error for a failed `action` on `file`.
 pub(super) fn os_error(action: &str, file: &str, errno: Errno) -> Error {
     let error = Error::io(action, file, &errno.into());
     if errno == Errno::EXIST { error.with_kind(ErrorKind::Exists) } else { error }
+}
+
+/// The error for what is there in place of a file.
+pub(super) fn not_regular(file: &str, kind: FileType) -> Error {
+    let what = match kind {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a named pipe",
+        FileType::BlockDevice | FileType::CharacterDevice => "a device",
+        _ => "of another kind",
+    };
+    Error::invalid(format!("{file} is {what}, not a regular file"))
 }

@@ -201,11 +201,12 @@ impl BackupList {
             ["log", start, end] => {
                 self.log = (Lsn(start.parse().ok()?), Lsn(end.parse().ok()?));
             }
-            ["file", ref name @ .., bytes, checksum] => self.files.push(FileEntry {
-                name: name.join(" "),
-                bytes: bytes.parse().ok()?,
-                checksum: u64::from_str_radix(checksum, 16).ok()?,
-            }),
+            ["file", ref name @ .., bytes, checksum] => {
+                let name = name.join(" ");
+                frondb_device::name::check(&name).ok()?;
+                let checksum = u64::from_str_radix(checksum, 16).ok()?;
+                self.files.push(FileEntry { name, bytes: bytes.parse().ok()?, checksum });
+            }
             ["extent", file, page, pages, run, checksum, place] => {
                 let extent = Extent {
                     file: file.parse().ok()?,
@@ -318,6 +319,16 @@ mod tests {
     fn random_lists_never_panic() {
         let sample = list().text().into_bytes();
         frondb_testkit::fuzz::smoke(1, 20_000, &[sample], crate::fuzz::backup_list);
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_backup_are_damage() {
+        for name in ["../manifest", "/etc/passwd", "wal//1", ""] {
+            let files = vec![FileEntry { name: name.into(), bytes: 5, checksum: 7 }];
+            let forged = BackupList { files, ..list() }.text();
+            let error = BackupList::parse(forged.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corruption, "{name}");
+        }
     }
 
     #[test]

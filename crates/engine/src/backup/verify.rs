@@ -94,7 +94,8 @@ pub fn verify_backup(
 /// The error, if it says nothing about what is stored.
 fn fault(error: Error) -> Result<String> {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::Corruption => Ok(error.to_string()),
+        // Invalid: a directory or a named pipe is in the place of the file.
+        ErrorKind::NotFound | ErrorKind::Corruption | ErrorKind::Invalid => Ok(error.to_string()),
         _ => Err(error),
     }
 }

@@ -55,3 +55,62 @@ fn a_restore_that_fails_leaves_nothing() {
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
     db.close().unwrap();
 }
+
+/// Whoever may write to the folder of a backup can put a named pipe in the place of a file: opening it
+/// must not wait for the pipe's other end.
+#[test]
+fn named_pipes_in_place_of_files_are_refused_at_once() {
+    let dir = TempDir::new("backup");
+    let at = |name: &str| dir.path().join(name);
+    let options = || Options::new().memory_bytes(32 << 20);
+    let db = Db::open(at("db"), options()).unwrap();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    tree.put(b"k", &[7; 100]).unwrap();
+    db.flush().unwrap();
+    tree.put(b"in the log", b"v").unwrap();
+    db.backup(at("full"), &BackupOptions::new(), &mut |_, _| true).unwrap();
+    let log = std::fs::read_dir(at("full/wal")).unwrap().next().unwrap().unwrap().file_name();
+    let log = format!("wal/{}", log.to_str().unwrap());
+    let swap = |file: &std::path::Path| {
+        std::fs::rename(file, at("aside")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(file).status().unwrap().success());
+    };
+    let swap_back = |file: &std::path::Path| std::fs::rename(at("aside"), file).unwrap();
+    for name in ["BACKUP", "manifest", "data-0000.fdb", &log] {
+        let file = at("full").join(name);
+        swap(&file);
+        match Db::verify_backup(at("full"), &mut |_, _| true) {
+            Ok(found) => {
+                assert!(
+                    found.faults.iter().any(|fault| fault.contains("a named pipe")),
+                    "{found:?}"
+                );
+            }
+            Err(error) => {
+                assert_eq!((error.kind(), name), (ErrorKind::Invalid, "BACKUP"), "{error}")
+            }
+        }
+        let restored = Db::restore(&[at("full")], at("copy"), &options(), &mut |_, _| true);
+        assert_eq!(restored.unwrap_err().kind(), ErrorKind::Invalid, "{name}");
+        if name == "BACKUP" {
+            let since = BackupOptions::new().since(at("full"));
+            let error = db.backup(at("more"), &since, &mut |_, _| true).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        }
+        swap_back(&file);
+    }
+    db.close().unwrap();
+    drop((tree, db));
+    let mut names: Vec<_> =
+        std::fs::read_dir(at("db")).unwrap().map(|e| e.unwrap().path()).collect();
+    names.retain(|path| path.is_file());
+    for file in names {
+        swap(&file);
+        // Files that only help, such as the names of backups, are not opened by every open.
+        if let Err(error) = Db::open(at("db"), options()) {
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{}: {error}", file.display());
+        }
+        swap_back(&file);
+    }
+    Db::open(at("db"), options()).unwrap().close().unwrap();
+}
