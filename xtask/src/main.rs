@@ -80,7 +80,7 @@ usage: cargo xtask COMMAND [NAME=VALUE ...]
   shuttle    concurrency tests under the shuttle scheduler
   soak       TIMES= MINUTES= SEED=  the random tests of `test`, longer and on new seeds
   plugin     build ha_frondb.so for the installed MariaDB server
-  install-plugin  PLUGIN_DIR= DESTDIR= FROM=  install ha_frondb.so for the installed server
+  install-plugin  PLUGIN_DIR= BIN_DIR= DESTDIR= FROM= PROGRAMS=  install ha_frondb.so and programs for the installed server
   server     start a private MariaDB server with the plugin, and a client
   server-stop  stop it
   test-mariadb  all tests that need a server (part of test)

@@ -18,11 +18,17 @@
 namespace fron {
 namespace {
 
-/** Reads a whole file. Returns 0 or an errno. */
+/** Reads a whole regular file. Returns 0 or an errno. */
 int read_file(const std::string &path, std::string *bytes) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK the call would wait for the other end of a named pipe.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return errno;
-  int error = 0;
+  struct stat found;
+  int error = fstat(file, &found) ? errno : S_ISREG(found.st_mode) ? 0 : EINVAL;
+  if (error) {
+    ::close(file);
+    return error;
+  }
   char piece[16 << 10];
   for (ssize_t read; (read = ::read(file, piece, sizeof piece)) != 0;) {
     if (read < 0 && errno == EINTR) continue;

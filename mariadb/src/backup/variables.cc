@@ -4,12 +4,15 @@
 
 #include "backup/variables.h"
 
+#include <set_var.h>
 #include <sql_class.h>
 #include <sql_lex.h>
 
 #include <mysqld_error.h>
 
 #include <mysql/service_thd_alloc.h>
+
+#include <string_view>
 
 #include "backup/make.h"
 #include "engine/errors.h"
@@ -39,6 +42,28 @@ MYSQL_THDVAR_BOOL(backup_wait_for_stage, PLUGIN_VAR_OPCMDARG,
 MYSQL_SYSVAR_STR(backup_allowed_prefix, allowed_prefix, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  "The only folder below which backups may be made; empty for any.", nullptr, nullptr, nullptr);
 
+/** True, with an error, if the statement sets what a backup must not be made of: a global value, or another variable of
+    backups, which would count only after this one has been checked. */
+bool refuses_assignments(MYSQL_THD thd) {
+  constexpr std::string_view OURS = "frondb_backup_", DIR = "frondb_backup_dir";
+  List_iterator_fast<set_var_base> each(thd->lex->var_list);
+  while (set_var_base *any = each++) {
+    if (!any->is_system()) continue;
+    auto *assignment = static_cast<set_var *>(any);
+    std::string_view name(assignment->var->name.str, assignment->var->name.length);
+    if (name == DIR && assignment->type == OPT_GLOBAL) {
+      my_error(ER_LOCAL_VARIABLE, MYF(0), assignment->var->name.str);
+      return true;
+    }
+    if (name != DIR && name.substr(0, OURS.size()) == OURS) {
+      my_printf_error(ER_UNKNOWN_ERROR, "FronDB: set %s in a statement of its own, before frondb_backup_dir", MYF(0),
+                      assignment->var->name.str);
+      return true;
+    }
+  }
+  return false;
+}
+
 /** Makes the backup while the server checks the value: when it updates a variable it may hold a lock of all variables. */
 int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
   char buffer[FN_REFLEN];
@@ -55,6 +80,7 @@ int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct 
     my_printf_error(ER_SET_STATEMENT_NOT_SUPPORTED, "FronDB: SET STATEMENT cannot make a backup: use SET", MYF(0));
     return 1;
   }
+  if (refuses_assignments(thd)) return 1;
   return guarded([&] {
     const char *since = THDVAR(thd, backup_since);
     BackupOrder order = {dir, since ? since : "", THDVAR(thd, backup_throttle)};
