@@ -93,6 +93,15 @@ impl Background {
         self.jobs.reads.runs.space.give_up_retention() || kept_log
     }
 
+    /// After work that has given space back without a commit: returns that space to the file system if
+    /// the disk is short of it, and otherwise when the database is idle.
+    pub fn gave_back(&self) {
+        if let Err(error) = self.jobs.reads.runs.space.relieve_disk() {
+            tracing::warn!(%error, "free space of the data files stays allocated until the database is idle");
+        }
+        self.touched();
+    }
+
     /// Makes another attempt at the work that was held back on a full disk. Does nothing if the
     /// disk is not full.
     pub fn try_space(&self) {

@@ -12,7 +12,7 @@ use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::{ErrorKind, Lsn, MessageKind};
 use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
-use frondb_records::TreeOptions;
+use frondb_records::{TreeOptions, encode_op, encode_prepare_head, encode_section_head};
 use frondb_tree::Tree;
 use frondb_txn::prepared::{self, Written};
 
@@ -22,6 +22,10 @@ use crate::engine::Engine;
 use crate::options::EngineOptions;
 
 fn open(device: &MemoryDevice) -> Engine {
+    try_open(device).unwrap()
+}
+
+fn try_open(device: &MemoryDevice) -> Result<Engine> {
     let options = EngineOptions {
         memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
         background_threads: 0,
@@ -30,7 +34,7 @@ fn open(device: &MemoryDevice) -> Engine {
     };
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     let device: SharedDevice = Arc::new(device.clone());
-    Engine::open(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    Engine::open(device, None, options, clock, &ThreadExecutor::shared())
 }
 
 fn crash(device: &MemoryDevice) -> (MemoryDevice, Engine) {
@@ -341,4 +345,22 @@ fn what_an_earlier_try_had_pending_is_nothing() {
         engine.checkpoint().unwrap();
         assert_eq!(engine.leaked_bytes(), 0, "{how}");
     }
+}
+
+/// A record that passes its checksum may still have what no engine writes.
+#[test]
+fn a_prepared_message_with_a_bad_reference_to_a_value_is_damage() {
+    let device = MemoryDevice::new();
+    let engine = open(&device);
+    let tree = engine.create_tree("t", TreeOptions::default()).unwrap();
+    let (mut head, mut message) = (Vec::new(), Vec::new());
+    encode_op(&mut message, MessageKind::PutRef, b"key", b"no reference");
+    encode_prepare_head(&mut head, 77, b"forged", &[], 1);
+    encode_section_head(&mut head, tree.id(), 1, message.len());
+    let wal = &engine.background().jobs.log.wal;
+    wal.append(&[&head, &message]).unwrap();
+    wal.sync().unwrap();
+    drop(engine);
+    let error = try_open(&device.crash(CrashMode::LoseUnsynced)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
 }

@@ -376,7 +376,8 @@ fn restore_one(
         writes.attachments.push(attachment(parts, &tree(part.tree)?, part));
     }
     for (id, count, bytes) in undecided.sections {
-        let values = values_of(&bytes)?;
+        let values =
+            values_of(&bytes).map_err(|error| contradiction(undecided.logged, error.message()))?;
         writes.values.extend(values.into_iter().map(|extents| (id, extents)));
         writes.sections.push(OwnedMessages { tree: tree(id)?, bytes, count });
     }

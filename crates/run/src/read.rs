@@ -49,7 +49,11 @@ pub(crate) fn read_span(
         space.read(extent, skip, &mut span.buf[filled..filled + n])?;
         filled += n;
     }
-    if filled == span.buf.len() { Ok(span) } else { Err(beyond_the_end(offset, len)) }
+    if filled == span.buf.len() {
+        Ok(span)
+    } else {
+        Err(beyond_the_end(space, SpanPlace { extents, offset, len }))
+    }
 }
 
 /// A span of one of the runs of a space, for [`read_spans`].
@@ -76,7 +80,7 @@ pub(crate) fn read_spans(space: &Space, places: &[SpanPlace<'_>]) -> Vec<Result<
             rest = after;
         }
         let is_whole = rest.is_empty();
-        let whole = if is_whole { Ok(()) } else { Err(beyond_the_end(place.offset, place.len)) };
+        let whole = if is_whole { Ok(()) } else { Err(beyond_the_end(space, *place)) };
         results.push(whole);
     }
     for (i, result) in span_of_read.into_iter().zip(space.read_many(reads)) {
@@ -109,8 +113,12 @@ fn pieces(
     })
 }
 
-fn beyond_the_end(offset: u64, len: usize) -> Error {
-    Error::internal(format!("a read of {len} bytes at {offset} reaches beyond the end of the run"))
+/// The metadata or the block index of the run is not what was written.
+fn beyond_the_end(space: &Space, place: SpanPlace<'_>) -> Error {
+    let SpanPlace { extents, offset, len } = place;
+    let (file, at) = locate(space, extents, offset);
+    let message = format!("a read of {len} bytes at {offset} reaches beyond the end of the run");
+    Error::corruption(file, at, "run", message)
 }
 
 /// File name and offset of logical `offset`, for the message of a corruption.

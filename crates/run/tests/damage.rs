@@ -56,6 +56,24 @@ impl Damaged {
     }
 }
 
+/// Metadata and block indexes pass their checksums and may still be wrong: a forged one, or one of
+/// another run.
+#[test]
+fn a_run_that_reaches_beyond_its_extents_is_damage() {
+    let Damaged { fixture, run, entries, .. } = Damaged::new();
+    let mut meta = run.meta().clone();
+    meta.extents[0].pages = 1;
+    let short = fixture.open(meta, None);
+    fixture.env.cache.clear();
+    let results = entries.iter().map(|entry| get(&short, &entry.key, 999).map(drop));
+    let scanned = scan(&short, Direction::Forward, ReadMode::Scan, None, None).map(drop);
+    let errors: Vec<_> = results.chain([scanned]).filter_map(Result::err).collect();
+    assert!(errors.len() > 1);
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    }
+}
+
 #[test]
 fn a_damaged_block_fails_alone() {
     let damaged = Damaged::new();

@@ -86,6 +86,20 @@ impl Space {
         }
     }
 
+    /// Returns all free space but the reserve to the file system if that is more than the disk has left:
+    /// what work has given back that failed may be most of the disk.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn relieve_disk(&self) -> Result<()> {
+        let excess = self.state.lock().unpunched_pages().saturating_sub(self.reserve_pages());
+        if excess * PAGE_BYTES as u64 <= self.files.free_bytes()? {
+            return Ok(());
+        }
+        while self.reclaim_step(Reclaim::Idle)? {}
+        Ok(())
+    }
+
     /// Returns up to `bytes` of the reserve to the file system, for a WAL or manifest that must
     /// grow on a full disk. The reserve is refilled from released space, or by the next acquisition
     /// that finds room on the disk.

@@ -27,8 +27,7 @@ impl ValueReader for Values {
 /// # Errors
 /// `Corruption` if the checksum does not match; a device error.
 pub fn read_value(runs: &RunEnv, encoded: &[u8]) -> Result<Vec<u8>> {
-    let reference = ValueRef::decode(encoded)
-        .map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
+    let reference = ValueRef::decode(encoded).map_err(|_| bad_reference())?;
     let space = &*runs.space;
     let mut value = Vec::with_capacity(reference.len as usize);
     let read = runs.profiled_value(reference.len, || {
@@ -43,8 +42,7 @@ pub fn read_value(runs: &RunEnv, encoded: &[u8]) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`read_value`].
 pub fn check_value(space: &Space, encoded: &[u8]) -> Result<()> {
-    let reference = ValueRef::decode(encoded)
-        .map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
+    let reference = ValueRef::decode(encoded).map_err(|_| bad_reference())?;
     let mut sum = Xxh3::new();
     for_each_piece(space, &reference, &mut |piece| sum.update(piece))?;
     check_sum(space, &reference, sum.finish())
@@ -80,13 +78,18 @@ fn check_sum(space: &Space, reference: &ValueRef, found: u64) -> Result<()> {
 /// The extents of each value that one of these encoded references names.
 ///
 /// # Errors
-/// `Internal` if a reference cannot be decoded.
+/// `Corruption` if a reference cannot be decoded.
 pub fn extents_of(references: &[Box<[u8]>]) -> Result<Vec<Vec<Extent>>> {
     let decoded = references.iter().map(|bytes| {
-        let value = ValueRef::decode(bytes);
-        let value =
-            value.map_err(|_| Error::internal("a reference to a large value cannot be decoded"))?;
+        let value = ValueRef::decode(bytes).map_err(|_| bad_reference())?;
         Ok(value.extents)
     });
     decoded.collect()
+}
+
+/// The error for a message of a run that refers to no value: it passes its checksum, but the engine
+/// writes no such message. Which run has it is not known here.
+pub(crate) fn bad_reference() -> Error {
+    let message = "a reference to a large value cannot be decoded";
+    Error::corruption("data", 0, "value", message)
 }

@@ -19,7 +19,7 @@ use frondb_trunk::{Key, View};
 
 use crate::context::ReadContext;
 use crate::tree::TreeCore;
-use crate::value::read_value;
+use crate::value::{bad_reference, read_value};
 use crate::version::Version;
 
 /// What a verification read, and the faults that it found.
@@ -157,17 +157,18 @@ impl Values<'_> {
     /// Reads the value that an encoded reference names, unless it was read before.
     fn verify(&mut self, encoded: &[u8], report: &mut VerifyReport) -> Result<()> {
         let Ok(reference) = ValueRef::decode(encoded) else {
-            report.faults.push(Error::internal("a reference to a large value cannot be decoded"));
+            report.faults.push(bad_reference());
             return Ok(());
         };
-        let first = reference.extents.first().copied();
-        if first.is_some_and(|first| !self.seen.insert(first)) {
+        let first = reference.extents[0];
+        if !self.seen.insert(first) {
             return Ok(());
         }
         if !self.is_owned(&reference.extents) {
             let name = self.tree.name.read().clone();
             let message = format!("tree {name:?} does not own the extents of a value: {first:?}");
-            report.faults.push(Error::internal(message));
+            let file = frondb_space::data_file_name(first.file);
+            report.faults.push(Error::corruption(file, first.offset(), "value", message));
         }
         report.faults.extend(read_value(&self.context.runs, encoded).err());
         report.values += 1;

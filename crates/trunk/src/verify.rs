@@ -1,7 +1,7 @@
 //! Checks the invariants of a trunk's shape (see the module documentation of `node`) without
 //! reading a data block.
 
-use frondb_core::{Error, ErrorKind, RangeDelete, Result};
+use frondb_core::{Error, RangeDelete, Result};
 
 use crate::node::{Node, Trunk};
 use crate::view::View;
@@ -9,7 +9,7 @@ use crate::view::View;
 /// Checks every node.
 ///
 /// # Errors
-/// `Internal`, naming the first node that breaks an invariant.
+/// `Corruption`, naming the first node that breaks an invariant.
 pub fn verify(trunk: &Trunk) -> Result<()> {
     if !trunk.root.lo.is_empty() || trunk.root.hi.is_some() {
         return Err(broken(&trunk.root, "the root does not span all keys"));
@@ -89,5 +89,5 @@ fn overlap(a: &View, b: &View) -> bool {
 }
 
 fn broken(node: &Node, what: &str) -> Error {
-    Error::new(ErrorKind::Internal, format!("node {}: {what}", node.id))
+    Error::corruption("MANIFEST", 0, "trunk", format!("node {}: {what}", node.id))
 }

@@ -394,7 +394,7 @@ impl Core {
         self.ended.store(true, Ordering::Release);
         state.entry.end();
         self.end_overlay(state);
-        let txns = &self.txns;
+        let (txns, has_spilled) = (&self.txns, state.writes.has_spilled());
         if txns.reads.health.check_unpoisoned().is_ok() {
             state.writes.discard(&txns.spill);
         } else {
@@ -406,6 +406,9 @@ impl Core {
         state.snapshot = None;
         state.statement = None;
         state.trees.clear();
+        if has_spilled {
+            txns.background.gave_back();
+        }
     }
 }
 

@@ -236,7 +236,7 @@ AlterPlan plan_alter(THD *thd, const TABLE *table, TABLE *altered, const Alter_i
   // Also if the statement repeats the options: an ALTER that ended after it had changed the trees, and before the
   // definition, has left them different.
   plan.changes_packing = !plan.rebuilds && (info->handler_flags & ALTER_CHANGE_CREATE_OPTION ||
-                                            !same_packing(table->s->option_struct, altered->s->option_struct));
+                                            !same_packing(table->s, altered->s));
   for (uint k = 0; k < altered->s->keys; k++) {
     const KEY &key = altered->key_info[k];
     if (k == altered->s->primary_key) continue;

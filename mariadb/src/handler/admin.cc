@@ -36,6 +36,15 @@ void complain(THD *thd, const char *table, const char *what) {
   sql_print_error("FronDB: table %s: %s", table, what);
 }
 
+/** Reports why a check ends early; returns its result. A KILL becomes a row of the result, too. */
+int give_up(THD *thd, const char *table, const Error &error) {
+  if (error.kind() == FRONDB_CANCELLED)
+    thd->send_kill_message();
+  else
+    complain(thd, table, error.message());
+  return error.kind() == FRONDB_CORRUPTION ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;
+}
+
 }  // namespace
 
 int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
@@ -57,7 +66,9 @@ int ha_frondb::check(THD *thd, HA_CHECK_OPT *options) {
     return is_extended && result == HA_ADMIN_OK ? check_entries(thd) : result;
   });
   thd_progress_end(thd);
-  return error == HA_ERR_OUT_OF_MEM ? HA_ADMIN_FAILED : error;
+  if (error != HA_ERR_OUT_OF_MEM) return error;
+  print_error(error, MYF(0));
+  return HA_ADMIN_FAILED;
 }
 
 int ha_frondb::check_blocks(THD *thd, uint index) {
@@ -66,11 +77,7 @@ int ha_frondb::check_blocks(THD *thd, uint index) {
   std::vector<frondb_slice> faults;
   Error error = frondb_tree_verify(tree, report_progress, thd, nullptr, list.out());
   if (!error) error = list.read(&faults, FAULTS_NAMED);
-  if (error) {
-    if (error.kind() == FRONDB_CANCELLED) return HA_ADMIN_FAILED;
-    complain(thd, share_->name.c_str(), error.message());
-    return HA_ADMIN_FAILED;
-  }
+  if (error) return give_up(thd, share_->name.c_str(), error);
   for (frondb_slice fault : faults) {
     std::string what = "index " + std::string(name_of(table, index)) + ": " + std::string(view(fault));
     complain(thd, share_->name.c_str(), what.c_str());
@@ -89,15 +96,15 @@ int scan(THD *thd, frondb_tree *tree, frondb_snapshot *snapshot, uint64_t about,
   Error error = cursor.open(tree, {}, snapshot);
   for (;;) {
     if (!error) error = cursor.read(SCAN_ROWS, SCAN_BYTES, &rows);
-    if (error) {
-      complain(thd, name, error.message());
-      return error.kind() == FRONDB_CORRUPTION ? HA_ADMIN_CORRUPT : HA_ADMIN_FAILED;
-    }
+    if (error) return give_up(thd, name, error);
     if (rows.count == 0) return HA_ADMIN_OK;
     for (size_t i = 0; i < rows.count; i++)
       if (int result = each(rows.entries[i])) return result;
     done += rows.count;
-    if (report_progress(thd, "", done, std::max(done, about))) return HA_ADMIN_FAILED;
+    if (report_progress(thd, "", done, std::max(done, about))) {
+      thd->send_kill_message();
+      return HA_ADMIN_FAILED;
+    }
   }
 }
 
@@ -119,7 +126,7 @@ bool ha_frondb::renew_entry(const frondb_entry &entry, std::string *value) {
 /** Compares the indexes with the rows, at one snapshot. */
 int ha_frondb::check_entries(THD *thd) {
   fron::Snapshot snapshot;
-  if (Error error = frondb_db_snapshot(db(), snapshot.out())) return HA_ADMIN_FAILED;
+  if (Error error = frondb_db_snapshot(db(), snapshot.out())) return give_up(thd, share_->name.c_str(), error);
   std::vector<EntrySum> wanted(table->s->keys);
   std::string key, value;
   uint64_t count = 0;

@@ -80,7 +80,6 @@ int ha_frondb::optimize(THD *thd, HA_CHECK_OPT *) {
   if (session_optimizes_by_copy(thd)) return HA_ADMIN_TRY_ALTER;
   std::vector<uint> indexes;
   if (int error = indexes_to_optimize(thd, &indexes)) return error;
-  if (session_optimize_fraction(thd) <= 0) return HA_ADMIN_OK;
   const char *before = thd_proc_info(thd, "Optimizing");
   thd_progress_init(thd, uint(indexes.size()));
   int result = guarded([&] {
@@ -95,6 +94,7 @@ int ha_frondb::optimize(THD *thd, HA_CHECK_OPT *) {
   });
   thd_progress_end(thd);
   thd_proc_info(thd, before);
+  if (result == HA_ERR_OUT_OF_MEM) print_error(result, MYF(0));
   // HA_ADMIN_ALREADY_DONE for a partition would end the statement before the other partitions.
   return result == HA_ADMIN_OK ? HA_ADMIN_OK : HA_ADMIN_FAILED;
 }
@@ -105,8 +105,7 @@ int ha_frondb::optimize_index(THD *thd, uint index, frondb_progress progress, vo
   Stats counts;
   if (Error error = frondb_tree_optimize(tree, session_optimize_fraction(thd), session_optimize_throttle(thd), progress,
                                          data, counts.out())) {
-    // The server itself reports a KILL.
-    if (error.kind() != FRONDB_CANCELLED) print_error(ha_error(error), MYF(0));
+    print_error(ha_error(error), MYF(0));
     return HA_ADMIN_FAILED;
   }
   std::string of = std::string(" leaves of index ") + name_of(table, index);

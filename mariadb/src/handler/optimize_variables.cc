@@ -9,6 +9,9 @@
 namespace fron {
 namespace {
 
+/** The least fraction: a part that has no row would be no optimization. */
+constexpr double FRACTION_MIN = 0.000001;
+
 enum OptimizeMode : ulong { OPTIMIZE_HOT, OPTIMIZE_COPY };
 const char *optimize_mode_names[] = {"hot", "copy", NullS};
 TYPELIB optimize_modes = {array_elements(optimize_mode_names) - 1, "", optimize_mode_names, nullptr};
@@ -23,8 +26,8 @@ MYSQL_THDVAR_ULONGLONG(optimize_throttle, PLUGIN_VAR_RQCMDARG,
 MYSQL_THDVAR_STR(optimize_index_name, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_MEMALLOC,
                  "The only index that OPTIMIZE TABLE optimizes; empty for all.", nullptr, nullptr, "");
 MYSQL_THDVAR_DOUBLE(optimize_index_fraction, PLUGIN_VAR_RQCMDARG,
-                    "The part of each index that OPTIMIZE TABLE optimizes, from its first key on.", nullptr,
-                    nullptr, 1.0, 0.0, 1.0, 0);
+                    "The part of each index that OPTIMIZE TABLE optimizes, from its first key on: 0.000001 to 1.",
+                    nullptr, nullptr, 1.0, FRACTION_MIN, 1.0, 0);
 
 }  // namespace
 

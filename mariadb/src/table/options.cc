@@ -6,9 +6,12 @@
 
 #include <mysql/plugin.h>
 #include <sql_class.h>
+#include <create_options.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,16 +57,53 @@ Error set_codec(uint compression, TreeOptions *options, uint32_t *block_bytes) {
   return frondb_tree_options_set_codec_name(options->get(), name == "zstd" ? "zstd:1" : name.c_str(), block_bytes);
 }
 
-/** Sets codec and size of blocks as the table's options say. */
-Error set_packing_of(const ha_table_option_struct *table, TreeOptions *options) {
-  uint32_t block_bytes = 0;
-  if (Error error = set_codec(table->compression, options, &block_bytes)) return error;
-  if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
-  if (table->block_size) block_bytes = uint32_t(table->block_size);
-  return frondb_tree_options_set_block_bytes(options->get(), block_bytes);
+bool is_too_small(ulonglong block_size) { return block_size && block_size < BLOCK_BYTES_MIN; }
+
+/** The text of an option in a table's definition, of which the last one counts; empty for the default. */
+std::string_view text_of(const TABLE_SHARE *share, const char *option) {
+  std::string_view text;
+  for (const engine_option_value *any = share->option_list; any; any = any->next)
+    if (!my_strcasecmp(system_charset_info, any->name.str, option))
+      text = any->value.str ? std::string_view(any->value.str, any->value.length) : std::string_view();
+  return text;
 }
 
-bool is_too_small(ulonglong block_size) { return block_size && block_size < BLOCK_BYTES_MIN; }
+/** Reads a whole number, which may end with the suffix K or M if it `is_size`. The server itself reads only the digits
+    with which an option begins. */
+bool read_number(std::string_view text, bool is_size, ulonglong *number) {
+  std::from_chars_result read = std::from_chars(text.data(), text.data() + text.size(), *number);
+  if (read.ec != std::errc()) return false;
+  std::string_view suffix = text.substr(size_t(read.ptr - text.data()));
+  if (suffix.empty()) return true;
+  bool is_kilo = suffix == "K" || suffix == "k", is_mega = suffix == "M" || suffix == "m";
+  ulonglong unit = is_kilo ? 1 << 10 : 1 << 20;
+  if (!is_size || !(is_kilo || is_mega) || *number > ULONGLONG_MAX / unit) return false;
+  *number *= unit;
+  return true;
+}
+
+/** Reads the size of blocks that a table's definition asks for, 0 if it asks for none. False if there is no such size. */
+bool read_block_size(const TABLE_SHARE *share, ulonglong *size) {
+  std::string_view text = text_of(share, "BLOCK_SIZE");
+  *size = share->option_struct->block_size;
+  return text.empty() || (read_number(text, true, size) && !is_too_small(*size) && *size <= BLOCK_BYTES_MAX);
+}
+
+/** The size of blocks of a table's trees; 0 for what suits the codec. */
+ulonglong block_size_of(const TABLE_SHARE *share) {
+  ulonglong size;
+  // Earlier versions took the digits of any text.
+  return read_block_size(share, &size) ? size : share->option_struct->block_size;
+}
+
+/** Sets codec and size of blocks as the table's options say. */
+Error set_packing_of(const TABLE_SHARE *share, TreeOptions *options) {
+  uint32_t block_bytes = 0;
+  if (Error error = set_codec(share->option_struct->compression, options, &block_bytes)) return error;
+  if (!block_bytes) block_bytes = BLOCK_BYTES_DEFAULT;
+  if (ulonglong size = block_size_of(share)) block_bytes = uint32_t(size);
+  return frondb_tree_options_set_block_bytes(options->get(), block_bytes);
+}
 
 /** Takes 0 or the nearest size that there is, as the server does for variables without a gap in their range. */
 int check_block_size(MYSQL_THD, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
@@ -119,25 +159,32 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
   // The server's internal tables have no options.
   const ha_table_option_struct *table = share->option_struct;
   if (!table) return {};
-  if (Error error = set_packing_of(table, options)) return error;
+  if (Error error = set_packing_of(share, options)) return error;
   return frondb_tree_options_set_fanout(options->get(), uint32_t(table->fanout));
+}
+
+namespace {
+constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
 }
 
 const char *refused_option(const TABLE_SHARE *share) {
   constexpr uint ENCRYPTED_YES = 1;
   const ha_table_option_struct *table = share->option_struct;
   if (!table) return nullptr;
-  if (table->encrypted == ENCRYPTED_YES) return "ENCRYPTED=YES";
-  return is_too_small(table->block_size) ? "BLOCK_SIZE" : nullptr;
+  if (table->encrypted == ENCRYPTED_YES) return ENCRYPTED;
+  ulonglong number;
+  if (!read_block_size(share, &number)) return "BLOCK_SIZE";
+  std::string_view fanout = text_of(share, "FANOUT");
+  return fanout.empty() || read_number(fanout, false, &number) ? nullptr : "FANOUT";
 }
 
 bool refuses_options(const TABLE_SHARE *share) {
   const char *refused = refused_option(share);
   if (!refused) return false;
-  if (is_too_small(share->option_struct->block_size))
-    my_error(ER_BAD_OPTION_VALUE, MYF(0), std::to_string(share->option_struct->block_size).c_str(), refused);
-  else
+  if (refused == ENCRYPTED)
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", refused);
+  else
+    my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, refused)).c_str(), refused);
   return true;
 }
 
@@ -174,13 +221,13 @@ Error change_packing(const TABLE_SHARE *share, frondb_tree *tree) {
   if (!share->option_struct) return {};
   TreeOptions options;
   if (Error error = frondb_tree_options_of(tree, options.out())) return error;
-  if (Error error = set_packing_of(share->option_struct, &options)) return error;
+  if (Error error = set_packing_of(share, &options)) return error;
   return frondb_tree_set_options(tree, options.get());
 }
 
-bool same_packing(const ha_table_option_struct *a, const ha_table_option_struct *b) {
-  if (!a || !b) return a == b;
-  return a->compression == b->compression && a->block_size == b->block_size;
+bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b) {
+  if (!a->option_struct || !b->option_struct) return a->option_struct == b->option_struct;
+  return a->option_struct->compression == b->option_struct->compression && block_size_of(a) == block_size_of(b);
 }
 
 bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b) {

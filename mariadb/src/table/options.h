@@ -5,7 +5,8 @@
 
      COMPRESSION='...'   codec of a table's consolidated data    frondb_default_compression, as
                          'zstd:9' or 'aggressive'
-     BLOCK_SIZE=n        bytes of a block of it; 0: by the codec frondb_default_block_size
+     BLOCK_SIZE=n        bytes of a block of it (also 64K); 0:   frondb_default_block_size
+                         by the codec
      FANOUT=n            children of an inner node               frondb_default_fanout
      ENCRYPTED=NO        for definitions of other engines; YES is refused
      ENCRYPTION_KEY_ID, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL    InnoDB's: do nothing but warn
@@ -51,7 +52,8 @@ bool is_clustering(const KEY &key);
 /** Options of a new tree of the table; `key` is null for a hidden primary key. */
 Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primary, TreeOptions *options);
 
-/** The first option whose value FronDB refuses: encryption, or a block that is too small. Null if there is none. */
+/** The first option whose value FronDB refuses: encryption, a size of blocks out of its range, or a text that is not a
+    number. Null if there is none. */
 const char *refused_option(const TABLE_SHARE *share);
 
 /** As refused_option(); raises the error. */
@@ -65,8 +67,8 @@ void warn_of_options(MYSQL_THD thd, const HA_CREATE_INFO *info, const TABLE_SHAR
     tree holds. */
 Error change_packing(const TABLE_SHARE *share, frondb_tree *tree);
 
-/** Whether trees made with both options have the same codec and blocks. */
-bool same_packing(const ha_table_option_struct *a, const ha_table_option_struct *b);
+/** Whether trees made with the options of both definitions have the same codec and blocks. */
+bool same_packing(const TABLE_SHARE *a, const TABLE_SHARE *b);
 
 /** Whether trees made with both options have the same fanout, which is fixed when a tree is made. */
 bool same_fanout(const ha_table_option_struct *a, const ha_table_option_struct *b);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frondb::{Db, Durability, ErrorKind, Options, Transaction, TransactionOptions, Tree};
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_device::{Device, MemoryDevice};
 
 use crate::support::{self, Rows, rows};
 
@@ -138,6 +138,34 @@ fn a_large_delete_commits_and_makes_space() {
     assert_eq!(rows(&db.open_tree("filler").unwrap()), found);
 }
 
+/// Whether the disk, of which `all` bytes were free before, is not full any more: but for the reserve,
+/// the free space of the data files is no more than what the disk has left.
+fn is_given_back(device: &MemoryDevice, all: u64) -> bool {
+    device.free_bytes().unwrap() * 2 + (8 << 20) >= all
+}
+
+/// A transaction that finds the disk full gives its space back to the file system when it ends: the
+/// database is idle afterwards, and nothing else would.
+#[test]
+fn a_rolled_back_transaction_does_not_leave_the_disk_full() {
+    let (device, all) = (Arc::new(MemoryDevice::new()), 64 << 20);
+    let db = open(&device);
+    let tree = db.create_tree("t", frondb::TreeOptions::new()).unwrap();
+    device.set_capacity(device.used_bytes() + all);
+    let transaction = db.begin(TransactionOptions::new()).unwrap();
+    let mut prng = Prng::new(1);
+    let error = loop {
+        let key = prng.next_u64().to_be_bytes();
+        if let Err(error) = transaction.put(&tree, &key, &value(&mut prng)) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    assert!(!is_given_back(&device, all));
+    transaction.rollback().unwrap();
+    assert!(is_given_back(&device, all), "{} of {all}", device.free_bytes().unwrap());
+}
+
 /// A bulk statement that finds the disk full, while it gathers or while it merges, leaves its
 /// transaction as it was, and gives its space back.
 #[test]
@@ -169,6 +197,7 @@ fn a_bulk_statement_that_finds_no_space_changes_nothing() {
         if let Err(error) = result {
             assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
             assert_eq!(db.stats().data_used_bytes, used);
+            assert!(is_given_back(&device, more), "after {more} bytes");
             assert!(!transaction.cursor(&tree).unwrap().first().unwrap());
             device.set_capacity(u64::MAX);
             transaction.put(&tree, b"k", b"v").unwrap();

@@ -9,7 +9,7 @@ use frondb::{
     TransactionOptions, Tree, TreeOptions,
 };
 use frondb_core::prng::Prng;
-use frondb_device::MemoryDevice;
+use frondb_device::{Device, MemoryDevice};
 
 use crate::support::{self, Rows, rows};
 
@@ -380,4 +380,37 @@ fn a_load_that_waits_can_be_stopped() {
         assert!(rows(&tree).is_empty());
         assert!(db.locks().is_empty());
     }
+}
+
+/// A load that finds the disk full, while it reads its entries or while it merges them, does not leave
+/// the disk full: it has given its space back to the file system when it is dropped.
+#[test]
+fn a_load_that_fills_the_disk_gives_its_space_back_at_once() {
+    let mut ends = [0, 0];
+    for all in [4 << 20, 12 << 20, 17 << 20, 20 << 20] {
+        let device = Arc::new(MemoryDevice::new());
+        let db = open(&device);
+        device.set_capacity(device.used_bytes() + all);
+        let load = db.bulk_load(small()).unwrap();
+        let tree = load.new_tree("t", TreeOptions::new()).unwrap();
+        let (mut writer, mut prng) = (load.writer(), Prng::new(all));
+        let put = (0..12_000).try_for_each(|_| {
+            let mut value = vec![0; 1000];
+            prng.fill(&mut value);
+            writer.put(&tree, &prng.next_u64().to_be_bytes(), &value)
+        });
+        let (at, result) = match put {
+            Err(error) => {
+                drop(writer);
+                (0, Err(error))
+            }
+            Ok(()) => (1, writer.finish().and_then(|()| load.finish(&mut |_| true))),
+        };
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::NoSpace);
+        ends[at] += 1;
+        drop(load);
+        let free = device.free_bytes().unwrap();
+        assert!(free * 2 >= all, "{free} of {all} bytes are free");
+    }
+    assert!(ends.iter().all(|&n| n > 0), "reading, merging: {ends:?}");
 }

@@ -169,7 +169,11 @@ impl Drop for LoadShared {
     fn drop(&mut self) {
         self.txns.loads.fetch_sub(1, Ordering::Relaxed);
         let space = &self.txns.reads.runs.space;
-        self.gathered.get_mut().trees.iter().for_each(|tree| tree.give_back(space));
+        for tree in self.gathered.get_mut().trees.drain(..) {
+            tree.give_back(space);
+        }
+        // The spools are free now, and so is all that a load has written which failed.
+        self.txns.background.gave_back();
     }
 }
 
