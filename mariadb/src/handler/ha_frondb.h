@@ -194,6 +194,10 @@ class ha_frondb final : public handler {
   frondb_lock row_lock_of(THD *thd, thr_lock_type type) const;
   int check_definition(THD *thd);
 
+  // Uniqueness that the server checks: server_checks.cc.
+  bool is_server_check(const uchar *record, ha_rkey_function flag) const;
+  int lock_checked_key(const uchar *key, uint length, std::string *end, bool *has_end);
+
   // Tables: ha_frondb.cc.
   int create_with_foreign_keys(const char *path, const TABLE *form, const HA_CREATE_INFO *info,
                                const std::vector<frondb_tree_options *> &options, fron::TableRecord *record);

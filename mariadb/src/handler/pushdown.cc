@@ -55,6 +55,7 @@ handler *ha_frondb::clone(const char *name, MEM_ROOT *root) {
     auto other = static_cast<ha_frondb *>(copy);
     other->use_.is_clone = true;
     other->use_.type = use_.type;
+    other->use_.is_repeated = use_.is_repeated;
     other->use_.row_lock = use_.row_lock;
     other->use_.row_wait = use_.row_wait;
     other->use_.connection = use_.connection;

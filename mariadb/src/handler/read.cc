@@ -121,6 +121,8 @@ int ha_frondb::index_read(uchar *record, const uchar *key, uint length, ha_rkey_
     if (!std::exchange(range_.begins, false) && flag == HA_READ_AFTER_KEY) in_range_check_pushed_down = false;
     position_.forget_prefix();
     uint tree = tree_of(active_index);
+    if (is_server_check(record, flag))
+      if (int error = lock_checked_key(key, length, &range_.end, &ends)) return error;
     if (flag == HA_READ_KEY_EXACT && is_whole_key(active_index, key, length))
       return read_exact(tree, lo_, record);
     hi_ = lo_;

@@ -39,6 +39,32 @@ bool writes_what_it_reads(int command) {
   }
 }
 
+/** Whether a statement asks for TL_READ_NO_INSERT although it writes nothing that depends on the rows: it copies or
+    checks them, while the server keeps writers away. */
+bool reads_for_itself(int command) {
+  switch (command) {
+    case SQLCOM_ALTER_TABLE:
+    case SQLCOM_CREATE_INDEX:
+    case SQLCOM_DROP_INDEX:
+    case SQLCOM_OPTIMIZE:
+    case SQLCOM_ANALYZE:
+    case SQLCOM_CHECK:
+    case SQLCOM_CHECKSUM:
+    case SQLCOM_REPAIR:
+    case SQLCOM_FLUSH: return true;
+    default: return false;
+  }
+}
+
+/** Whether a replica that repeats the statement from the binary log must read the same rows of a table. Asked when the
+    table is locked, so `command` is the statement that the client has sent. For the tables of its triggers and stored
+    functions the server asks for TL_READ_NO_INSERT if the statement, or one of these, writes and is logged as text. A
+    table that is locked for writing, or by LOCK TABLES, may be read by any statement of a trigger. */
+bool is_repeated(int command, thr_lock_type type) {
+  if (is_write(type) || command == SQLCOM_LOCK_TABLES) return true;
+  return writes_what_it_reads(command) || (type == TL_READ_NO_INSERT && !reads_for_itself(command));
+}
+
 }  // namespace
 
 /** How a statement with this table lock locks rows, at the isolation level of the transaction. */
@@ -47,8 +73,10 @@ frondb_lock ha_frondb::row_lock_of(THD *thd, thr_lock_type type) const {
   if (type == TL_READ_WITH_SHARED_LOCKS || type == TL_READ_SKIP_LOCKED) return FRONDB_LOCK_SHARED;
   frondb_isolation isolation = use_.connection->isolation();
   if (isolation == FRONDB_SERIALIZABLE) return FRONDB_LOCK_SHARED;
-  // At REPEATABLE READ a replica that repeats the statement from the binary log must read the same rows, so lock them.
-  bool repeats = isolation == FRONDB_REPEATABLE_READ && writes_what_it_reads(thd_sql_command(thd));
+  // A plain SELECT, also of a stored function, reads the snapshot. Anything else has the lock that the statement of the
+  // client needs, since the statements of its triggers and functions show only their own command here.
+  bool is_plain = type == TL_READ && thd_sql_command(thd) == SQLCOM_SELECT;
+  bool repeats = isolation == FRONDB_REPEATABLE_READ && use_.is_repeated && !is_plain;
   return repeats ? FRONDB_LOCK_SHARED : FRONDB_LOCK_NONE;
 }
 
@@ -111,13 +139,17 @@ int ha_frondb::external_lock(THD *thd, int type) {
   // A clone reads entries for another handler, which reads their rows. It must lock as that handler does: entries at
   // the snapshot do not match the newest rows.
   if (use_.is_clone) return begin_statement(thd, use_.type);
-  return begin_statement(thd, is_known ? use_.asked_lock : type == F_WRLCK ? TL_WRITE : TL_READ);
+  thr_lock_type lock = is_known ? use_.asked_lock : type == F_WRLCK ? TL_WRITE : TL_READ;
+  if (!is_known) use_.is_repeated = is_repeated(thd_sql_command(thd), lock);
+  return begin_statement(thd, lock);
 }
 
 int ha_frondb::start_stmt(THD *thd, thr_lock_type type) { return begin_statement(thd, type); }
 
-THR_LOCK_DATA **ha_frondb::store_lock(THD *, THR_LOCK_DATA **to, thr_lock_type type) {
-  if (type != TL_IGNORE) use_.asked_lock = type;
+THR_LOCK_DATA **ha_frondb::store_lock(THD *thd, THR_LOCK_DATA **to, thr_lock_type type) {
+  if (type == TL_IGNORE) return to;
+  use_.asked_lock = type;
+  use_.is_repeated = is_repeated(thd_sql_command(thd), type);
   return to;
 }
 

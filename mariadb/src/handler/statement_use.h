@@ -21,6 +21,8 @@ struct StatementUse {
   thr_lock_type asked_lock = TL_UNLOCK;
   /** The lock that the statement has. */
   thr_lock_type type = TL_READ;
+  /** At REPEATABLE READ, reads of the statement that locked the table must give a replica the same rows. */
+  bool is_repeated = false;
   /** The handler was made by clone(), for this statement. */
   bool is_clone = false;
   Connection *connection = nullptr;
