@@ -298,6 +298,17 @@ bool PartShape::matches(const PartShape &other) const {
   return kind == other.kind && charset == other.charset && type == other.type && (charset || length == other.length);
 }
 
+/** Where trailing spaces count, the value of a CHAR has none, and a key of CHARs has them: fills a text up as a CHAR of
+    `chars` characters. False if no such CHAR has the value. */
+static bool fill_char(CHARSET_INFO *cs, std::string_view text, size_t chars, std::string *filled) {
+  size_t used = cs->numchars(text.data(), text.data() + text.size());
+  if (used > chars || cs->lengthsp(text.data(), text.size()) != text.size()) return false;
+  *filled = text;
+  filled->resize(text.size() + (chars - used) * cs->mbminlen);
+  cs->fill(filled->data() + text.size(), filled->size() - text.size(), ' ');
+  return true;
+}
+
 bool KeyCodec::encode_as(const KEY *key, const uchar *image, const std::vector<PartShape> &shapes,
                          std::string *to) const {
   for (size_t i = 0; i < shapes.size(); i++) {
@@ -317,6 +328,14 @@ bool KeyCodec::encode_as(const KEY *key, const uchar *image, const std::vector<P
       other.has_length = shape.has_length;
       bool is_fixed = !other.has_length && cs->number == BINARY_CHARSET;
       if (is_fixed && text.size() != other.length) return false;
+      std::string filled;
+      if (cs->number != BINARY_CHARSET && cs->state & MY_CS_NOPAD) {
+        if (!own.has_length) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
+        if (!other.has_length) {
+          if (!fill_char(cs, text, other.length / cs->mbmaxlen, &filled)) return false;
+          text = filled;
+        }
+      }
       append_text(other, cs, text, to);
     } else {
       encode_part(own, field, data, to);

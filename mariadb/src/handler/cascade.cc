@@ -92,7 +92,8 @@ std::string_view text_in(const KEY_PART_INFO &part, const uchar *data) {
   return {chars, length};
 }
 
-/** Stores a part of a parent's key image in the child's field. False if it does not fit. */
+/** Stores a part of a parent's key image in the child's field. False if it does not fit. A CHAR or BINARY is filled up:
+    whether it has the parent's value then is seen in the key. */
 bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *field) {
   constexpr uint8_t TEXT = 2;
   if (kind != TEXT) {
@@ -102,15 +103,7 @@ bool store(const KEY_PART_INFO &part, const uchar *data, uint8_t kind, Field *fi
   std::string_view text = text_in(part, data);
   // Compared first: in a strict mode the server would report a longer text as an error of its own.
   if (field->charset()->numchars(text.data(), text.data() + text.size()) > field->char_length()) return false;
-  field->store(text.data(), text.size(), part.field->charset());
-  StringBuffer<MAX_FIELD_WIDTH> stored(field->charset());
-  String *value = field->val_str(&stored);
-  std::string_view now(value->ptr(), value->length());
-  if (field->type() != MYSQL_TYPE_STRING) return now == text;
-  // CHAR and BINARY are filled up, and spaces at the end of a CHAR are not part of its value.
-  CHARSET_INFO *cs = field->charset();
-  if (cs != &my_charset_bin) text = text.substr(0, cs->lengthsp(text.data(), text.size()));
-  return now.substr(0, text.size()) == text;
+  return field->store(text.data(), text.size(), part.field->charset()) == 0;
 }
 
 }  // namespace
@@ -248,6 +241,17 @@ void ha_frondb::compute_virtual_fields() {
   tmp_restore_column_map(&table->read_set, columns);
 }
 
+/** Whether the child in the first record is found by the new key of its parent, or has NULL. */
+bool ha_frondb::has_key_of_parent(const Children &children) {
+  const ForeignSide &side = *children.side;
+  if (side.columns->has_null(children.image)) return true;
+  std::string wanted;
+  if (!side.columns->encode_as(children.image, side.key->child_side.parts, &wanted)) return false;
+  child_key_.clear();
+  encoder_.append_key(index_of(table, side.key->child_side), table->record[0], &child_key_);
+  return child_key_.compare(0, wanted.size(), wanted) == 0;
+}
+
 /** Gives the columns of the foreign key in the first record their new values. */
 int ha_frondb::set_columns(const Children &children, bool *is_changed) {
   const KEY &key = table->key_info[index_of(table, children.side->key->child_side)];
@@ -268,8 +272,9 @@ int ha_frondb::set_columns(const Children &children, bool *is_changed) {
     if (image) image += part->store_length;
   }
   tmp_restore_column_map(&table->write_set, columns);
+  if (fits && children.action == Action::Cascade) fits = has_key_of_parent(children);
   if (!fits) {
-    note_foreign_error(ha_thd(), "The new value does not fit in the column of the child table, or is NULL there: " +
+    note_foreign_error(ha_thd(), "The new value does not fit in the column of the child table, or is another one or NULL there: " +
                                      failure_of(ha_thd(), *children.side->key));
     return HA_ERR_ROW_IS_REFERENCED;
   }

@@ -227,6 +227,7 @@ class ha_frondb final : public handler {
   int act_on_children(const fron::Children &children, const fron::Cause &cause);
   int insert_history();
   int load_child(const std::string &primary, bool *found);
+  bool has_key_of_parent(const fron::Children &children);
   int set_columns(const fron::Children &children, bool *is_changed);
   void compute_virtual_fields();
 
