@@ -52,7 +52,8 @@ pub fn insert(
     let insert_batch = |entries: &[Entry<'_>]| {
         if let Some(empty_ranges) = watch {
             let puts = entries.iter().filter(|entry| entry.kind != MessageKind::Delete);
-            empty_ranges.note_puts(puts.map(|entry| entry.key));
+            let newest = entries.last().map_or(SeqNo(0), |entry| entry.seq);
+            empty_ranges.note_puts(puts.map(|entry| entry.key), newest);
         }
         memtable.insert_batch(entries);
     };

@@ -99,7 +99,7 @@ impl CommitLatch<'_> {
             let base = SeqNo(seq.get() - 1);
             // Later commits to the tree follow this one in the log.
             attachment.tree.finish_bulk_load();
-            attachment.tree.empty_ranges.clear();
+            attachment.tree.empty_ranges.clear(last);
             let budget = &self.committer.account.budget;
             attachment.tree.attach(attachment.source(budget, txn, part, base, lsns));
             seq = SeqNo(seq.get() + attachment.numbers);
@@ -110,6 +110,7 @@ impl CommitLatch<'_> {
             let empty_ranges = &section.tree.empty_ranges;
             let watch = empty_ranges.is_watched().then_some(empty_ranges);
             insert(&active.memtable, (section.bytes, section.count), &mut seq, watch)?;
+            empty_ranges.watch_deletes(&active.memtable, last);
         }
         for (id, extents) in values.drain(..) {
             if let Some(section) = sections.iter().find(|section| section.tree.id == id) {

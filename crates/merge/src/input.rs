@@ -24,6 +24,7 @@ pub(crate) struct Input {
 impl Input {
     /// Reads the first chunk. Returns the code of its first entry, relative to no base, or [`END`].
     pub(crate) fn start(&mut self, source: &mut impl Source, direction: Direction) -> Result<u64> {
+        self.last_key.clear();
         if self.refill(source, direction, true)? {
             return Ok(self.codes[self.at]);
         }

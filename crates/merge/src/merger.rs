@@ -320,6 +320,19 @@ impl<S: Source> Merger<S> {
         self.failed.map(|failed| &*self.work.inputs[failed].last_key)
     }
 
+    /// The last key of a merge that has reached the end of all sources; `None` if it had none.
+    #[must_use]
+    pub fn end_key(&self) -> Option<&[u8]> {
+        if self.state != MergeState::Ended {
+            return None;
+        }
+        let keys = self.inputs().iter().map(|input| &*input.last_key).filter(|key| !key.is_empty());
+        match self.direction {
+            Direction::Forward => keys.max(),
+            Direction::Backward => keys.min(),
+        }
+    }
+
     /// Whether the entry has the same key as its predecessor.
     #[inline(always)]
     #[must_use]

@@ -25,6 +25,8 @@ pub struct VisibleStats {
     /// Deletes, and messages hidden by a range delete, that were skipped as the newest message of
     /// their key (rule 15).
     pub deletes_passed: u64,
+    /// The reader's own deletes that were skipped.
+    pub own_deletes_passed: u64,
     /// Deletes skipped since the last entry that was returned.
     pub deletes_in_a_row: u64,
 }

@@ -98,6 +98,8 @@ pub struct VisibleMerge<S: Source = Box<dyn Source>> {
     ended: bool,
     /// The updates of `key` could not be applied.
     unresolved: bool,
+    /// Key of the first delete that was skipped before the first entry.
+    first_passed: Option<Vec<u8>>,
     stats: VisibleStats,
 }
 
@@ -126,6 +128,7 @@ impl<S: Source> VisibleMerge<S> {
             operands: Vec::new(),
             ended: false,
             unresolved: false,
+            first_passed: None,
             stats: VisibleStats::default(),
         }
     }
@@ -233,6 +236,18 @@ impl<S: Source> VisibleMerge<S> {
         Some(LastRead { key, is_complete: self.decided })
     }
 
+    /// Key of the first delete that the merge skipped before its first entry.
+    #[must_use]
+    pub fn first_passed(&self) -> Option<&[u8]> {
+        self.first_passed.as_deref()
+    }
+
+    /// The last key of the sources, once the merge has ended; `None` if they had none.
+    #[must_use]
+    pub fn end_key(&self) -> Option<&[u8]> {
+        self.merger.end_key()
+    }
+
     /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> VisibleStats {
@@ -273,7 +288,13 @@ impl<S: Source> VisibleMerge<S> {
 
     /// Counts a skipped delete. The reader's own deletes leave nothing to compact.
     fn pass_delete(&mut self, seq: SeqNo) {
+        if self.stats.entries_out == 0 && self.first_passed.is_none() {
+            let backward = self.options.direction == Direction::Backward;
+            let key = if backward { &*self.key } else { self.merger.key() };
+            self.first_passed = Some(key.to_vec());
+        }
         if seq > self.options.snapshot {
+            self.stats.own_deletes_passed += 1;
             return;
         }
         self.stats.deletes_passed += 1;

@@ -18,6 +18,7 @@
 
 mod arena;
 mod base;
+mod empty;
 mod env;
 pub mod op;
 mod own;
@@ -29,6 +30,7 @@ mod spill;
 mod writes;
 
 pub use base::BaseRuns;
+pub use empty::{FoundEmpty, OwnAround, OwnEmptyRanges, Seen};
 pub use env::{SpillEnv, TreeSpill};
 pub use own::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;

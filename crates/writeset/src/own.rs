@@ -11,6 +11,7 @@ use frondb_run::{ReadMode, Run, RunCursor};
 use frondb_space::Hold;
 
 use crate::base::BaseSource;
+use crate::empty::{OwnEmptyRanges, Seen};
 
 /// Readers of the transaction see its message number `n` with SeqNo `OWN_SEQS + n`, which is above
 /// every SeqNo of committed data and of an overlay.
@@ -55,6 +56,11 @@ pub struct OwnWrites {
     pub(crate) base_upto: u64,
     /// Range deletes, with numbers for SeqNos.
     pub(crate) range_deletes: Arc<[RangeDeletes]>,
+    /// Where the transaction is known to have no entry; `None` in an overlay, and where none was asked
+    /// for.
+    pub(crate) empty: Option<Arc<OwnEmptyRanges>>,
+    /// How many rollbacks to savepoints there were before.
+    pub(crate) rollbacks: u64,
     /// Keeps the large values that messages refer to, if any.
     pub(crate) _hold: Option<Arc<Hold>>,
 }
@@ -96,6 +102,14 @@ impl OwnWrites {
             |index: &Arc<Memtable>| index.approximate_rank(lo) != index.approximate_rank(hi);
         let meets = |run: &Arc<Run>| *run.meta().first_key < *hi && *lo <= *run.meta().last_key;
         !self.index.as_ref().is_some_and(in_memory) && !self.runs.iter().any(meets)
+    }
+
+    /// The ranges in which the transaction is known to have no entry, and what a reader at this
+    /// snapshot sees.
+    #[must_use]
+    pub fn empty_ranges(&self, at: SeqNo) -> Option<(&OwnEmptyRanges, Seen)> {
+        let (upto, rollbacks) = (self.upto, self.rollbacks);
+        self.empty.as_deref().map(|empty| (empty, Seen { at, upto, rollbacks }))
     }
 
     /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos that

@@ -16,6 +16,7 @@ use frondb_memtable::Memtable;
 use frondb_run::Run;
 use frondb_space::{Extent, Hold};
 
+use crate::empty::OwnEmptyRanges;
 use crate::op::{Op, encode_op, encode_range_delete};
 use crate::own::Excluded;
 use crate::savepoint::TreeMark;
@@ -61,6 +62,8 @@ pub struct TreeWrites {
     pub(crate) base_upto: u64,
     /// Number of spills.
     pub(crate) spills: u64,
+    /// Where cursors have found that there is no entry; made for the first cursor.
+    empty: Option<Arc<OwnEmptyRanges>>,
 }
 
 /// A sequence of messages with consecutive numbers.
@@ -103,6 +106,7 @@ impl TreeWrites {
             runs: Arc::default(),
             base_upto: 0,
             spills: 0,
+            empty: None,
         }
     }
 
@@ -185,7 +189,12 @@ impl TreeWrites {
     #[inline]
     pub fn write(&mut self, kind: MessageKind, key: &[u8], value: &[u8]) {
         self.number();
-        self.adds_data |= kind != MessageKind::Delete;
+        if kind != MessageKind::Delete {
+            self.adds_data = true;
+            if let Some(empty) = &self.empty {
+                empty.note_put(key, self.last);
+            }
+        }
         encode_op(&mut self.bytes, kind, key, value);
         self.count += 1;
     }
@@ -210,6 +219,9 @@ impl TreeWrites {
     pub(crate) fn add_written(&mut self, puts: u64) {
         self.written += puts;
         self.adds_data |= puts > 0;
+        if let Some(empty) = &self.empty {
+            empty.note_puts_anywhere(self.last);
+        }
     }
 
     #[inline]
@@ -239,6 +251,9 @@ impl TreeWrites {
     pub(crate) fn cut(&mut self, mark: TreeMark) -> Vec<Extent> {
         if self.last == mark.number {
             return Vec::new();
+        }
+        if let Some(empty) = &self.empty {
+            empty.note_rollback(self.last);
         }
         let (bytes, count) = if mark.spills == self.spills {
             (mark.bytes, mark.count)

@@ -34,6 +34,7 @@ pub(super) fn bench(registry: &Registry, args: &BenchArgs) -> Result<()> {
         Workload::Fsync
         | Workload::Txn
         | Workload::Hot
+        | Workload::Queue
         | Workload::Far
         | Workload::Backup
         | Workload::Memory
@@ -113,14 +114,14 @@ fn show(registry: &Registry, medians: &[Measurement]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `far` and `backup`,
-/// which have one, its figures.
+/// Writes the report: an object for each engine and variant, or for `txn`, `hot`, `queue`, `far` and
+/// `backup`, which have one, its figures.
 fn write_json(path: &Path, workload: Workload, results: &[Measurement]) -> Result<()> {
     let text = match results {
         [only]
             if matches!(
                 workload,
-                Workload::Txn | Workload::Hot | Workload::Far | Workload::Backup
+                Workload::Txn | Workload::Hot | Workload::Queue | Workload::Far | Workload::Backup
             ) =>
         {
             serde_json::to_string_pretty(&only.figures)
@@ -269,6 +270,7 @@ fn print_settings(args: &BenchArgs, results: &[Measurement]) -> Result<()> {
             | Workload::Fsync
             | Workload::Txn
             | Workload::Hot
+            | Workload::Queue
             | Workload::Memory
     ) {
         text.push_str(&format!(", {} rows a commit", args.batch));

@@ -11,6 +11,7 @@ use crate::workload::compression::{MEMORY_BYTES as COMPRESSION_MEMORY_BYTES, row
 use crate::workload::far::ROWS as FAR_ROWS;
 use crate::workload::hot::ROWS as HOT_ROWS;
 use crate::workload::memory::ROWS as MEMORY_ROWS;
+use crate::workload::queue::ROWS as QUEUE_ROWS;
 use crate::workload::reads::rows_of_ratio;
 use crate::workload::{Part, ReadSeconds, Spec, Variant, Workload};
 
@@ -76,6 +77,7 @@ pub(super) fn rounds(args: &BenchArgs) -> u64 {
         args.workload,
         Workload::Txn
             | Workload::Hot
+            | Workload::Queue
             | Workload::Far
             | Workload::Backup
             | Workload::Memory
@@ -96,6 +98,7 @@ fn rows(args: &BenchArgs, variant: &Variant) -> Result<u64> {
     Ok(args.rows.unwrap_or(match args.workload {
         Workload::Txn => TXN_ROWS,
         Workload::Hot => HOT_ROWS,
+        Workload::Queue => QUEUE_ROWS,
         Workload::Far => FAR_ROWS,
         Workload::Backup => BACKUP_ROWS,
         Workload::Memory => MEMORY_ROWS,

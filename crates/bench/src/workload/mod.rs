@@ -12,6 +12,7 @@
 //! | fsync       | rows in synced commits of many sizes, then 1 each | cost of a sync, syncs a commit   |
 //! | txn         | rows one a transaction, and many in one           | transactions beside batches      |
 //! | hot         | the same 1 % of the rows over and over            | reads beside those of a tree that nothing is written to |
+//! | queue       | rows of one tree, then pops of the first or last | pops a second                   |
 //! | far         | as iibench, a thousand times the memory of the reads | opening, and points           |
 //! | backup      | rows of one tree, and new ones beside backups     | backups, and the writer beside them |
 //! | memory      | cases that could hold more memory than the option | resident memory beside the option |
@@ -34,6 +35,7 @@ pub(crate) mod memory;
 mod merge;
 mod mixed;
 mod overwrite;
+pub(crate) mod queue;
 pub(crate) mod reads;
 mod run;
 mod settle;

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{
     Bench, Part, Spec, TOKUDB, Workload, backup, compression, delete_left, durable, far, fsync,
-    hot, iibench, memory, merge, mixed, overwrite, reads, txn,
+    hot, iibench, memory, merge, mixed, overwrite, queue, reads, txn,
 };
 use crate::driver::Progress;
 use crate::engine::EngineKind;
@@ -19,6 +19,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         Workload::Merge => return merge::run(spec),
         Workload::Txn => return txn::run(spec, &progress),
         Workload::Hot => return hot::run(spec, &progress),
+        Workload::Queue => return queue::run(spec, &progress),
         Workload::Far => return far::run(spec, &progress),
         Workload::Backup => return backup::run(spec, &progress),
         Workload::Memory => return memory::run(spec, &progress),
@@ -59,6 +60,7 @@ pub fn run(kind: &EngineKind, spec: &Spec, progress: Progress) -> Result<Measure
         // Handled above: these workloads open no engine, or more than one.
         Workload::Txn
         | Workload::Hot
+        | Workload::Queue
         | Workload::Far
         | Workload::Backup
         | Workload::Memory

@@ -32,6 +32,8 @@ pub enum Workload {
     Txn,
     /// Whether reads decay while the same rows are updated, also with an old snapshot
     Hot,
+    /// The first or the last row popped again and again
+    Queue,
     /// Points of a table a thousand times larger than the memory, after opening it again
     Far,
     /// Backups: their rate, what they cost a writer, and what incremental ones hold
@@ -79,6 +81,7 @@ impl Workload {
             Self::Fsync => "fsync",
             Self::Txn => "txn",
             Self::Hot => "hot",
+            Self::Queue => "queue",
             Self::Far => "far",
             Self::Backup => "backup",
             Self::Memory => "memory",
@@ -92,7 +95,9 @@ impl Workload {
         match self {
             Self::Compression => DATA_TREES.to_vec(),
             Self::Overwrite => TABLE_TREES[..1].to_vec(),
-            Self::Txn | Self::Hot | Self::Backup | Self::Memory | Self::Merge => Vec::new(),
+            Self::Txn | Self::Hot | Self::Queue | Self::Backup | Self::Memory | Self::Merge => {
+                Vec::new()
+            }
             _ => TABLE_TREES.to_vec(),
         }
     }

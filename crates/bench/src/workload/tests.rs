@@ -219,6 +219,15 @@ fn fsync_commits_at_least_once_a_thread_in_no_time() {
 }
 
 #[test]
+fn queue_has_a_figure_for_each_case() {
+    let scratch = Scratch::new("queue");
+    let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Queue, 0, &scratch) };
+    let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+    assert_eq!(m.figures.len(), 9);
+    assert!(m.figures.iter().all(|figure| figure.value > 0.0 && figure.met.is_some()));
+}
+
+#[test]
 fn txn_has_a_figure_for_each_limit() {
     let scratch = Scratch::new("txn");
     let spec = Spec { memory_bytes: 16 << 20, ..spec(Workload::Txn, 0, &scratch) };

@@ -8,5 +8,6 @@ mod empty_ranges;
 mod idle_space;
 mod optimize;
 mod optimize_failures;
+mod queue;
 mod range_edges;
 mod tombstone_runs;

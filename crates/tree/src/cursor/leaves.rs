@@ -12,7 +12,7 @@ impl Cursor {
         self.valid = false;
         self.end_walk();
         self.open(Direction::Forward, Some(&at))?;
-        if self.step()? { Ok(true) } else { self.next_leaf() }
+        if self.first_step()? { Ok(true) } else { self.next_leaf() }
     }
 
     /// Goes to the last entry below `at`; without `at`, to the last entry of the cursor's range.
@@ -24,7 +24,7 @@ impl Cursor {
             (at, upper) => at.or_else(|| upper.clone()),
         };
         self.open(Direction::Backward, at.as_deref())?;
-        if self.step()? { Ok(true) } else { self.previous_leaf() }
+        if self.first_step()? { Ok(true) } else { self.previous_leaf() }
     }
 
     /// Goes to the first entry after the walk.
@@ -41,7 +41,7 @@ impl Cursor {
             }
             self.end_walk();
             self.open(Direction::Forward, Some(&hi))?;
-            if self.step()? {
+            if self.first_step()? {
                 return Ok(true);
             }
         }
@@ -60,10 +60,19 @@ impl Cursor {
             }
             self.end_walk();
             self.open(Direction::Backward, Some(&lo))?;
-            if self.step()? {
+            if self.first_step()? {
                 return Ok(true);
             }
         }
+    }
+
+    /// Goes to the first entry of a walk that was just opened, and reports what lies before it.
+    fn first_step(&mut self) -> Result<bool> {
+        let found = self.step()?;
+        if let Some(walk) = &self.walk {
+            walk.note_empty(&self.scope, found);
+        }
+        Ok(found)
     }
 
     /// Goes to the next entry of the walk.

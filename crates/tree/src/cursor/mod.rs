@@ -4,6 +4,7 @@
 //!  cursor.rs   the cursor, and the entry that it is at
 //!  moves.rs    seeks and steps, and the errors of moves
 //!  leaves.rs   from leaf to leaf
+//!  empty.rs    what is known to be empty: skipped, and found
 //!  walk.rs     the merge over one leaf, and the scan debt that it adds
 //! ```
 //!
@@ -11,6 +12,7 @@
 
 #[expect(clippy::module_inception, reason = "the cursor itself, beside its parts")]
 mod cursor;
+mod empty;
 mod leaves;
 mod moves;
 mod walk;

@@ -18,6 +18,7 @@ use frondb_trunk::plan::TOMBSTONE_RUN;
 use frondb_trunk::{Key, Node, Scan, Segment, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
+use super::empty::around;
 use crate::context::ReadContext;
 use crate::pins::{PinnedSource, Pins};
 use crate::read_debt::{add_scan, ask_for_flush};
@@ -52,7 +53,7 @@ pub(super) struct Scope {
 
 impl Scope {
     /// The transaction's writes that the cursor shows, newest first.
-    fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
+    pub(super) fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
         self.own.iter().chain(&self.overlay)
     }
 }
@@ -65,8 +66,8 @@ pub(super) struct Walk {
     /// The walk covers `[lo, hi)`.
     pub(super) lo: Key,
     pub(super) hi: Option<Key>,
-    /// Deletes passed that earlier calls of [`report`](Self::report) have counted.
-    reported: u64,
+    /// Deletes passed that earlier calls of [`report`](Self::report) have counted, and own ones.
+    reported: (u64, u64),
 }
 
 impl Walk {
@@ -84,10 +85,9 @@ impl Walk {
     ) -> Result<Self> {
         let version = pins.begin_move(scope.context.now())?;
         let seq = scope.snapshot.seq();
-        let may_skip = |lo: &[u8], hi: &[u8]| scope.writes().all(|own| own.is_empty_in(lo, hi));
         // The version is at least as new as the snapshot, and a known-empty range stays empty in
         // all newer versions.
-        let around = scope.tree.empty_ranges.around(direction, at, seq, &may_skip);
+        let around = around(scope, direction, at);
         let at = around.at.as_deref().or(at);
         let lower = around.lo.as_deref().map_or(&*scope.lower, |lo| lo.max(&scope.lower));
         let upper = match (around.hi.as_deref(), scope.upper.as_deref()) {
@@ -118,7 +118,7 @@ impl Walk {
         };
         let merge = VisibleMerge::new(pins.pin_sources(&scope.context.cursors, sources), options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
-        Ok(Self { merge, direction, leaf, lo, hi, reported: 0 })
+        Ok(Self { merge, direction, leaf, lo, hi, reported: (0, 0) })
     }
 
     /// Whether `key` lies ahead of the entry that the walk is at, within its leaf.
@@ -135,9 +135,14 @@ impl Walk {
     /// Counts the deletes stepped over since the last report, and posts a hint if the leaf has
     /// many. Returns their number.
     pub(super) fn report(&mut self, scope: &Scope) -> u64 {
-        let passed = self.merge.stats().deletes_passed;
-        let new = passed - self.reported;
-        self.reported = passed;
+        let stats = self.merge.stats();
+        let (passed, own) = (stats.deletes_passed, stats.own_deletes_passed);
+        let (new, new_own) = (passed - self.reported.0, own - self.reported.1);
+        self.reported = (passed, own);
+        if new_own > 0 && !scope.is_probe {
+            // The reader's own deletes leave nothing to compact.
+            scope.context.counters.add_tombstones(new_own);
+        }
         if new == 0 {
             return 0;
         }

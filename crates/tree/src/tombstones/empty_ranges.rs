@@ -24,12 +24,27 @@
 //!   reported.
 //! - Flushes, merges and prefix truncations change nothing that is visible. Data that arrives in
 //!   another way (the runs of a large commit) removes all known-empty ranges of its tree.
-//! - A reader below `since` does not skip the range, nor does a reader with own writes in it.
+//! - A *reader* that has stepped over deletes on its way to an entry reports what it has found
+//!   empty at its snapshot ([`EmptyRanges::found`]), so that the next reader need not. That is taken
+//!   only if every put that the reader could not see was reported, too: the list has heard of all
+//!   commits since the reader's snapshot, and remembers the newest of them.
+//! - A reader below `since` does not skip the range, nor does a reader with own writes in it. It
+//!   skips what the range was before it grew, as far as its snapshot is new enough for that.
+//!
+//! # A queue
+//! Where the first row is read and deleted again and again, each reader begins where the range ends
+//! that the readers before it have reported: a pop costs the same however many came before. A range
+//! that grew remembers some of its former ends, so that readers with a slightly older snapshot, of
+//! which there are always some beside writers, lose little of it.
 
 use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Direction, SeqNo};
 use frondb_memtable::Memtable;
+use frondb_writeset::FoundEmpty;
+
+use super::empty_list::{Around, DELETES_MIN, FOUND_MIN, List, Probe};
+use super::empty_range::EmptyRange;
 
 /// Minimum number of deletes that are inserted into a memtable between two probes. A reader may
 /// have to step over this many.
@@ -39,67 +54,28 @@ const PROBE_EVERY: u64 = 1024;
 /// probe: a reader would have to step over all of them.
 const UNPROBED_MAX: u64 = 8 << 10;
 
-/// Minimum number of deletes in a range that is kept: skipping a range costs as much as stepping
-/// over a few dozen deletes.
-const DELETES_MIN: u64 = 256;
+/// Minimum number of deletes that a reader adds to a range.
+pub(crate) const GROWTH_MIN: u64 = 8;
 
-/// Maximum number of ranges of a tree. The ranges with the fewest deletes are removed first.
-const RANGES_MAX: usize = 16;
+/// Number of deletes in a tombstone run of the memtable from which on commits report puts.
+const WATCH_FROM: u64 = 16;
+
+/// Number of puts that are reported in vain, without a range and without deletes that a reader meets,
+/// before commits report none again.
+const IDLE_PUTS_MAX: u64 = 1 << 16;
 
 /// Two keys. The function that takes or returns them says whether the second belongs to the range.
 pub type KeyRange = (Vec<u8>, Vec<u8>);
 
-/// A key range without an entry.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct EmptyRange {
-    /// `[lo, hi)`, not empty.
-    lo: Vec<u8>,
-    hi: Vec<u8>,
-    /// The range is empty for readers at this SeqNo and later.
-    since: SeqNo,
-    /// About how many deletes the probe stepped over in it.
-    deletes: u64,
-}
-
-/// A probe that has begun and not ended. It walks over `[lo, hi)` in `direction`; if a key in the
-/// range gets a value during the probe, the far end of the range moves to that key.
-#[derive(Debug)]
-struct Probe {
-    /// Tells this probe from an earlier one that was cancelled.
-    number: u64,
-    direction: Direction,
-    lo: Vec<u8>,
-    hi: Option<Vec<u8>>,
-}
-
-#[derive(Default, Debug)]
-struct List {
-    /// In ascending order. They neither overlap nor touch.
-    ranges: Vec<EmptyRange>,
-    probe: Option<Probe>,
-    /// How many probes have begun.
-    probes: u64,
-}
-
-/// How a walk over a tree skips known-empty ranges: it begins at `at`, and it ends at `lo` or `hi`,
-/// where the next range begins.
-#[derive(Default, PartialEq, Eq, Debug)]
-pub(crate) struct Around {
-    /// Where the walk begins instead, if it would begin in a range.
-    pub(crate) at: Option<Vec<u8>>,
-    /// Where a backward walk ends.
-    pub(crate) lo: Option<Vec<u8>>,
-    /// Where a forward walk ends.
-    pub(crate) hi: Option<Vec<u8>>,
-}
-
 /// The known-empty ranges of a tree. Any thread may use them.
 #[derive(Default, Debug)]
 pub struct EmptyRanges {
-    /// Whether there are ranges, or a probe is under way. Becomes true only under the commit lock,
-    /// so no commit misses it.
+    /// Whether commits report puts: there are ranges, a probe is under way, or readers may find ranges.
+    /// Becomes true only under the commit lock, so no commit misses it.
     watched: AtomicBool,
     list: Mutex<List>,
+    /// Whether [`List::watched_from`] is set, so that what readers find can be taken.
+    is_complete: AtomicBool,
     /// How many deletes the active memtable had when a probe was last requested.
     probed: AtomicU64,
     /// How many deletes have come since the last probe began, of all memtables, up to the last
@@ -115,26 +91,74 @@ impl EmptyRanges {
         self.watched.load(Ordering::Acquire)
     }
 
-    /// Reports the keys that a commit gives values, before the commit becomes visible. REQUIRES:
-    /// the commit lock.
-    pub fn note_puts<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+    /// Reports the keys that the commit at `seq` gives values, before the commit becomes visible.
+    /// REQUIRES: the commit lock.
+    pub fn note_puts<'a>(&self, keys: impl Iterator<Item = &'a [u8]>, seq: SeqNo) {
         let mut list = self.list.lock();
+        let mut keys = keys.peekable();
+        let Some(&first) = keys.peek() else { return };
+        let (mut least, mut greatest) = (first, first);
         for key in keys {
+            (least, greatest) = (least.min(key), greatest.max(key));
             list.put(key);
+            list.idle_puts += 1;
         }
-        self.update_watched(&list);
+        list.note_commit(seq, least, greatest);
+        self.update_watched(&mut list);
     }
 
-    /// Removes all ranges and cancels the probe, because any key may get a value. REQUIRES: the
-    /// commit lock.
-    pub fn clear(&self) {
+    /// Removes all ranges and cancels the probe, because the commit at `seq` may give any key a value.
+    /// REQUIRES: the commit lock.
+    pub fn clear(&self, seq: SeqNo) {
         if !self.is_watched() {
             return;
         }
         let mut list = self.list.lock();
         list.ranges.clear();
         list.probe = None;
-        self.update_watched(&list);
+        list.commits.clear();
+        list.watched_from = list.watched_from.map(|from| from.max(seq));
+        self.update_watched(&mut list);
+    }
+
+    /// Has commits report puts from the next one on, so that readers can report what they find empty,
+    /// if the deletes in the active memtable may form a tombstone run. `seq` is the SeqNo of the last
+    /// commit. REQUIRES: the commit lock.
+    pub fn watch_deletes(&self, memtable: &Memtable, seq: SeqNo) {
+        if memtable.tombstone_run() < WATCH_FROM || self.is_complete.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut list = self.list.lock();
+        list.watched_from = Some(seq);
+        list.idle_puts = 0;
+        self.update_watched(&mut list);
+    }
+
+    /// Records what a reader at snapshot `seq` has found.
+    pub(crate) fn found(&self, found: FoundEmpty<'_>, seq: SeqNo) {
+        let FoundEmpty { lo, hi, is_first, is_last, deletes } = found;
+        if lo >= hi || !self.is_complete.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut list = self.list.lock();
+        let from = if is_first { b"" } else { lo };
+        if list.may_have_put(from, (!is_last).then_some(hi), seq) {
+            return;
+        }
+        list.idle_puts = 0;
+        let at = list.ranges.partition_point(|range| *range.hi < *lo);
+        let touched = list.ranges.get(at).filter(|range| *range.lo <= *hi);
+        let is_known = touched.is_some_and(|range| *range.lo <= *lo && *hi <= *range.hi);
+        let least = if touched.is_some() { GROWTH_MIN } else { FOUND_MIN };
+        if !is_known && deletes >= least {
+            let range = EmptyRange::new(lo.to_vec(), hi.to_vec(), seq, deletes);
+            list.add(EmptyRange { is_first, is_last, ..range });
+        }
+    }
+
+    /// Whether a commit above `seq` may have given a key in `[lo, hi)` a value: may say so in vain.
+    pub(crate) fn may_have_put(&self, lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> bool {
+        !self.is_complete.load(Ordering::Relaxed) || self.list.lock().may_have_put(lo, hi, seq)
     }
 
     /// How a reader at `seq` that walks from `at` skips the ranges. `at` is `None` for a backward
@@ -150,10 +174,9 @@ impl EmptyRanges {
             return Around::default();
         }
         let list = self.list.lock();
-        let is_skipped = |range: &&EmptyRange| range.since <= seq && may_skip(&range.lo, &range.hi);
         match direction {
-            Direction::Forward => list.around_forward(at.unwrap_or_default(), &is_skipped),
-            Direction::Backward => list.around_backward(at, &is_skipped),
+            Direction::Forward => list.around_forward(at.unwrap_or_default(), seq, may_skip),
+            Direction::Backward => list.around_backward(at, seq, may_skip),
         }
     }
 
@@ -168,7 +191,7 @@ impl EmptyRanges {
         list.probes += 1;
         let (number, lo, hi) = (list.probes, lo.to_vec(), hi.map(<[u8]>::to_vec));
         list.probe = Some(Probe { number, direction, lo, hi });
-        self.update_watched(&list);
+        self.update_watched(&mut list);
         Some(number)
     }
 
@@ -185,10 +208,10 @@ impl EmptyRanges {
             let lo = lo.max(probe.lo);
             let hi = probe.hi.map_or(hi.clone(), |end| end.min(hi));
             if lo < hi && deletes >= DELETES_MIN {
-                list.add(EmptyRange { lo, hi, since, deletes });
+                list.add(EmptyRange::new(lo, hi, since, deletes));
             }
         }
-        self.update_watched(&list);
+        self.update_watched(&mut list);
     }
 
     /// The end of the last range that begins at `key` or below it.
@@ -239,101 +262,17 @@ impl EmptyRanges {
         self.unprobed.store(0, Ordering::Relaxed);
     }
 
-    fn update_watched(&self, list: &List) {
-        let watched = !list.ranges.is_empty() || list.probe.is_some();
+    fn update_watched(&self, list: &mut List) {
+        let has_use = !list.ranges.is_empty() || list.idle_puts < IDLE_PUTS_MAX;
+        let is_complete = list.watched_from.is_some() && has_use;
+        if !is_complete {
+            list.watched_from = None;
+            list.commits.clear();
+        }
+        let watched = is_complete || !list.ranges.is_empty() || list.probe.is_some();
+        self.is_complete.store(is_complete, Ordering::Relaxed);
         self.watched.store(watched, Ordering::Release);
     }
-}
-
-impl List {
-    /// Records that `key` gets a value.
-    fn put(&mut self, key: &[u8]) {
-        if let Some(probe) = &mut self.probe
-            && *probe.lo <= *key
-            && probe.hi.as_ref().is_none_or(|hi| *key < **hi)
-        {
-            match probe.direction {
-                Direction::Forward => probe.hi = Some(key.to_vec()),
-                Direction::Backward => probe.lo = after(key),
-            }
-        }
-        let at = self.ranges.partition_point(|range| *range.hi <= *key);
-        let Some(range) = self.ranges.get(at).filter(|range| *range.lo <= *key) else { return };
-        let halves = [
-            EmptyRange { hi: key.to_vec(), ..range.clone() },
-            EmptyRange { lo: after(key), ..range.clone() },
-        ];
-        let mut halves: Vec<EmptyRange> =
-            halves.into_iter().filter(|half| half.lo < half.hi).collect();
-        if let [left, right] = &mut halves[..] {
-            // It is not known on which side the deletes are.
-            left.deletes /= 2;
-            right.deletes /= 2;
-        }
-        halves.retain(|half| half.deletes >= DELETES_MIN);
-        self.ranges.splice(at..=at, halves);
-        self.forget_smallest();
-    }
-
-    /// Adds a range, and joins it with the ranges that it overlaps or touches.
-    fn add(&mut self, mut new: EmptyRange) {
-        let from = self.ranges.partition_point(|range| range.hi < new.lo);
-        let to = self.ranges.partition_point(|range| range.lo <= new.hi);
-        for old in self.ranges.drain(from..to) {
-            new.lo = new.lo.min(old.lo);
-            new.hi = new.hi.max(old.hi);
-            new.since = new.since.max(old.since);
-            new.deletes = new.deletes.saturating_add(old.deletes);
-        }
-        self.ranges.insert(from, new);
-        self.forget_smallest();
-    }
-
-    fn forget_smallest(&mut self) {
-        while self.ranges.len() > RANGES_MAX {
-            let smallest = self.ranges.iter().enumerate().min_by_key(|(_, range)| range.deletes);
-            let Some((i, _)) = smallest else { return };
-            self.ranges.remove(i);
-        }
-    }
-
-    fn around_forward(&self, at: &[u8], is_skipped: &dyn Fn(&&EmptyRange) -> bool) -> Around {
-        let first = self.ranges.partition_point(|range| *range.hi <= *at);
-        let mut around = Around::default();
-        for range in self.ranges[first..].iter().filter(is_skipped) {
-            // The ranges do not touch, so only the first can hold `at`.
-            if *range.lo > *at {
-                around.hi = Some(range.lo.clone());
-                break;
-            }
-            around.at = Some(range.hi.clone());
-        }
-        around
-    }
-
-    /// A backward walk reads the keys *below* `at`.
-    fn around_backward(
-        &self,
-        at: Option<&[u8]>,
-        is_skipped: &dyn Fn(&&EmptyRange) -> bool,
-    ) -> Around {
-        let ranges = &self.ranges;
-        let end = at.map_or(ranges.len(), |at| ranges.partition_point(|range| *range.lo < *at));
-        let mut around = Around::default();
-        for range in ranges[..end].iter().rev().filter(is_skipped) {
-            if at.is_none_or(|at| *range.hi < *at) {
-                around.lo = Some(range.hi.clone());
-                break;
-            }
-            around.at = Some(range.lo.clone());
-        }
-        around
-    }
-}
-
-/// The smallest key above `key`.
-fn after(key: &[u8]) -> Vec<u8> {
-    [key, &[0]].concat()
 }
 
 #[cfg(all(test, not(shuttle)))]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::empty_list::after;
 use super::super::testing::delete;
 use super::*;
 use frondb_core::budget::Budget;
@@ -67,7 +68,26 @@ fn backward(
     }
 }
 
-/// Puts, deletes and probes in random order, with puts during probes. Every committed state must be
+/// A reader of one of the last states reports what it finds empty.
+fn find(ranges: &EmptyRanges, states: &[BTreeSet<Vec<u8>>], prng: &mut Prng, keys: u64) {
+    let seq = states.len() as u64 - 1 - prng.below(states.len().min(10) as u64);
+    let (seen, at, deletes) = (&states[seq as usize], k(prng.below(keys)), prng.below(600));
+    let (lo, hi, is_first, is_last) = match prng.below(3) {
+        0 => match seen.range(at.clone()..).next() {
+            Some(next) => (at, next.clone(), false, false),
+            None => (at, k(keys), false, true),
+        },
+        1 => match seen.range(..at.clone()).next_back() {
+            Some(before) => (after(before), at, false, false),
+            None => (k(prng.below(3)), at, true, false),
+        },
+        _ => (seen.last().map_or_else(|| k(0), |key| after(key)), k(keys), false, true),
+    };
+    let found = FoundEmpty { lo: &lo, hi: &hi, is_first, is_last, deletes };
+    ranges.found(found, SeqNo(seq));
+}
+
+/// Puts, deletes, probes and what readers find in random order, with puts during probes. Every committed state must be
 /// shown completely, in both directions and from any key.
 #[test]
 fn no_reader_misses_a_key() {
@@ -77,14 +97,22 @@ fn no_reader_misses_a_key() {
         println!("seed {seed}");
         let mut prng = Prng::new(seed);
         let ranges = EmptyRanges::default();
+        let deletes = Memtable::new(Budget::new(1 << 30));
+        delete(&deletes, 20);
         let mut states = vec![(0..KEYS).map(k).collect::<BTreeSet<_>>()];
         let mut under_way = None;
         for _ in 0..300 {
             let mut state = states[states.len() - 1].clone();
+            if prng.below(10) == 0 {
+                ranges.watch_deletes(&deletes, SeqNo(states.len() as u64 - 1));
+            }
+            if prng.below(3) == 0 {
+                find(&ranges, &states, &mut prng, KEYS);
+            }
             match prng.below(8) {
                 0 | 1 => {
                     let key = k(prng.below(KEYS));
-                    ranges.note_puts([&*key].into_iter());
+                    ranges.note_puts([&*key].into_iter(), SeqNo(states.len() as u64));
                     state.insert(key);
                     states.push(state);
                 }
@@ -119,7 +147,7 @@ fn no_reader_misses_a_key() {
                         ranges.end_probe(probe, Some(range), since, 1 << 40);
                     }
                 },
-                _ if prng.below(20) == 0 => ranges.clear(),
+                _ if prng.below(20) == 0 => ranges.clear(SeqNo(states.len() as u64 - 1)),
                 _ => {}
             }
             let seq = states.len() as u64 - 1 - prng.below(states.len().min(10) as u64);
@@ -142,24 +170,26 @@ fn neighbours_become_one_and_a_put_cuts_it() {
     assert!(!ranges.is_watched());
     probe(&ranges, 10, 20, 5, 1000);
     probe(&ranges, 20, 30, 9, 1000);
-    assert_eq!(
-        around(&ranges, Direction::Forward, Some(10), 8),
-        Around::default(),
-        "not for old readers"
-    );
+    let old = |at, seq| around(&ranges, Direction::Forward, Some(at), seq).at;
+    assert_eq!((old(10, 8), old(10, 4)), (Some(k(20)), None), "what it was for an old reader");
     assert_eq!(around(&ranges, Direction::Forward, Some(10), 9).at, Some(k(30)));
     assert_eq!(around(&ranges, Direction::Forward, Some(0), 9).hi, Some(k(10)));
     assert_eq!(around(&ranges, Direction::Backward, Some(30), 9).at, Some(k(10)));
     assert_eq!(around(&ranges, Direction::Backward, None, 9).lo, Some(k(30)));
     assert_eq!(ranges.end_before(&k(31)), Some(k(30)));
 
-    ranges.note_puts([&*k(15)].into_iter());
+    ranges.note_puts([&*k(15)].into_iter(), SeqNo(1));
     assert_eq!(around(&ranges, Direction::Forward, Some(10), 9).at, Some(k(15)));
     assert_eq!(around(&ranges, Direction::Forward, Some(15), 9).at, None);
     assert_eq!(around(&ranges, Direction::Forward, Some(16), 9).at, Some(k(30)));
     // Ranges with too few deletes are forgotten, and without ranges commits need not report puts.
-    for key in [12, 11, 13, 18, 17, 25] {
-        ranges.note_puts([&*k(key)].into_iter());
+    let ranges = EmptyRanges::default();
+    probe(&ranges, 1000, 2000, 1, 256);
+    for step in [500, 250, 125, 62] {
+        assert!(ranges.is_watched());
+        for key in (1000 + step..2000).step_by(2 * step as usize) {
+            ranges.note_puts([&*k(key)].into_iter(), SeqNo(1));
+        }
     }
     assert!(!ranges.is_watched());
 }
@@ -169,12 +199,12 @@ fn a_cancelled_probe_leaves_no_range() {
     let ranges = EmptyRanges::default();
     let old = ranges.begin_probe(Direction::Forward, &k(0), None).unwrap();
     assert!(ranges.begin_probe(Direction::Forward, &k(5), None).is_none(), "one at a time");
-    ranges.clear();
+    ranges.clear(SeqNo(2));
     let new = ranges.begin_probe(Direction::Forward, &k(5), None).unwrap();
     ranges.end_probe(old, Some((k(0), k(9))), SeqNo(3), 1000);
     assert_eq!(around(&ranges, Direction::Forward, Some(0), 9), Around::default());
     // The range of a probe ends at a key that gets a value during the probe.
-    ranges.note_puts([&*k(7)].into_iter());
+    ranges.note_puts([&*k(7)].into_iter(), SeqNo(3));
     ranges.end_probe(new, Some((k(5), k(9))), SeqNo(3), 1000);
     assert_eq!(around(&ranges, Direction::Forward, Some(5), 9).at, Some(k(7)));
 }

@@ -4,15 +4,21 @@
 //! ```text
 //!  runs.rs           tombstone runs in memtables: requests truncation or compaction for them
 //!  search.rs         when a memtable is searched for them, and what a commit does about it
-//!  empty_ranges.rs   key ranges without entries, found by probes
+//!  empty_ranges.rs   key ranges without entries, found by probes and readers
+//!  empty_list.rs     the list of them, and how a walk skips them
+//!  empty_range.rs    one of them, and what it was before it grew
 //! ```
 
+mod empty_list;
+mod empty_range;
 mod empty_ranges;
 mod runs;
 mod search;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use empty_list::Around;
+pub(crate) use empty_ranges::GROWTH_MIN;
 pub use empty_ranges::{EmptyRanges, KeyRange};
 pub use runs::{TombstoneRuns, request_after_flush, request_after_node_flush};
 pub use search::{TombstoneCheck, TombstoneSearch};

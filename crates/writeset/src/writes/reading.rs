@@ -10,6 +10,7 @@ use frondb_merge::Lookup;
 use frondb_space::Hold;
 
 use super::{Index, MessagePosition, TreeWrites};
+use crate::empty::OwnEmptyRanges;
 use crate::env::SpillEnv;
 use crate::op::{Op, decode_op};
 use crate::own::{Excluded, OwnWrites, own_seq};
@@ -63,7 +64,10 @@ impl TreeWrites {
             self.hold = Some(Hold::new(&env.runs.space));
         }
         let own = self.own_without_hold(&env.index_budget)?;
-        Ok(OwnWrites { _hold: self.hold.clone(), ..own })
+        let last = self.last;
+        let empty = self.empty.get_or_insert_with(|| Arc::new(OwnEmptyRanges::after(last)));
+        let (rollbacks, empty) = (empty.rollbacks(), Some(Arc::clone(empty)));
+        Ok(OwnWrites { _hold: self.hold.clone(), empty, rollbacks, ..own })
     }
 
     /// As [`own`](Self::own), for a reader that ends before the write set changes: it need not keep
@@ -80,6 +84,8 @@ impl TreeWrites {
             runs: Arc::clone(&self.runs),
             base_upto: self.base_upto,
             range_deletes: range_deletes.unwrap_or_default(),
+            empty: None,
+            rollbacks: 0,
             _hold: None,
         })
     }

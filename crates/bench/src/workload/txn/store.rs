@@ -64,6 +64,19 @@ impl Store {
         Ok(())
     }
 
+    /// Writes rows `0..count` with this value and their numbers as keys, ascending, not synced.
+    pub(in crate::workload) fn load_ascending(&self, count: u64, value: &[u8]) -> Result<()> {
+        let mut batch = Batch::new();
+        for from in (0..count).step_by(BATCH_ROWS as usize) {
+            batch.clear();
+            for n in from..count.min(from + BATCH_ROWS) {
+                batch.put(&self.tree, &n.to_be_bytes(), value);
+            }
+            self.write(&batch)?;
+        }
+        Ok(())
+    }
+
     /// Waits until the database is settled; returns how long that took.
     pub(in crate::workload) fn settle(&self) -> Result<Duration> {
         settle_until(&mut || Ok(self.db.is_settled()), &|| self.db.sync().map_err(Error::engine))

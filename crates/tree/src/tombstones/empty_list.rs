@@ -1,0 +1,239 @@
+//! [`List`]: the known-empty ranges of a tree, the newest commits with puts, and the probe, behind the
+//! lock of [`EmptyRanges`](super::empty_ranges::EmptyRanges). Pure: no lock, no I/O.
+
+use std::collections::VecDeque;
+
+use frondb_core::{Direction, SeqNo};
+
+use super::empty_range::EmptyRange;
+
+/// Minimum number of deletes in a range that a probe has found, and in one where a walk ends: opening
+/// another walk costs as much as stepping over a few dozen deletes.
+pub(super) const DELETES_MIN: u64 = 256;
+
+/// Minimum number of deletes in a range that a reader has found and in one that is kept. A walk that
+/// would begin in it begins after it, which costs nothing.
+pub(super) const FOUND_MIN: u64 = 32;
+
+/// How many of the newest commits with puts are remembered.
+const COMMITS_MAX: usize = 32;
+
+/// Maximum number of ranges of a tree. The ranges with the fewest deletes are removed first.
+const RANGES_MAX: usize = 16;
+
+/// The keys that a commit gave values.
+#[derive(Default, Debug)]
+pub(super) struct Puts {
+    pub(super) seq: SeqNo,
+    pub(super) first: Vec<u8>,
+    pub(super) last: Vec<u8>,
+}
+
+/// A probe that has begun and not ended. It walks over `[lo, hi)` in `direction`; if a key in the
+/// range gets a value during the probe, the far end of the range moves to that key.
+#[derive(Debug)]
+pub(super) struct Probe {
+    /// Tells this probe from an earlier one that was cancelled.
+    pub(super) number: u64,
+    pub(super) direction: Direction,
+    pub(super) lo: Vec<u8>,
+    pub(super) hi: Option<Vec<u8>>,
+}
+
+#[derive(Default, Debug)]
+pub(super) struct List {
+    /// In ascending order. They neither overlap nor touch.
+    pub(super) ranges: Vec<EmptyRange>,
+    pub(super) probe: Option<Probe>,
+    /// How many probes have begun.
+    pub(super) probes: u64,
+    /// The SeqNo since which commits report all puts; `None` if not all are reported.
+    pub(super) watched_from: Option<SeqNo>,
+    /// The newest commits with puts since then, oldest first.
+    pub(super) commits: VecDeque<Puts>,
+    /// Number of puts reported since a reader has last found something.
+    pub(super) idle_puts: u64,
+}
+
+/// How a walk over a tree skips known-empty ranges: it begins at `at`, and it ends at `lo` or `hi`,
+/// where the next large range begins.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(crate) struct Around {
+    /// Where the walk begins instead, if it would begin in a range.
+    pub(crate) at: Option<Vec<u8>>,
+    /// Where a backward walk ends.
+    pub(crate) lo: Option<Vec<u8>>,
+    /// Where a forward walk ends.
+    pub(crate) hi: Option<Vec<u8>>,
+}
+
+impl List {
+    /// Remembers the keys of a commit.
+    pub(super) fn note_commit(&mut self, seq: SeqNo, first: &[u8], last: &[u8]) {
+        let Some(watched_from) = &mut self.watched_from else { return };
+        let mut puts = if self.commits.len() < COMMITS_MAX {
+            Puts::default()
+        } else {
+            // From now on only readers that see the oldest commit can be answered.
+            let oldest = self.commits.pop_front().unwrap_or_default();
+            *watched_from = (*watched_from).max(oldest.seq);
+            oldest
+        };
+        puts.seq = seq;
+        puts.first.clear();
+        puts.first.extend_from_slice(first);
+        puts.last.clear();
+        puts.last.extend_from_slice(last);
+        self.commits.push_back(puts);
+    }
+
+    /// Whether a commit above `seq` may have given a key in `[lo, hi)` a value.
+    pub(super) fn may_have_put(&self, lo: &[u8], hi: Option<&[u8]>, seq: SeqNo) -> bool {
+        if self.watched_from.is_none_or(|from| seq < from) {
+            return true;
+        }
+        let newer = self.commits.iter().rev().take_while(|puts| puts.seq > seq);
+        let mut newer = newer.into_iter();
+        newer.any(|puts| hi.is_none_or(|hi| *puts.first < *hi) && *lo <= *puts.last)
+    }
+
+    /// Records that `key` gets a value.
+    pub(super) fn put(&mut self, key: &[u8]) {
+        if let Some(probe) = &mut self.probe
+            && *probe.lo <= *key
+            && probe.hi.as_ref().is_none_or(|hi| *key < **hi)
+        {
+            match probe.direction {
+                Direction::Forward => probe.hi = Some(key.to_vec()),
+                Direction::Backward => probe.lo = after(key),
+            }
+        }
+        for range in self.ranges.iter_mut().filter(|range| range.is_first || range.is_last) {
+            range.is_first &= *range.lo <= *key;
+            range.is_last &= *key < *range.hi;
+        }
+        let at = self.ranges.partition_point(|range| *range.hi <= *key);
+        let Some(range) = self.ranges.get(at).filter(|range| *range.lo <= *key) else { return };
+        let half = |lo: &[u8], hi: &[u8]| {
+            EmptyRange::new(lo.to_vec(), hi.to_vec(), range.since, range.deletes)
+        };
+        let halves = [
+            EmptyRange { is_first: range.is_first, ..half(&range.lo, key) },
+            EmptyRange { is_last: range.is_last, ..half(&after(key), &range.hi) },
+        ];
+        let mut halves: Vec<EmptyRange> =
+            halves.into_iter().filter(|half| half.lo < half.hi).collect();
+        if let [left, right] = &mut halves[..] {
+            // It is not known on which side the deletes are.
+            left.deletes /= 2;
+            right.deletes /= 2;
+        }
+        halves.retain(|half| half.deletes >= FOUND_MIN);
+        self.ranges.splice(at..=at, halves);
+        self.forget_smallest();
+    }
+
+    /// Adds a range, and joins it with the ranges that it overlaps or touches.
+    pub(super) fn add(&mut self, mut new: EmptyRange) {
+        let from = self.ranges.partition_point(|range| range.hi < new.lo);
+        let to = self.ranges.partition_point(|range| range.lo <= new.hi);
+        let mut largest: Option<EmptyRange> = None;
+        for old in self.ranges.drain(from..to) {
+            if old.lo < new.lo {
+                new.lo.clone_from(&old.lo);
+            }
+            if old.hi > new.hi {
+                new.hi.clone_from(&old.hi);
+            }
+            new.since = new.since.max(old.since);
+            let is_inside = new.lo <= old.lo && old.hi <= new.hi;
+            new.deletes = match is_inside {
+                true => new.deletes.max(old.deletes),
+                false => new.deletes.saturating_add(old.deletes),
+            };
+            new.is_first |= old.is_first;
+            new.is_last |= old.is_last;
+            if largest.as_ref().is_none_or(|largest| largest.deletes < old.deletes) {
+                largest = Some(old);
+            }
+        }
+        if let Some(largest) = largest {
+            new.grow_from(largest);
+        }
+        self.ranges.insert(from, new);
+        self.forget_smallest();
+    }
+
+    pub(super) fn forget_smallest(&mut self) {
+        while self.ranges.len() > RANGES_MAX {
+            let smallest = self.ranges.iter().enumerate().min_by_key(|(_, range)| range.deletes);
+            let Some((i, _)) = smallest else { return };
+            self.ranges.remove(i);
+        }
+    }
+
+    pub(super) fn around_forward(
+        &self,
+        at: &[u8],
+        seq: SeqNo,
+        may_skip: &dyn Fn(&[u8], &[u8]) -> bool,
+    ) -> Around {
+        let first = self.ranges.partition_point(|range| *range.hi <= *at);
+        let mut around = Around::default();
+        for range in &self.ranges[first..] {
+            let Some((lo, hi)) = range.seen_at(seq).filter(|(lo, hi)| may_skip(lo, hi)) else {
+                continue;
+            };
+            if hi <= at {
+                // Only a part of the range that the reader may not skip holds `at`.
+                continue;
+            }
+            // The ranges do not touch, so only the first can hold `at`.
+            let is_first = range.is_first && range.since <= seq;
+            if lo > at && !is_first {
+                if range.deletes < DELETES_MIN {
+                    continue;
+                }
+                around.hi = Some(lo.to_vec());
+                break;
+            }
+            around.at = Some(hi.to_vec());
+        }
+        around
+    }
+
+    /// A backward walk reads the keys *below* `at`.
+    pub(super) fn around_backward(
+        &self,
+        at: Option<&[u8]>,
+        seq: SeqNo,
+        may_skip: &dyn Fn(&[u8], &[u8]) -> bool,
+    ) -> Around {
+        let ranges = &self.ranges;
+        let end = at.map_or(ranges.len(), |at| ranges.partition_point(|range| *range.lo < *at));
+        let mut around = Around::default();
+        for range in ranges[..end].iter().rev() {
+            let Some((lo, hi)) = range.seen_at(seq).filter(|(lo, hi)| may_skip(lo, hi)) else {
+                continue;
+            };
+            if at.is_some_and(|at| at <= lo) {
+                continue;
+            }
+            let is_last = range.is_last && range.since <= seq;
+            if !is_last && at.is_none_or(|at| hi < at) {
+                if range.deletes < DELETES_MIN {
+                    continue;
+                }
+                around.lo = Some(hi.to_vec());
+                break;
+            }
+            around.at = Some(lo.to_vec());
+        }
+        around
+    }
+}
+
+/// The smallest key above `key`.
+pub(super) fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}

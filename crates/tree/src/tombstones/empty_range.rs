@@ -1,0 +1,77 @@
+//! [`EmptyRange`]: a known-empty range, and what it was before it grew.
+
+use frondb_core::SeqNo;
+
+/// Former ends of a range that are remembered, and the bytes of their keys.
+const PARTS_MAX: usize = 24;
+const PART_BYTES_MAX: usize = 8 << 10;
+
+/// A key range without an entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct EmptyRange {
+    /// `[lo, hi)`, not empty.
+    pub(super) lo: Vec<u8>,
+    pub(super) hi: Vec<u8>,
+    /// The range is empty for readers at this SeqNo and later.
+    pub(super) since: SeqNo,
+    /// About how many deletes the probe stepped over in it.
+    pub(super) deletes: u64,
+    /// Whether there is no entry below `lo` either, and none from `hi` on.
+    pub(super) is_first: bool,
+    pub(super) is_last: bool,
+    /// How often the range has grown.
+    pub(super) growths: u64,
+    /// What it was before it grew, newest first, as far as that is remembered.
+    pub(super) parts: Vec<Part>,
+}
+
+/// A range before it grew.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    pub(super) lo: Vec<u8>,
+    pub(super) hi: Vec<u8>,
+    pub(super) since: SeqNo,
+    /// How often the range had grown before.
+    pub(super) growths: u64,
+}
+
+impl EmptyRange {
+    pub(super) fn new(lo: Vec<u8>, hi: Vec<u8>, since: SeqNo, deletes: u64) -> Self {
+        Self {
+            lo,
+            hi,
+            since,
+            deletes,
+            is_first: false,
+            is_last: false,
+            growths: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The part `[lo, hi)` of the range that is empty for a reader at `seq`.
+    pub(super) fn seen_at(&self, seq: SeqNo) -> Option<(&[u8], &[u8])> {
+        if self.since <= seq {
+            return Some((&self.lo, &self.hi));
+        }
+        let part = self.parts.iter().find(|part| part.since <= seq)?;
+        Some((&part.lo, &part.hi))
+    }
+
+    /// Takes over what `old`, a part of this range, was, and what it had been before.
+    pub(super) fn grow_from(&mut self, old: Self) {
+        self.growths = old.growths + 1;
+        self.parts = old.parts;
+        let (lo, hi, since) = (old.lo, old.hi, old.since);
+        let bytes = lo.len() + hi.len() + size_of::<Part>();
+        self.parts.insert(0, Part { lo, hi, since, growths: old.growths });
+        // The further back, the fewer: a reader loses a part of the range that is in proportion to the
+        // age of its snapshot.
+        let growths = self.growths;
+        self.parts.retain(|part| {
+            let age = growths - part.growths;
+            part.growths % 4_u64.pow(age.ilog(4).min(20)) == 0
+        });
+        self.parts.truncate((PART_BYTES_MAX / bytes).clamp(1, PARTS_MAX));
+    }
+}
