@@ -1,11 +1,13 @@
 //! [`JobContext`]: the handles that flushes, merges and the other jobs get besides their tree.
 
+use std::collections::HashSet;
+
 use frondb_commit::{Edits, Ids, Log};
 use frondb_core::clock::Nanos;
 use frondb_core::events::Event;
-use frondb_core::sync::Arc;
+use frondb_core::sync::{Arc, Mutex};
 use frondb_core::wear::WriteCause;
-use frondb_core::{Error, ErrorKind, Result};
+use frondb_core::{Error, ErrorKind, Result, RunId};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::{JobEnv, Packing};
 
@@ -31,6 +33,8 @@ pub struct JobContext {
     pub throttle: Throttle,
     /// What trees are packed with.
     pub(crate) dictionaries: Dictionaries,
+    /// Runs that could not be read when they were to be moved.
+    pub(crate) unmovable: Mutex<HashSet<RunId>>,
     pub(crate) counters: JobCounters,
     /// How long commits and jobs take.
     pub latencies: Latencies,
@@ -59,6 +63,7 @@ impl JobContext {
             shares,
             throttle,
             dictionaries: Dictionaries::default(),
+            unmovable: Mutex::default(),
             counters,
             latencies: Latencies::default(),
         })

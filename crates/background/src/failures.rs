@@ -3,7 +3,8 @@
 //! - The disk is full, even for a flush: work that frees no space waits and is tried again. If the
 //!   work that frees space finds none either, all work that writes waits. Meanwhile commits with
 //!   puts fail with `NoSpace`.
-//! - A merge reads a damaged block: its node stays as it is, and all other work continues.
+//! - A merge reads a damaged block: the block's run is left alone in that node, and all other work
+//!   continues ([`crate::damage`]).
 //! - A sync, a flush, or a write of the log or the manifest fails for another reason, or a user's
 //!   function panics: the database is poisoned.
 
@@ -29,9 +30,9 @@ impl Background {
                 self.queue.end_flush(&tree, true);
             }
             Some(node) => {
-                self.fail_merge(error);
+                let is_damage = self.fail_merge(&tree, node, error);
                 self.queue.end_plan(tree.id, node);
-                self.plan_again(&tree, node, error);
+                self.plan_again(&tree, node, error, is_damage);
             }
         }
     }
@@ -51,16 +52,18 @@ impl Background {
     }
 
     /// Notes the node for another attempt if its job failed because the disk was full. Other errors
-    /// are final: a damaged block stays damaged, and endless attempts would fill the disk.
+    /// are final: a damaged block stays damaged, and endless attempts would fill the disk. With
+    /// `is_damage`, damage was found that was not known: what does not read it is planned.
     pub(crate) fn plan_again(
         &self,
         tree: &Arc<TreeCore>,
         node: frondb_core::NodeId,
         error: &Error,
+        is_damage: bool,
     ) {
         // An optimize that waits for the node must see that its request was not carried out.
-        if let Some(node) = tree.version().trunk.find(node) {
-            node.withdraw_optimize();
+        if let Some(found) = tree.version().trunk.find(node) {
+            found.withdraw_optimize();
         }
         if error.kind() == ErrorKind::NoSpace {
             self.queue.add_failed(tree, node);
@@ -69,6 +72,8 @@ impl Background {
                 // again.
                 self.plan_failed();
             }
+        } else if is_damage {
+            replan(&self.jobs, &self.queue, tree, &[node]);
         }
     }
 
@@ -93,15 +98,19 @@ impl Background {
 
     /// Reports the failure of a merge. Its inputs are unchanged. If the node cannot be merged (a
     /// damaged block, an unreadable sector, a message that the update function rejects), it stays
-    /// as it is, and all other work continues.
-    pub(crate) fn fail_merge(&self, error: &Error) {
+    /// as it is, and all other work continues. Returns whether it is damage that was not known.
+    pub(crate) fn fail_merge(
+        &self,
+        tree: &TreeCore,
+        node: frondb_core::NodeId,
+        error: &Error,
+    ) -> bool {
         match error.kind() {
-            ErrorKind::NoSpace | ErrorKind::Poisoned | ErrorKind::Internal => self.fail(error),
-            _ => {
-                add(&self.jobs.counters.job_failures, 1);
-                self.jobs.tell(Event::JobFailed(error));
-                tracing::error!(%error, "a node could not be merged and stays as it is");
+            ErrorKind::NoSpace | ErrorKind::Poisoned | ErrorKind::Internal => {
+                self.fail(error);
+                false
             }
+            _ => self.jobs.note_failed_merge(tree, node, error),
         }
     }
 }

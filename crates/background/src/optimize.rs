@@ -14,6 +14,7 @@
 mod pace;
 mod pass;
 
+use std::fmt;
 use std::time::Duration;
 
 use frondb_core::clock::Nanos;
@@ -24,6 +25,7 @@ use frondb_tree::Tree;
 
 use crate::admission::CHECK_EVERY;
 use crate::background::Background;
+use crate::damage::keys;
 use crate::full_disk::Patience;
 use pass::{Look, Pass};
 
@@ -45,7 +47,7 @@ impl Default for OptimizeOptions {
 }
 
 /// What an optimize has done.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct OptimizeReport {
     /// Leaves in the part of the tree that was optimized.
     pub leaves: u64,
@@ -54,10 +56,30 @@ pub struct OptimizeReport {
     /// Leaves in which an open snapshot keeps garbage.
     pub held: u64,
     /// Leaves that could not be consolidated, because data in them or in the nodes above them is
-    /// damaged, or an update function has failed; the log of the database names such errors.
+    /// damaged, or an update function has failed; [`failures`](Self::failures) has the first ones.
     pub failed: u64,
+    /// The first of the leaves that could not be consolidated, at most 16, in the order of their keys.
+    pub failures: Vec<FailedLeaf>,
     /// Bytes of the tree on disk before and after, without large values.
     pub disk_bytes: (u64, u64),
+}
+
+/// A leaf that could not be consolidated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailedLeaf {
+    /// Its first key.
+    pub lo: Vec<u8>,
+    /// The first key after it; `None` at the end of the tree.
+    pub hi: Option<Vec<u8>>,
+    /// Why: the error with tree and keys, and with file and offset if it is damage.
+    pub why: String,
+}
+
+impl fmt::Display for FailedLeaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys = keys(&self.lo, self.hi.as_deref());
+        write!(f, "the leaf with keys {keys} could not be consolidated: {}", self.why)
+    }
 }
 
 impl Background {

@@ -187,13 +187,29 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
             break;
         }
         context.reserve_edit(EDIT_BYTES)?;
-        match MergeJob::begin(context, tree, planned)? {
-            None => break,
-            Some(Begun::Done(installed)) => settle(context, installed)?,
-            Some(Begun::Job(job)) => settle(context, merge(context, tree, job)?)?,
+        match carry_out(context, tree, planned) {
+            Ok(true) => {}
+            Ok(false) => break,
+            // The other nodes are merged all the same, and this one around the damage.
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                if !context.note_failed_merge(tree, planned.node, &error) {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// Carries out a plan; `false` if it has become unnecessary.
+fn carry_out(context: &JobContext, tree: &Arc<TreeCore>, planned: Planned) -> Result<bool> {
+    match MergeJob::begin(context, tree, planned)? {
+        None => return Ok(false),
+        Some(Begun::Done(installed)) => settle(context, installed)?,
+        Some(Begun::Job(job)) => settle(context, merge(context, tree, job)?)?,
+    }
+    Ok(true)
 }
 
 /// The overdue plan of the tree with the smallest priority number.

@@ -32,9 +32,9 @@ impl Background {
                     }
                     Ok(None) => self.queue.end_plan(key.0, key.1),
                     Err(error) => {
-                        self.fail_merge(&error);
+                        let is_damage = self.fail_merge(&tree, key.1, &error);
                         self.queue.end_plan(key.0, key.1);
-                        self.plan_again(&tree, key.1, &error);
+                        self.plan_again(&tree, key.1, &error, is_damage);
                     }
                 }
             }
@@ -159,8 +159,9 @@ impl Background {
                     }
                     Err(error) => {
                         tree.install.lock().claimed.remove(&node);
-                        self.fail_merge(&error);
-                        self.plan_again(&tree, node, &error);
+                        let is_damage = self.fail_merge(&tree, node, &error);
+                        self.queue.end_plan(tree.id, node);
+                        return self.plan_again(&tree, node, &error, is_damage);
                     }
                 }
                 self.queue.end_plan(tree.id, node);

@@ -3544,7 +3544,9 @@ frondb_error *frondb_tree_verify(frondb_tree *tree,
  * while background threads work. `counts`
  * has `leaves`, `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed`
  * (leaves that could not be consolidated, because of damage or a failing update function),
- * `disk_bytes_before` and `disk_bytes_after`. `progress` and `counts` may be NULL.
+ * `disk_bytes_before` and `disk_bytes_after`. If leaves failed, its text (frondb_stats_text()) has a
+ * line for each of the first 16 in place of the numbers: the keys, and why, with file and offset of
+ * damage. `progress` and `counts` may be NULL.
  *
  * Threads: any; several calls may run at the same time.
  *

@@ -26,7 +26,9 @@ use crate::verify::frondb_progress;
 /// while background threads work. `counts`
 /// has `leaves`, `rewritten`, `held` (leaves in which an open snapshot keeps garbage), `failed`
 /// (leaves that could not be consolidated, because of damage or a failing update function),
-/// `disk_bytes_before` and `disk_bytes_after`. `progress` and `counts` may be NULL.
+/// `disk_bytes_before` and `disk_bytes_after`. If leaves failed, its text (frondb_stats_text()) has a
+/// line for each of the first 16 in place of the numbers: the keys, and why, with file and offset of
+/// damage. `progress` and `counts` may be NULL.
 ///
 /// Threads: any; several calls may run at the same time.
 ///
@@ -52,7 +54,9 @@ pub extern "C" fn frondb_tree_optimize(
             progress.is_none_or(|progress| progress(user_data, name.as_ptr(), done, leaves) == 0)
         })?;
         if counts.is_some() {
-            stats::give(counts, named(&report), None)?;
+            let failures = report.failures.iter().map(|leaf| format!("{leaf}\n"));
+            let text = (report.failed > 0).then(|| failures.collect());
+            stats::give(counts, named(&report), text)?;
         }
         Ok(())
     })

@@ -35,7 +35,7 @@ pub use backup::{
 pub use damage::Damage;
 pub use engine::{Engine, TreeInfo};
 pub use files::{FileInfo, FileKind};
-pub use frondb_background::{OptimizeOptions, OptimizeReport};
+pub use frondb_background::{FailedLeaf, OptimizeOptions, OptimizeReport};
 pub use frondb_catalog::UpdateFns;
 pub use frondb_commit::{Batch, CommitHook, CommitInfo, Durability};
 pub use frondb_locks::{

@@ -107,6 +107,9 @@ engine_stats! {
     filter_positives,
     /// Reads that have found damage, a count.
     corruptions,
+    /// Runs in which background work has found damage since the database was opened, a count. It leaves
+    /// them alone; everything else goes on.
+    damaged_runs,
     /// Blocks and log records whose compressed form did not decode, in all databases of the process, a
     /// count; they were stored uncompressed. Other than 0 says that a codec or the memory has a fault.
     miscoded_blocks,

@@ -77,8 +77,8 @@ pub use frondb_core::wear::{
 };
 pub use frondb_engine::{
     BackupContents, BackupReport, Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo,
-    Durability, EngineStats as Stats, FileInfo, FileKind, FirstEntries, Isolation, Latencies,
-    LockInfo, LockMode, Locked, OptimizeReport, RangeEstimate, RangeMessages, Recovery,
+    Durability, EngineStats as Stats, FailedLeaf, FileInfo, FileKind, FirstEntries, Isolation,
+    Latencies, LockInfo, LockMode, Locked, OptimizeReport, RangeEstimate, RangeMessages, Recovery,
     RestoreReport, Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook,
     WaitInfo, WaitNotice,
 };

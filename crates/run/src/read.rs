@@ -121,6 +121,14 @@ fn beyond_the_end(space: &Space, place: SpanPlace<'_>) -> Error {
     Error::corruption(file, at, "run", message)
 }
 
+/// Whether this place, as [`locate`] names it, is in one of the extents.
+pub(crate) fn holds(space: &Space, extents: &[Extent], file: &str, offset: u64) -> bool {
+    extents.iter().any(|extent| {
+        (extent.offset()..extent.offset() + extent.bytes()).contains(&offset)
+            && space.file(extent.file).is_ok_and(|of| of.name() == file)
+    })
+}
+
 /// File name and offset of logical `offset`, for the message of a corruption.
 pub(crate) fn locate(space: &Space, extents: &[Extent], offset: u64) -> (String, u64) {
     let mut skip = offset;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use frondb_block::{Block, BlockKind, Place, decode_frame, decode_frame_with_dictionary};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::budget::Part;
+use frondb_core::error::CorruptionPlace;
 use frondb_core::events::Event;
 use frondb_core::mem::Bytes;
 use frondb_core::profile;
@@ -20,7 +21,7 @@ use crate::format::RunMeta;
 use crate::index::{BlockIndex, FilterPart};
 use crate::index_reads::KeptTopIndex;
 use crate::presence::Presence;
-use crate::read::{Span, locate, read_span};
+use crate::read::{Span, holds, locate, read_span};
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
 /// decoded once more with its real file and offset, so that the error names them.
@@ -79,6 +80,12 @@ impl Run {
     #[must_use]
     pub fn meta(&self) -> &RunMeta {
         &self.meta
+    }
+
+    /// Whether the place of a corruption is in this run.
+    #[must_use]
+    pub fn holds(&self, place: &CorruptionPlace) -> bool {
+        holds(&self.env.space, &self.meta.extents, &place.file, place.offset)
     }
 
     /// The handles that the run reads through.

@@ -5,10 +5,12 @@
 //! names its new place is durable, so no crash point may lose a row.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
-use frondb::{Batch, Codec, Db, Durability, Options, Result, Tree, TreeOptions};
+use frondb::{Batch, Codec, Db, Durability, Event, Options, Result, Tree, TreeOptions};
 use frondb_core::clock::{ManualClock, SharedClock};
 use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
+use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_device::faults::{FaultDevice, Script};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_testkit::{CrashTest, for_each_crash_point_from};
 use std::sync::Arc;
@@ -106,4 +108,34 @@ fn no_row_is_lost_while_runs_move_down() {
     );
     println!("{report}");
     assert_eq!(report.tried, report.points + 1, "every crash point was tried");
+}
+
+/// A run that cannot be read stays where it is: that is told once, the database goes on, and the run
+/// is moved by a later open that can read it.
+#[test]
+fn a_run_that_cannot_be_read_stays_where_it_is() {
+    let memory = database();
+    let faults = FaultDevice::new(Arc::new(memory.clone()), &Script::default());
+    let faults = Arc::new(faults);
+    let options = Options::new().memory_bytes(64 << 20).background_threads(0).reserve_bytes(0);
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let db = Db::open_on(faults.clone(), None, options, clock, &ThreadExecutor::shared()).unwrap();
+    let (failed, poisoned) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let counters = (Arc::clone(&failed), Arc::clone(&poisoned));
+    db.set_event_listener(Some(Arc::new(move |event: &Event<'_>| match event {
+        Event::JobFailed(_) => drop(counters.0.fetch_add(1, Ordering::Relaxed)),
+        Event::Poisoned(_) => drop(counters.1.fetch_add(1, Ordering::Relaxed)),
+        _ => {}
+    })));
+    faults.set_script(&"fail read data count=all".parse().unwrap());
+    db.close().unwrap();
+    assert!(faults.injected() > 0, "no run was to be moved");
+    assert!(failed.load(Ordering::Relaxed) > 0);
+    // Each run is tried once.
+    assert_eq!(failed.load(Ordering::Relaxed), faults.injected());
+    assert_eq!(poisoned.load(Ordering::Relaxed), 0);
+    check(&memory);
+    open_and_close(&memory);
+    check(&memory);
+    assert!(data_bytes(&memory) < 2 * KEPT_ROWS * VALUE as u64);
 }

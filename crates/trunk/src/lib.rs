@@ -15,6 +15,7 @@
 
 mod base;
 pub mod cut;
+mod damage;
 pub mod format;
 pub mod install;
 pub mod job;
@@ -32,6 +33,7 @@ mod schedule;
 mod verify;
 mod view;
 
+pub use damage::NodeDamage;
 pub use format::NodeImage;
 pub use lookup::Asked;
 pub use node::{Body, CompactionHints, Key, Node, NodeTotals, Trunk};

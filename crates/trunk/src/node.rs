@@ -21,6 +21,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 use frondb_core::{NodeId, SeqNo, TreeId};
 
+use crate::damage::NodeDamage;
 pub use crate::key::Key;
 use crate::plan::merge_for_readers;
 use crate::view::View;
@@ -55,6 +56,8 @@ pub struct CompactionHints {
     pub optimize: AtomicU64,
     /// How often an inner node was flushed since it was made or the database was opened.
     pub flushes: AtomicU64,
+    /// What background work could not read here.
+    pub damage: NodeDamage,
 }
 
 impl CompactionHints {
@@ -90,6 +93,8 @@ impl CompactionHints {
             // An optimize looks at the other node, and requests its work itself.
             optimize: AtomicU64::new(0),
             flushes: copy(&self.flushes),
+            // Noted again where it is met again.
+            damage: NodeDamage::default(),
         }
     }
 

@@ -6,6 +6,7 @@
 //! ```text
 //!  this file      the decision, its priority, and the limit of its inputs
 //!  leaf.rs        what a leaf needs
+//!  damaged.rs     what a node needs in which background work has found damage
 //!  inner.rs       what an inner node needs
 //!  readers.rs     merges of a leaf's runs that readers have paid for
 //!  summary.rs     what the decision depends on: the node, and the tree around it
@@ -13,6 +14,7 @@
 //!  thresholds.rs  fixed thresholds
 //! ```
 
+mod damaged;
 mod inner;
 mod leaf;
 mod planned;
@@ -20,8 +22,9 @@ mod readers;
 mod summary;
 mod thresholds;
 
+use damaged::{cheapest_merge, plan_damaged};
 use inner::{hides_values_below, is_flush_due, is_optimized, plan_inner};
-use leaf::{garbage_percent, pack_priority, plan_leaf, whole_runs};
+use leaf::{garbage_percent, pack_priority, plan_leaf};
 pub use planned::{
     PRIORITY_AMORTISED, PRIORITY_IDLE, PRIORITY_PACK, PRIORITY_VALUES, Plan, Planned, Reason,
 };
@@ -35,7 +38,9 @@ pub use thresholds::{
 #[must_use]
 pub fn plan_node(node: &Summary, context: &Context) -> Option<Planned> {
     let for_values = || hides_values_below(node, context).then_some(Plan::FlushNode);
-    let plan = if node.children.is_empty() {
+    let plan = if node.is_damaged() {
+        plan_damaged(node, context)?
+    } else if node.children.is_empty() {
         plan_leaf(node, context)?
     } else {
         plan_inner(node, context).or_else(for_values)?
@@ -89,8 +94,7 @@ fn priority_of(node: &Summary, plan: Plan, context: &Context) -> u8 {
 }
 
 /// The plan itself if its inputs fit into memory; otherwise a merge of the newest runs that reduces
-/// their number: the one that costs least for each run that it removes. A merge of as few runs as
-/// possible would write its own output again with every slice that arrives in the meantime.
+/// their number.
 fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     let reads = match plan {
         Plan::MergeRuns(n) => n,
@@ -102,13 +106,7 @@ fn within_inputs(node: &Summary, plan: Plan, context: &Context) -> Plan {
     if reads <= most || frees_space(node, plan, context) {
         return plan;
     }
-    let mut bytes = node.runs.first().map_or(0, |run| u128::from(run.raw_bytes));
-    let cost_of = |n: usize| {
-        bytes += node.runs.get(n - 1).map_or(0, |run| u128::from(run.raw_bytes));
-        (bytes * 1024 / (n as u128 - 1), n)
-    };
-    let (_, n) = (2..=most).map(cost_of).min().unwrap_or((0, 2));
-    Plan::MergeRuns(whole_runs(&node.runs, n))
+    cheapest_merge(node, most)
 }
 
 /// Whether the plan frees space, judged by the contents of the node as well as by the reason: a

@@ -63,7 +63,8 @@ pub fn prepare(
     let runs: Vec<Arc<Run>> = views.iter().chain(base).map(|v| Arc::clone(&v.run)).collect();
     let claimed = runs.iter().map(|run| run.meta().id).collect();
     let writes = views.iter().map(|view| view.run.meta().writes).filter(|w| *w < u8::MAX).max();
-    let writes = writes.unwrap_or(0).saturating_add(1);
+    // Beside a damaged run, merges of newer runs go on without end; 255 marks a base.
+    let writes = writes.unwrap_or(0).saturating_add(1).min(u8::MAX - 1);
     let targets = targets(node, plan, &input, leaf_target);
     let newer = match plan {
         // For the same key the leaf's runs are newer than its base, like what the parents buffer.

@@ -112,7 +112,11 @@ int ha_frondb::optimize_index(THD *thd, uint index, frondb_progress progress, vo
   if (uint64_t held = value_of(counts, "held"))
     note(thd, std::to_string(held) + of + " keep deleted rows that an open snapshot can see");
   if (uint64_t failed = value_of(counts, "failed")) {
-    std::string what = std::to_string(failed) + of + " could not be consolidated; the server's log has the reason";
+    std::string what = std::to_string(failed) + of + " could not be consolidated, and everything else is done. ";
+    // The first line names the keys, file and offset.
+    std::string why = frondb_stats_text(counts.get());
+    what += why.substr(0, why.find('\n'));
+    what += ". CHECK TABLE lists all damage; restore a backup, or save the rest with frondb salvage";
     push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_NOT_KEYFILE, "FronDB: %s", what.c_str());
   }
   return HA_ADMIN_OK;

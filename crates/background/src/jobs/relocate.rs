@@ -11,7 +11,7 @@ use frondb_core::limits::PAGE_BYTES;
 use frondb_core::mem::Buf;
 use frondb_core::sync::Arc;
 use frondb_core::wear::WriteCause;
-use frondb_core::{NodeId, Result, RunId};
+use frondb_core::{Error, NodeId, Result, RunId};
 use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
 use frondb_trunk::install::{Place, PlacedRun, VersionBuilder};
@@ -32,7 +32,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Errors of reading and writing the data file, and of the install.
 pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<bool> {
     for tree in context.trees.all() {
-        let Some((run, nodes)) = claim(&tree, tail) else { continue };
+        let Some((run, nodes)) = claim(context, &tree, tail) else { continue };
         let moved = move_run(context, &tree, &run, tail);
         let mut install = tree.install.lock();
         for node in &nodes {
@@ -48,7 +48,7 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
 
 /// Finds a run in `tail` and claims the nodes that refer to it. `None` if there is none, or a job
 /// works on one of its nodes.
-fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
+fn claim(context: &JobContext, tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
     let mut install = tree.install.lock();
     if tree.is_dropped() {
         return None;
@@ -61,7 +61,9 @@ fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
             let meta = view.run.meta();
             if install.claimed.contains(&node.id) {
                 busy.insert(meta.id);
-            } else if meta.extents.iter().any(|extent| tail.concerns(*extent)) {
+            } else if meta.extents.iter().any(|extent| tail.concerns(*extent))
+                && !context.is_unmovable(meta.id)
+            {
                 found.get_or_insert_with(|| Arc::clone(&view.run));
             }
         }
@@ -80,7 +82,16 @@ fn claim(tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
 /// Copies a run and installs the copy in its place.
 fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMove) -> Result<bool> {
     let space = &context.reads.runs.space;
-    let Some(extents) = copy(space, run.meta(), tail)? else { return Ok(false) };
+    let extents = match copy(space, run.meta(), tail) {
+        Ok(Copied::Whole(extents)) => extents,
+        Ok(Copied::NoRoom) => return Ok(false),
+        // The other runs are moved all the same.
+        Ok(Copied::Unreadable(error)) => {
+            context.note_unmovable(tree, run, &error);
+            return Ok(true);
+        }
+        Err(error) => return Err(error),
+    };
     let id = context.ids.next_run();
     let meta = RunMeta { id, extents, ..run.meta().clone() };
     let new = Run::new(meta, tree.options().trunk.filter_prefix(), Arc::clone(&context.reads.runs));
@@ -108,44 +119,65 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     }
 }
 
-/// Copies the data of a run to extents below `tail`; `None` if there is no room.
-fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Option<Vec<Extent>>> {
+/// What became of a copy.
+enum Copied {
+    Whole(Vec<Extent>),
+    NoRoom,
+    /// The run cannot be read.
+    Unreadable(Error),
+}
+
+/// Copies the data of a run to extents below `tail`.
+///
+/// # Errors
+/// Errors of writing.
+fn copy(space: &Space, meta: &RunMeta, tail: TailMove) -> Result<Copied> {
     let mut copied = Vec::with_capacity(meta.extents.len());
     let mut buf = Buf::paged(PIECE_BYTES);
-    let mut all = || -> Result<bool> {
+    let mut all = || -> Result<Option<Copied>> {
         for from in &meta.extents {
             let mut done = 0;
             while done < from.pages {
                 let Some(to) = space.acquire_below(from.pages - done, tail)? else {
-                    return Ok(false);
+                    return Ok(Some(Copied::NoRoom));
                 };
                 copied.push(to);
                 let source = u64::from(done) * PAGE_BYTES as u64;
-                copy_extent(space, *from, source, to, &mut buf)?;
+                if let Err(error) = copy_extent(space, *from, source, to, &mut buf)? {
+                    return Ok(Some(Copied::Unreadable(error)));
+                }
                 done += to.pages;
             }
         }
-        Ok(true)
+        Ok(None)
     };
-    match all() {
-        Ok(true) => Ok(Some(copied)),
-        other => {
-            for extent in copied {
-                space.release(extent);
-            }
-            other.map(|_| None)
-        }
+    let end = all();
+    if let Ok(None) = end {
+        return Ok(Copied::Whole(copied));
     }
+    for extent in copied {
+        space.release(extent);
+    }
+    end.map(|end| end.unwrap_or(Copied::NoRoom))
 }
 
-/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`.
-fn copy_extent(space: &Space, from: Extent, at: u64, to: Extent, buf: &mut Buf) -> Result<()> {
+/// Copies the bytes of `from`, beginning at offset `at`, that fit into `to`. The inner result is that of
+/// reading.
+fn copy_extent(
+    space: &Space,
+    from: Extent,
+    at: u64,
+    to: Extent,
+    buf: &mut Buf,
+) -> Result<Result<()>> {
     let mut offset = 0;
     while offset < to.bytes() {
         let n = (to.bytes() - offset).min(PIECE_BYTES as u64) as usize;
-        space.read(from, at + offset, &mut buf[..n])?;
+        if let Err(error) = space.read(from, at + offset, &mut buf[..n]) {
+            return Ok(Err(error));
+        }
         space.write(WriteCause::Relocation, to, offset, &buf[..n])?;
         offset += n as u64;
     }
-    Ok(())
+    Ok(Ok(()))
 }

@@ -10,7 +10,7 @@ use frondb_tree::{TreeCore, Version};
 use frondb_trunk::{Key, Node, OptimizeScope, OptimizeStep};
 
 use super::pace::Pace;
-use super::{OptimizeOptions, OptimizeReport};
+use super::{FailedLeaf, OptimizeOptions, OptimizeReport};
 use crate::admission::CHECK_EVERY;
 use crate::background::Background;
 use crate::planning::replan;
@@ -24,6 +24,9 @@ const LOOK_LEAVES: u64 = 256;
 /// Attempts at a node. The work on a node is requested again if it has changed in the meantime, or if
 /// its job was given up; a damaged node stays as it is.
 const ATTEMPTS: u32 = 4;
+
+/// Leaves that a report names.
+const FAILURES_NAMED: usize = 16;
 
 /// What a look has found.
 pub(super) enum Look {
@@ -98,7 +101,7 @@ impl<'a> Pass<'a> {
     /// What was done.
     pub(super) fn report(&self) -> OptimizeReport {
         let after = self.tree.version().trunk.root.totals.disk_bytes;
-        OptimizeReport { disk_bytes: (self.report.disk_bytes.0, after), ..self.report }
+        OptimizeReport { disk_bytes: (self.report.disk_bytes.0, after), ..self.report.clone() }
     }
 
     /// Passes the leaves that are consolidated, and requests work on the next ones that are not. While
@@ -203,12 +206,18 @@ impl<'a> Pass<'a> {
         self.report.leaves += 1;
         self.report.held += u64::from(step.is_held && !is_failed);
         self.report.failed += u64::from(is_failed);
+        if let Some(node) = step.next.filter(|_| self.report.failures.len() < FAILURES_NAMED) {
+            self.report.failures.push(failed_leaf(step.leaf, node));
+        }
         self.report.rewritten += u64::from(is_requested && !is_failed);
         self.at = step.leaf.hi.clone();
     }
 
-    /// Whether all attempts at the node were in vain.
+    /// Whether all attempts at the node were in vain, or it is known to be damaged.
     fn is_given_up(&self, node: &Node, is_claimed: bool) -> bool {
+        if !is_claimed && node.damage().is_some() {
+            return true;
+        }
         let attempts = self.requests.get(&node.id).map_or(0, |request| request.attempts);
         attempts >= ATTEMPTS && !is_claimed && !node.is_optimize_requested()
     }
@@ -254,6 +263,15 @@ impl Drop for Pass<'_> {
         drop(install);
         self.plan(&nodes);
     }
+}
+
+/// What the report says of a leaf, because of what was found in it or in a node above it.
+fn failed_leaf(leaf: &Node, node: &Node) -> FailedLeaf {
+    let why = match node.why_jobs_fail() {
+        Some(error) => error.to_string(),
+        None => "other work was in its way; try again".into(),
+    };
+    FailedLeaf { lo: leaf.lo.to_vec(), hi: leaf.hi.as_deref().map(<[u8]>::to_vec), why }
 }
 
 fn flushes_of(node: &Node) -> u64 {

@@ -36,12 +36,19 @@ pub(crate) fn optimize(common: &Common, args: &Optimize) -> Result<(), Failure> 
         reports.iter().map(|(name, report)| sentence(name, report)).collect::<Vec<_>>().join("\n")
     })?;
     out.finish()?;
+    let named = reports.iter().flat_map(|(_, report)| &report.failures);
+    let first = named.map(ToString::to_string).next().unwrap_or_default();
     match failed {
         0 => Ok(()),
-        1 => Err(Failure::damaged("1 leaf could not be consolidated")),
-        n => Err(Failure::damaged(format!("{n} leaves could not be consolidated"))),
+        1 => Err(Failure::damaged(format!("{first}; {WHAT_TO_DO}"))),
+        n => Err(Failure::damaged(format!(
+            "{n} leaves could not be consolidated, the first of them: {first}; {WHAT_TO_DO}"
+        ))),
     }
 }
+
+/// The advice after a failure.
+const WHAT_TO_DO: &str = "everything else is done; `frondb verify` lists all damage";
 
 /// What was done to a tree.
 fn sentence(name: &str, report: &OptimizeReport) -> String {
@@ -60,6 +67,7 @@ fn as_json(report: &OptimizeReport) -> Value {
         "rewritten": report.rewritten,
         "held": report.held,
         "failed": report.failed,
+        "failures": report.failures.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "disk_bytes_before": report.disk_bytes.0,
         "disk_bytes_after": report.disk_bytes.1,
     })

@@ -6,6 +6,7 @@ mod support;
 
 mod atomicity;
 mod cut_files;
+mod damaged_blocks;
 mod log_dir;
 mod long_log;
 mod new_trees;

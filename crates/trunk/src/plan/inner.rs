@@ -8,10 +8,14 @@ use super::thresholds::{JOIN_RUNS_MAX, RANGE_DELETES_MAX};
 pub(super) fn is_flush_due(node: &Summary, context: &Context) -> bool {
     let o = &context.options;
     let enough = o.slice_bytes_min.saturating_mul(node.children.len() as u64);
-    let runs_max = (4 * o.fanout.max(4)).min(context.inputs_max.saturating_sub(1));
-    let is_enough = node.runs_raw_bytes() >= enough || node.runs.len() > runs_max;
+    let is_enough = node.runs_raw_bytes() >= enough || node.runs.len() > inner_runs_max(context);
     !node.runs.is_empty() && (node.compact_tombstones || is_enough)
         || node.range_deletes > RANGE_DELETES_MAX
+}
+
+/// The most runs that an inner node may buffer.
+pub(super) fn inner_runs_max(context: &Context) -> usize {
+    (4 * context.options.fanout.max(4)).min(context.inputs_max.saturating_sub(1))
 }
 
 /// Whether an inner node buffers deletes that may hide large values below (at most one value each)
@@ -41,6 +45,8 @@ pub(super) fn plan_inner(node: &Summary, context: &Context) -> Option<Plan> {
     }
     let small = context.leaf_target() / 4;
     let joins = |pair: &[ChildSummary]| match (pair[0], pair[1]) {
+        // The other one would be left alone, too.
+        (a, b) if a.is_damaged || b.is_damaged => false,
         (a, b) if a.children == 0 && b.children == 0 => {
             a.raw_bytes < small && b.raw_bytes < small && a.runs + b.runs <= JOIN_RUNS_MAX
         }

@@ -160,7 +160,7 @@ pub(super) fn whole_runs(runs: &[RunSummary], n: usize) -> usize {
 
 /// K, the number of runs that the leaf may have, derived from the number of slices that it will
 /// absorb before its base is due.
-fn runs_max(node: &Summary, context: &Context) -> u64 {
+pub(super) fn runs_max(node: &Summary, context: &Context) -> u64 {
     let newest: Vec<u64> = node.runs.iter().take(4).map(|run| run.raw_bytes.max(1)).collect();
     let slices: Vec<u64> = node
         .runs

@@ -25,10 +25,12 @@ pub struct RunSummary {
     pub codec: Option<Codec>,
     /// The size of blocks in the tree's options when a base was written; 0 if it is unknown.
     pub tree_block_bytes: u32,
+    /// Whether background work has found damage in the node's views of the run.
+    pub is_damaged: bool,
 }
 
 impl RunSummary {
-    fn of(view: &View) -> Self {
+    fn of(view: &View, damaged: &[RunId]) -> Self {
         let meta = view.run.meta();
         Self {
             id: meta.id,
@@ -38,6 +40,7 @@ impl RunSummary {
             deletes: view.deletes(),
             codec: meta.codec,
             tree_block_bytes: meta.tree_block_bytes,
+            is_damaged: damaged.contains(&meta.id),
         }
     }
 }
@@ -99,6 +102,8 @@ pub struct ChildSummary {
     pub children: usize,
     /// References to large values in the child and everything below it.
     pub refs: u64,
+    /// Whether background work has found damage in one of its runs.
+    pub is_damaged: bool,
 }
 
 /// The inputs of the decision in addition to the node.
@@ -170,11 +175,13 @@ impl Summary {
             base.entries += view.entries();
             base.deletes += view.deletes();
         }
+        let damaged = node.hints.damage.runs();
+        let summary_of = |view: &View| RunSummary::of(view, &damaged);
         Self {
             id: node.id,
-            runs: node.runs.iter().map(RunSummary::of).collect(),
+            runs: node.runs.iter().map(summary_of).collect(),
             base,
-            base_views: node.base().iter().map(RunSummary::of).collect(),
+            base_views: node.base().iter().map(summary_of).collect(),
             range_deletes: node.range_deletes.len(),
             scan_debt: node.hints.scan_debt.load(Ordering::Relaxed),
             run_debt: node.hints.run_debt.load(Ordering::Relaxed),
@@ -198,10 +205,16 @@ impl Summary {
                     range_deletes: child.range_deletes.len(),
                     children: child.children().len(),
                     refs: child.totals.refs,
+                    is_damaged: child.damage().is_some(),
                 })
                 .collect(),
             is_root,
         }
+    }
+
+    /// Whether background work has found damage in one of its runs.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.runs.iter().chain(&self.base_views).any(|run| run.is_damaged)
     }
 
     pub(super) fn runs_raw_bytes(&self) -> u64 {

@@ -171,26 +171,32 @@ fn sized(text: &str) -> RunSummary {
     RunSummary { raw_bytes, entries, deletes, ..RunSummary::default() }
 }
 
-/// `KiB/deletes%@writes*count#id`, newest first, with commas.
+/// `KiB/deletes%@writes*count#id`, newest first, with commas; with `!` at its end damaged.
 fn runs(text: &str) -> Vec<RunSummary> {
     let mut runs = Vec::new();
     for part in text.split(',') {
+        let is_damaged = part.ends_with('!');
+        let part = part.trim_end_matches('!');
         let (part, id) = part.split_once('#').unwrap_or((part, ""));
         let (part, count) = part.split_once('*').unwrap_or((part, "1"));
         let (part, writes) = part.split_once('@').unwrap_or((part, "1"));
         for _ in 0..count.parse::<usize>().unwrap() {
             let own = 1000 + runs.len() as u64;
             let id = RunId(if id.is_empty() { own } else { id.parse().unwrap() });
-            runs.push(RunSummary { id, writes: writes.parse().unwrap(), ..sized(part) });
+            let writes = writes.parse().unwrap();
+            runs.push(RunSummary { id, writes, is_damaged, ..sized(part) });
         }
     }
     runs
 }
 
-/// Leaves `KiB/runs*count`, inner nodes `iCHILDREN/runs/deletes*count`, with commas.
+/// Leaves `KiB/runs*count`, inner nodes `iCHILDREN/runs/deletes*count`, with commas; with `!` at its
+/// end damaged.
 fn children(text: &str) -> Vec<ChildSummary> {
     let mut all = Vec::new();
     for part in text.split(',') {
+        let is_damaged = part.ends_with('!');
+        let part = part.trim_end_matches('!');
         let (part, count) = part.split_once('*').unwrap_or((part, "1"));
         let mut numbers = part.trim_start_matches('i').split('/').map(|n| n.parse().unwrap());
         let first: u64 = numbers.next().unwrap();
@@ -201,6 +207,7 @@ fn children(text: &str) -> Vec<ChildSummary> {
             runs: numbers.next().unwrap_or(0) as usize,
             range_deletes: numbers.next().unwrap_or(0) as usize,
             refs: 0,
+            is_damaged,
         };
         all.extend(std::iter::repeat_n(child, count.parse().unwrap()));
     }

@@ -1,0 +1,85 @@
+//! Data that background work cannot read: it is noted, told once, and left alone.
+//!
+//! A merge that meets a damaged block fails; the node stays as it is, and nothing more that reads the
+//! damaged run is planned for the node ([`frondb_trunk::NodeDamage`]). Statements that need the block
+//! fail with `Corruption`; everything else goes on: the flushes into the node, which read nothing of
+//! it, the other nodes of the tree, the other trees. No commit waits for the node, because work that is
+//! not planned is no debt.
+
+use frondb_core::events::Event;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, NodeId, RunId};
+use frondb_run::Run;
+use frondb_tree::TreeCore;
+use frondb_trunk::Node;
+
+use crate::context::JobContext;
+use crate::counters::add;
+
+/// Bytes of a key that a message shows.
+const KEY_BYTES_SHOWN: usize = 40;
+
+impl JobContext {
+    /// Notes that a merge of this node has failed for a reason of the data. Returns whether it has
+    /// found damage that was not known, so that the node is to be planned again around it.
+    pub(crate) fn note_failed_merge(&self, tree: &TreeCore, node: NodeId, error: &Error) -> bool {
+        add(&self.counters.job_failures, 1);
+        let version = tree.version();
+        let Some(node) = version.trunk.find(node) else { return false };
+        let error = error.clone().context(format_args!(
+            "tree {:?}, keys {}",
+            *tree.name.read(),
+            keys(&node.lo, node.hi.as_deref())
+        ));
+        let Some(run) = damaged_run(node, &error) else {
+            node.hints.damage.note_failure(&error);
+            tracing::error!(%error, "a node could not be merged and stays as it is");
+            self.tell(Event::JobFailed(&error));
+            return false;
+        };
+        if !node.hints.damage.note_run(run, &error) {
+            return false;
+        }
+        add(&self.counters.damaged_runs, 1);
+        tracing::error!(
+            %error,
+            "background work leaves this data alone from now on, and everything else goes on; \
+             verify the database, and restore a backup or save the rest with a salvage"
+        );
+        self.tell(Event::JobFailed(&error));
+        true
+    }
+
+    /// Notes that a run could not be read when it was to be moved: it stays where it is.
+    pub(crate) fn note_unmovable(&self, tree: &TreeCore, run: &Arc<Run>, error: &Error) {
+        add(&self.counters.job_failures, 1);
+        self.unmovable.lock().insert(run.meta().id);
+        tracing::error!(%error, tree = %*tree.name.read(), "a run could not be moved and stays where it is");
+        self.tell(Event::JobFailed(error));
+    }
+
+    /// Whether a run could not be read when it was to be moved.
+    pub(crate) fn is_unmovable(&self, run: RunId) -> bool {
+        self.unmovable.lock().contains(&run)
+    }
+}
+
+/// The run of the node in which the error has found damage.
+fn damaged_run(node: &Node, error: &Error) -> Option<RunId> {
+    let place = error.place().filter(|_| error.kind() == ErrorKind::Corruption)?;
+    node.views().find(|view| view.run.holds(place)).map(|view| view.run.meta().id)
+}
+
+/// A range of keys, for a message.
+pub(crate) fn keys(lo: &[u8], hi: Option<&[u8]>) -> String {
+    let shown = |key: &[u8]| {
+        let end = if key.len() > KEY_BYTES_SHOWN { "..." } else { "" };
+        format!("\"{}\"{end}", key[..key.len().min(KEY_BYTES_SHOWN)].escape_ascii())
+    };
+    match (lo, hi) {
+        ([], None) => "of all rows".into(),
+        ([], Some(hi)) => format!("below {}", shown(hi)),
+        (lo, None) => format!("from {} on", shown(lo)),
+        (lo, Some(hi)) => format!("from {} to below {}", shown(lo), shown(hi)),
+    }
+}
