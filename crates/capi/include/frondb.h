@@ -2793,6 +2793,23 @@ frondb_error *frondb_txn_multi_get(frondb_txn *txn,
 frondb_error *frondb_txn_exists(frondb_txn *txn, frondb_tree *tree, frondb_slice key, bool *found);
 
 /**
+ * Estimates how many messages the transaction has written to the keys from `lo` (inclusive) to
+ * `hi` (exclusive; NULL: to the end): puts, deletes and updates, also those that later ones or a
+ * rollback to a savepoint have made obsolete. frondb_tree_messages() and frondb_tree_estimate() do
+ * not count them before the commit.
+ *
+ * Threads: any; calls take turns.
+ *
+ * Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+ * FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED.
+ */
+frondb_error *frondb_txn_own_messages(frondb_txn *txn,
+                                      frondb_tree *tree,
+                                      frondb_slice lo,
+                                      const frondb_slice *hi,
+                                      uint64_t *count);
+
+/**
  * A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
  * including the transaction's own writes as of the cursor's last seek. With a lock it shows the
  * newest data. It locks each entry before it shows it, and at repeatable read and serializable

@@ -112,6 +112,21 @@ impl OwnWrites {
         self.empty.as_deref().map(|empty| (empty, Seen { at, upto, rollbacks }))
     }
 
+    /// About how many messages have keys in `[lo, hi)`, those that were rolled back included.
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a private run's index.
+    pub fn messages(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        let in_memory = self.index.as_ref().map_or(0, |index| {
+            let end = hi.map_or_else(|| index.len(), |hi| index.approximate_rank(hi));
+            end.saturating_sub(index.approximate_rank(lo))
+        });
+        self.runs.iter().try_fold(in_memory, |sum, run| {
+            let end = hi.map_or(Ok(run.meta().entries), |hi| run.rank(hi))?;
+            Ok(sum + end.saturating_sub(run.rank(lo)?))
+        })
+    }
+
     /// Cursors over the messages with keys in `[lo, hi)`, newest first, with the SeqNos that
     /// readers see.
     ///

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "foreign/clauses.h"
+#include "table/auto_increment.h"
 #include "table/index.h"
 #include "table/options.h"
 
@@ -191,7 +192,7 @@ const char *refuse(const TABLE *table, const TABLE *altered, const Alter_inplace
   bool is_partition = share.name.find(PARTITION) != std::string::npos;
   // The flag is also set where the column is dropped.
   if (create->used_fields & HA_CREATE_USED_AUTO && altered->found_next_number_field &&
-      (is_partition || create->auto_increment_value < share.auto_increment))
+      (is_partition || may_lower_counter(table, share, create->auto_increment_value)))
     return "AUTO_INCREMENT becomes lower";
   // A copy calls create(), which refuses the option.
   if (const char *refused = refused_option(altered->s)) return refused;

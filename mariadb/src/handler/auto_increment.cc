@@ -73,15 +73,15 @@ void ha_frondb::get_auto_increment(ulonglong offset, ulonglong increment, ulongl
     handler::get_auto_increment(offset, increment, wanted, first, reserved);
     return;
   }
-  uint64_t from, after;
+  uint64_t from, after, max = table->next_number_field->get_max_int_value();
   *first = ULONGLONG_MAX;
   reservation_.error = use_counter([&](bool is_alone) {
-    return share_->reserve_auto_increment(offset, increment, wanted, is_alone, &from, &after);
+    return share_->reserve_auto_increment(offset, increment, wanted, max, is_alone, &from, &after);
   });
   if (reservation_.error) return;
   reservation_.after = after;
   *first = from;
-  *reserved = (after - 1 - from) / increment + 1;
+  *reserved = after ? (after - 1 - from) / increment + 1 : 0;
 }
 
 void ha_frondb::release_auto_increment() {

@@ -269,7 +269,8 @@ class ha_frondb final : public handler {
   bool may_read_ahead() const;
   bool reads_at_once() const;
   bool reads_plainly() const;
-  int count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries);
+  int count_committed(frondb_tree *tree, const frondb_slice *to, ha_rows *rows);
+  int add_own(frondb_tree *tree, const frondb_slice *to, ha_rows *rows);
 
   // Rows of a table that is being made: load.cc.
   void keep_dates();

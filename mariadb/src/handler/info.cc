@@ -23,7 +23,7 @@ constexpr uint BLOCK_BYTES = 16 << 10;
 constexpr uint ROW_OVERHEAD = 20;
 /** A range with no more keys is counted exactly, or estimated from its first keys if it has many messages in memory. */
 constexpr uint64_t COUNTED_KEYS_MAX = 128;
-/** Entries that are read to count the transaction's own writes. */
+/** Entries that are read to count the transaction's own writes in a short range. */
 constexpr size_t OWN_MAX = 32;
 constexpr size_t OWN_BYTES = 64 << 10;
 /** For a range with at least this many messages, use the engine's estimate of live entries, which costs more. */
@@ -75,7 +75,7 @@ int ha_frondb::info(uint flag) {
       report_create_time();
     }
     if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) share_->give_statistics(table);
-    if (flag & HA_STATUS_TIME) stats.update_time = share_->update_time;
+    if (flag & HA_STATUS_TIME) stats.update_time = share_->rows->commit_time();
     if (flag & HA_STATUS_AUTO && table->found_next_number_field) stats.auto_increment_value = share_->auto_increment;
     return 0;
   });
@@ -164,17 +164,16 @@ int ha_frondb::count_range(uint index, const key_range *min, const key_range *ma
   frondb_tree *tree = share_->indexes[tree_of(index)].tree.get();
   frondb_slice end = slice(hi_);
   const frondb_slice *to = has_end ? &end : nullptr;
+  if (int error = count_committed(tree, to, rows)) return error;
+  return add_own(tree, to, rows);
+}
+
+/** Counts the rows of lo_ to `to` that are committed. */
+int ha_frondb::count_committed(frondb_tree *tree, const frondb_slice *to, ha_rows *rows) {
   frondb_first_entries first;
   if (Error error = frondb_tree_estimate_first(tree, slice(lo_), to, COUNTED_KEYS_MAX, &first)) return ha_error(error);
-  if (first.is_all) {
-    if (int error = count_own(tree, to, &first.count)) return error;
-    *rows = std::max<ha_rows>(1, first.count);
-    return 0;
-  }
-  if (first.is_estimate) {
-    *rows = std::max<ha_rows>(1, first.count);
-    return 0;
-  }
+  *rows = std::max<ha_rows>(1, first.count);
+  if (first.is_all || first.is_estimate) return 0;
   frondb_message_counts part, whole;
   if (Error error = frondb_tree_messages(tree, slice(lo_), to, &part)) return ha_error(error);
   if (Error error = frondb_tree_messages(tree, {}, nullptr, &whole)) return ha_error(error);
@@ -213,18 +212,25 @@ bool ha_frondb::reads_plainly() const {
   return use_.connection && !use_.reads_singly() && thd_tx_isolation(ha_thd()) != ISO_SERIALIZABLE;
 }
 
-/** Corrects the number of committed entries of a short range by the transaction's own inserts and deletes, up to a
-    limit. */
-int ha_frondb::count_own(frondb_tree *tree, const frondb_slice *to, uint64_t *entries) {
-  if (!reads_plainly() || use_.connection->counts().empty()) return 0;
-  Cursor cursor;
-  if (Error error = frondb_txn_cursor(use_.connection->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT,
-                                      cursor.out())) {
-    return ha_error(error);
+/** Adds the transaction's own inserts and deletes: counts them if the range is short, otherwise assumes that they are
+    spread over the index as its messages are. */
+int ha_frondb::add_own(frondb_tree *tree, const frondb_slice *to, ha_rows *rows) {
+  Connection *connection = use_.connection;
+  if (!connection || !connection->txn() || connection->counts().empty()) return 0;
+  uint64_t part, whole;
+  if (Error error = frondb_txn_own_messages(connection->txn(), tree, slice(lo_), to, &part)) return ha_error(error);
+  if (part == 0) return 0;
+  if (reads_plainly() && *rows + part <= OWN_MAX) {
+    Cursor cursor;
+    frondb_rows read;
+    if (Error error = frondb_txn_cursor(connection->txn(), tree, slice(lo_), to, FRONDB_LOCK_NONE, FRONDB_WAIT, cursor.out()))
+      return ha_error(error);
+    if (Error error = cursor.read(OWN_MAX, OWN_BYTES, &read)) return ha_error(error);
+    *rows = std::max<ha_rows>(1, cursor.is_at_entry() ? std::max<ha_rows>(*rows, read.count) : read.count);
+    return 0;
   }
-  frondb_rows read;
-  if (Error error = cursor.read(OWN_MAX, OWN_BYTES, &read)) return ha_error(error);
-  bool is_all = !cursor.is_at_entry();
-  *entries = is_all ? read.count : std::max<uint64_t>(*entries, read.count);
+  if (Error error = frondb_txn_own_messages(connection->txn(), tree, {}, nullptr, &whole)) return ha_error(error);
+  double more = double(connection->counts().rows_of(*share_->rows)) * double(part) / double(std::max(part, whole));
+  *rows = ha_rows(std::max(1.0, double(*rows) + more));
   return 0;
 }

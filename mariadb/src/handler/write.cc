@@ -117,8 +117,6 @@ int ha_frondb::notify_build(const uchar *before, const std::string &primary_befo
 
 void ha_frondb::count(int64_t rows) {
   share_->rows->changed();
-  if (rows) use_.connection->counts().add(share_->rows, rows);
-  if (use_.has_written) return;
+  use_.connection->counts().add(share_->rows, rows);
   use_.has_written = true;
-  share_->update_time = time(nullptr);
 }

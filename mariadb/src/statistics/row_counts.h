@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Row counts of tables, updated by each write: the engine's own estimate cannot tell a new row from an overwritten
-   one before it has merged them. Rows that a transaction has counted are subtracted on full or partial rollback. */
+   one before it has merged them. Rows that a transaction has counted are subtracted on full or partial rollback. The
+   same list says which tables a commit has changed, and so when a table was changed last. */
 
 #ifndef FRONDB_STATISTICS_ROW_COUNTS_H
 #define FRONDB_STATISTICS_ROW_COUNTS_H
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -25,43 +27,69 @@ class RowCount {
   uint64_t table() const { return table_.load(std::memory_order_relaxed); }
   void set_table(uint64_t number) { table_.store(number, std::memory_order_relaxed); }
   void changed() { changes_.fetch_add(1, std::memory_order_relaxed); }
+  /** When this process last committed a change of the table; 0 for never. */
+  time_t commit_time() const { return commit_time_.load(std::memory_order_relaxed); }
+  void committed() { commit_time_.store(time(nullptr), std::memory_order_relaxed); }
 
  private:
   std::atomic<int64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
   std::atomic<uint64_t> table_{0};
+  std::atomic<time_t> commit_time_{0};
 };
 
 /** The row counts of a transaction. Used by its connection's thread alone. */
 class TransactionCounts {
  public:
   /** Whether the transaction has neither inserted nor deleted a row. */
-  bool empty() const { return tables_.empty(); }
-  /** Calls `visit` with each table's number and the rows that the transaction has counted there. */
+  bool empty() const {
+    for (const Table &table : tables_)
+      if (table.has_counted) return false;
+    return true;
+  }
+  /** The rows that the transaction has inserted into a table, less those that it has deleted. */
+  int64_t rows_of(const RowCount &count) const {
+    for (const Table &table : tables_)
+      if (table.count.get() == &count) return table.all;
+    return 0;
+  }
+  /** Calls `visit` with the number of each table that the transaction has written to, and the rows that it has counted
+      there. */
   template <typename Visit>
   void each(Visit visit) const {
     for (const Table &table : tables_)
-      if (table.all) visit(table.count->table(), table.all);
+      if (table.has_written || table.writes) visit(table.count->table(), table.all);
   }
-  /** Adds rows, or removes them if negative. */
+  /** Adds rows, or removes them if negative; 0 for a write that changes only the content of a row. */
   void add(const std::shared_ptr<RowCount> &count, int64_t rows);
   void end_statement();
   void roll_back_statement();
   /** Sets a savepoint, with the engine's number of it. */
   void set_savepoint(uint64_t savepoint);
+  /** Forgets this savepoint; with `later` also those that were set after it. */
+  void release(uint64_t savepoint, bool later);
   void roll_back_to(uint64_t savepoint);
   void commit();
   void roll_back();
 
  private:
-  struct Table {
-    std::shared_ptr<RowCount> count;
+  void clear();
+
+  /** What the transaction has done to a table. */
+  struct Counted {
     /** Rows counted by the transaction, and those of them by the present statement. */
     int64_t all = 0, statement = 0;
+    /** Whether earlier statements have written to the table, and whether the present one has. */
+    bool has_written = false, writes = false;
+    /** Whether rows were inserted or deleted, even if their numbers are equal. */
+    bool has_counted = false;
+  };
+  struct Table : Counted {
+    std::shared_ptr<RowCount> count;
   };
   struct Savepoint {
     uint64_t number;
-    std::vector<int64_t> all;
+    std::vector<Counted> tables;
   };
   std::vector<Table> tables_;
   std::vector<Savepoint> savepoints_;

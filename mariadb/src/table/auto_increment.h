@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   The system variable frondb_autoinc_lock_mode: how concurrent statements share a table's AUTO_INCREMENT counter. */
+   The system variable frondb_autoinc_lock_mode: how concurrent statements share a table's AUTO_INCREMENT counter; and
+   whether an ALTER can lower a counter. */
 
 #ifndef FRONDB_TABLE_AUTO_INCREMENT_H
 #define FRONDB_TABLE_AUTO_INCREMENT_H
@@ -8,7 +9,13 @@
 #include <my_global.h>
 #include <mysql/plugin.h>
 
+#include <cstdint>
+
+struct TABLE;
+
 namespace fron {
+
+class Share;
 
 /** The variable, for the plugin's list. */
 extern struct st_mysql_sys_var *const autoinc_lock_mode_variable;
@@ -16,6 +23,10 @@ extern struct st_mysql_sys_var *const autoinc_lock_mode_variable;
 /** Whether the numbers of a statement are consecutive (mode 1); otherwise those of concurrent statements interleave
     (mode 2). */
 bool numbers_are_consecutive();
+
+/** Whether AUTO_INCREMENT = `wanted` may lower the table's counter: not if that is `wanted` or less, or one more than the
+    largest number that is committed. Uses record[1] of the table. */
+bool may_lower_counter(const TABLE *table, const Share &share, uint64_t wanted);
 
 }  // namespace fron
 

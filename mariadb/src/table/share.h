@@ -69,16 +69,15 @@ class Share : public Handler_share {
   static constexpr int COUNTER_IS_LOCKED = -1;
   /** Raises the next number to at least this one. `is_alone`: the statement has the counter's lock, or needs none. */
   int raise_auto_increment(uint64_t next, bool is_alone = true);
-  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. */
-  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, bool is_alone, uint64_t *first,
-                             uint64_t *after);
+  /** Reserves `wanted` numbers from `first` on; `after` is one more than the last. If the column, whose largest number is
+      `max`, has no number left, returns the counter as it stands and reserves nothing (`after` is 0). */
+  int reserve_auto_increment(uint64_t offset, uint64_t increment, uint64_t wanted, uint64_t max, bool is_alone,
+                             uint64_t *first, uint64_t *after);
   /** Returns the numbers from `unused` up to `after`, which were reserved and not used. */
   int give_back_auto_increment(uint64_t after, uint64_t unused);
 
   // Statistics: table/statistics.cc.
   std::shared_ptr<RowCount> rows = std::make_shared<RowCount>();
-  /** Time of the last write to the table by this process. */
-  std::atomic<time_t> update_time{0};
   int open_statistics();
   /** Writes the row count to the dictionary after many changes, so that a crash does not lose many of them. */
   void keep_if_due();

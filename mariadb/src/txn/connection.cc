@@ -353,12 +353,15 @@ int Connection::roll_back_to(uint64_t savepoint) {
 }
 
 int Connection::release(uint64_t savepoint) {
-  if (!savepoint || !txn_) return 0;
+  // The engine forgets savepoints when it prepares; the server still knows their names.
+  if (!savepoint || !txn_ || prepared_) return 0;
+  counts_.release(savepoint, true);
   return ha_error(frondb_txn_release_savepoint(txn_.get(), savepoint));
 }
 
 int Connection::replace(uint64_t savepoint) {
   if (!savepoint || !txn_) return 0;
+  counts_.release(savepoint, false);
   return ha_error(frondb_txn_forget_savepoint(txn_.get(), savepoint));
 }
 

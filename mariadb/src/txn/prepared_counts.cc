@@ -31,15 +31,19 @@ uint64_t number_at(std::string_view bytes, size_t at) {
   return number;
 }
 
+/** The count of a table that is open; null for any other. Called under the mutex. */
+std::shared_ptr<RowCount> open_count(uint64_t table) {
+  auto found = open_counts.find(table);
+  return found == open_counts.end() ? nullptr : found->second.lock();
+}
+
 /** Subtracts the rows of a rolled-back transaction from the count of a table. */
 Error take_out(uint64_t table, int64_t rows) {
   std::lock_guard<std::mutex> guard(mutex);
-  auto found = open_counts.find(table);
-  if (found != open_counts.end())
-    if (std::shared_ptr<RowCount> count = found->second.lock()) {
-      count->add(-rows);
-      return {};
-    }
+  if (std::shared_ptr<RowCount> count = open_count(table)) {
+    count->add(-rows);
+    return {};
+  }
   std::string bytes;
   TableStatistics kept;
   if (Error error = dictionary().statistics(table, &bytes)) return error;
@@ -49,13 +53,22 @@ Error take_out(uint64_t table, int64_t rows) {
   return dictionary().keep_statistics(table, kept.encode());
 }
 
-Error settle(const XidName &name, bool is_commit) {
+/** Drops the kept counts, after it has called `each` with each table and its rows. */
+template <typename Each>
+Error take(const XidName &name, Each each) {
   std::string bytes;
   if (Error error = dictionary().prepared_counts(name.bytes(), &bytes)) return error;
   if (bytes.empty()) return {};
-  for (size_t at = 0; !is_commit && at + PAIR_BYTES <= bytes.size(); at += PAIR_BYTES)
-    if (Error error = take_out(number_at(bytes, at), int64_t(number_at(bytes, at + 8)))) return error;
+  for (size_t at = 0; at + PAIR_BYTES <= bytes.size(); at += PAIR_BYTES)
+    if (Error error = each(number_at(bytes, at), int64_t(number_at(bytes, at + 8)))) return error;
   return dictionary().keep_prepared_counts(name.bytes(), "");
+}
+
+/** Notes that a transaction which has changed the table was committed. */
+Error note_commit(uint64_t table, int64_t) {
+  std::lock_guard<std::mutex> guard(mutex);
+  if (std::shared_ptr<RowCount> count = open_count(table)) count->committed();
+  return {};
 }
 
 /** Updates a count; an error becomes a warning, since the statement itself has succeeded. */
@@ -95,11 +108,11 @@ void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) 
 }
 
 void forget_prepared_counts(const XidName &name) {
-  statistic([&] { return settle(name, true); });
+  statistic([&] { return take(name, [](uint64_t, int64_t) { return Error(); }); });
 }
 
 void settle_prepared_counts(const XidName &name, bool is_commit) {
-  statistic([&] { return settle(name, is_commit); });
+  statistic([&] { return take(name, is_commit ? note_commit : take_out); });
 }
 
 }  // namespace fron

@@ -136,6 +136,30 @@ pub extern "C" fn frondb_txn_exists(
     })
 }
 
+/// Estimates how many messages the transaction has written to the keys from `lo` (inclusive) to
+/// `hi` (exclusive; NULL: to the end): puts, deletes and updates, also those that later ones or a
+/// rollback to a savepoint have made obsolete. frondb_tree_messages() and frondb_tree_estimate() do
+/// not count them before the commit.
+///
+/// Threads: any; calls take turns.
+///
+/// Errors: FRONDB_INVALID if the transaction has ended, or for a tree of another database;
+/// FRONDB_NOT_FOUND if the tree was dropped; FRONDB_CORRUPTION, FRONDB_IO, FRONDB_CLOSED.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_txn_own_messages(
+    txn: *mut frondb_txn,
+    tree: *mut frondb_tree,
+    lo: frondb_slice,
+    hi: Option<&frondb_slice>,
+    count: Option<&mut MaybeUninit<u64>>,
+) -> *mut frondb_error {
+    let place = out(count);
+    with_tree(txn, tree, |txn, tree| {
+        place?.write(txn.own_messages(tree, lo.bytes()?, optional_bytes(hi)?)?);
+        Ok(())
+    })
+}
+
 /// A cursor over the keys of a tree from `lo` (inclusive) to `hi` (exclusive; NULL: to the end),
 /// including the transaction's own writes as of the cursor's last seek. With a lock it shows the
 /// newest data. It locks each entry before it shows it, and at repeatable read and serializable

@@ -60,6 +60,8 @@ static void isolation(frondb_db *db, frondb_tree *tree) {
   CHECK(txn_has(writer, tree, "a", "2") && has(tree, "a", "1"));
   OK(frondb_txn_exists(writer, tree, frondb_text("new"), &found));
   CHECK(found);
+  OK(frondb_txn_own_messages(writer, tree, frondb_text("b"), NULL, &first));
+  CHECK(first == 1);
   keys[0] = frondb_text("new");
   keys[1] = frondb_text("nothing");
   OK(frondb_buffer_new(&buffer));

@@ -53,6 +53,18 @@ impl Transaction {
         self.inner.exists(&tree.inner, key.as_ref())
     }
 
+    /// Estimates how many messages the transaction has written to `[lo, hi)` (without `hi`, all
+    /// from `lo` on): puts, deletes and updates, also those that later ones or a rollback to a
+    /// savepoint have made obsolete. [`Tree::messages`] and [`Tree::estimate`] do not count
+    /// them before the commit.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended, or for a tree of another database; `NotFound` if
+    /// the tree was dropped; `Corruption`, `Io`, `Closed`.
+    pub fn own_messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        self.inner.own_messages(&tree.inner, lo, hi)
+    }
+
     /// The newest value of `key`, independent of the snapshot. Locks the key in exclusive mode,
     /// even if it has no value: no other transaction can lock or write it until this one ends.
     ///

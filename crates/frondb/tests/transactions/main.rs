@@ -12,6 +12,7 @@ mod list;
 mod locking_reads;
 mod next;
 mod overlay;
+mod own_messages;
 mod prepared;
 mod scripts;
 mod settings;

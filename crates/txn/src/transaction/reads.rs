@@ -162,6 +162,20 @@ impl Transaction {
         let at = self.core.read_at(&mut state)?;
         self.core.exists(&mut state, tree, key, at)
     }
+
+    /// About how many messages the transaction has written to `[lo, hi)` of a tree.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), without those of a lock.
+    pub fn own_messages(&self, tree: &Tree, lo: &[u8], hi: Option<&[u8]>) -> Result<u64> {
+        let mut state = self.core.active_on(tree)?;
+        let budget = &self.core.txns.spill.index_budget;
+        let count = || {
+            let writes = state.writes.find(tree.id());
+            writes.map_or(Ok(0), |writes| writes.messages(lo, hi, budget))
+        };
+        self.core.txns.reads.health.while_open(count)
+    }
 }
 
 impl Core {

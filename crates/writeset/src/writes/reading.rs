@@ -34,6 +34,14 @@ impl TreeWrites {
         self.own_without_hold(budget)?.get(key, lookup)
     }
 
+    /// About how many messages have keys in `[lo, hi)`: see [`OwnWrites::messages`].
+    ///
+    /// # Errors
+    /// `Corruption` or a device error of a private run.
+    pub fn messages(&mut self, lo: &[u8], hi: Option<&[u8]>, budget: &Arc<Budget>) -> Result<u64> {
+        self.own_without_hold(budget)?.messages(lo, hi)
+    }
+
     /// Looks through the messages in memory. They are few, and none has spilled.
     fn get_by_scan(&self, key: &[u8], lookup: &mut Lookup) -> Result<()> {
         let mut found = Vec::new();
