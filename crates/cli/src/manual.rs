@@ -83,6 +83,7 @@ such as one about the torn end of a log, is `{\"note\"}` on standard error, and 
 | `dump` to a file | `file`, `entries` |
 | `prepared` | for each: `transaction`; after a decision: `transaction`, `committed` |
 | `stats` | `database` and `trees`, with the names of [status.md](status.md) |
+| `optimize` | `trees`: for each name `leaves`, `rewritten`, `held`, `failed`, `failures` (sentences with keys, file and offset), `disk_bytes_before`, `disk_bytes_after` |
 | `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
 | `salvage` | `repaired` and `cut` (each with `message`, `place`), `trees` (each with `tree`, `saved_as` or null, `entries`, and `lost`: ranges with `from`, `to` or null, `message`, `place`), `prepared` (names) |
 | `device` | see [devices.md](devices.md#json) |
