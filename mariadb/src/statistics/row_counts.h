@@ -27,9 +27,10 @@ class RowCount {
   uint64_t table() const { return table_.load(std::memory_order_relaxed); }
   void set_table(uint64_t number) { table_.store(number, std::memory_order_relaxed); }
   void changed() { changes_.fetch_add(1, std::memory_order_relaxed); }
-  /** When this process last committed a change of the table; 0 for never. */
+  /** When a change of the table was last committed since the server's start; 0 for never. */
   time_t commit_time() const { return commit_time_.load(std::memory_order_relaxed); }
-  void committed() { commit_time_.store(time(nullptr), std::memory_order_relaxed); }
+  void committed() { set_commit_time(time(nullptr)); }
+  void set_commit_time(time_t when) { commit_time_.store(when, std::memory_order_relaxed); }
 
  private:
   std::atomic<int64_t> rows_{0};

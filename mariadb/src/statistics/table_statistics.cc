@@ -19,7 +19,8 @@ constexpr size_t WHOLE_MAX = 1000;
 constexpr size_t RUN_BYTES = 128 << 10;
 /** If a prefix changes at least this often in a run, the run is enough to estimate the number of its groups. */
 constexpr size_t CHANGES_ENOUGH = 8;
-constexpr char RECORD_VERSION = 2;
+/** Version 2 has no time of the last commit. */
+constexpr char RECORD_VERSION = 3;
 
 /** Splits the keys of entries into prefixes. */
 class Cutter {
@@ -241,11 +242,14 @@ std::string TableStatistics::encode() const {
     // In thousandths of a row.
     for (double rows_per_key : index) put(uint64_t(rows_per_key * 1000), &bytes);
   }
+  put(commit_time, &bytes);
+  put(server_start, &bytes);
   return bytes;
 }
 
 bool TableStatistics::decode(std::string_view bytes) {
-  if (bytes.empty() || bytes[0] != RECORD_VERSION) return false;
+  if (bytes.empty() || (bytes[0] != RECORD_VERSION && bytes[0] != 2)) return false;
+  bool has_time = bytes[0] == RECORD_VERSION;
   bytes.remove_prefix(1);
   uint64_t count, parts, number;
   if (!take(&bytes, &rows) || !take(&bytes, &measured_rows) || !take(&bytes, &count)) return false;
@@ -261,6 +265,8 @@ bool TableStatistics::decode(std::string_view bytes) {
     }
     indexes.push_back(std::move(index));
   }
+  commit_time = server_start = 0;
+  if (has_time && (!take(&bytes, &commit_time) || !take(&bytes, &server_start))) return false;
   return bytes.empty();
 }
 

@@ -49,6 +49,9 @@ struct TableStatistics {
   std::vector<RowsPerKey> indexes;
   /** The numbers of those indexes in the dictionary, since an ALTER may have replaced some of them. */
   std::vector<uint64_t> numbers;
+  /** When a change of the table was last committed, and the start of the server in which that was: a later one does not
+      know which changes a crash has left unrecorded, and gives no time, as InnoDB. */
+  uint64_t commit_time = 0, server_start = 0;
 
   std::string encode() const;
   bool decode(std::string_view bytes);

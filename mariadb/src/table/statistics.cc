@@ -54,8 +54,11 @@ int Share::open_statistics() {
   // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
   bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
   if (!error && !is_known) statistics_.rows = count;
-  rows->set(int64_t(statistics_.rows));
-  note_open_count(record.number, rows);
+  if (statistics_.server_start != uint64_t(server_start_time)) statistics_.commit_time = 0;
+  if (!join_open_count(record.number, &rows)) {
+    rows->set(int64_t(statistics_.rows));
+    if (statistics_.commit_time) rows->set_commit_time(time_t(statistics_.commit_time));
+  }
   kept_changes_ = measured_changes_ = rows->changes();
   measured_rows_ = statistics_.measured_rows;
   is_measured_ = statistics_.numbers == numbers_of(record);
@@ -110,6 +113,8 @@ int Share::measure_if_stale(const TABLE *table) {
 int Share::keep() {
   kept_changes_ = rows->changes();
   statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
+  statistics_.commit_time = uint64_t(rows->commit_time());
+  statistics_.server_start = uint64_t(server_start_time);
   return ha_error(dictionary().keep_statistics(record.number, statistics_.encode()));
 }
 
@@ -127,7 +132,8 @@ void Share::keep_if_due() {
 void Share::close_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
   // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
-  bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows();
+  bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows() &&
+                 statistics_.commit_time == uint64_t(rows->commit_time());
   if (!is_kept) keep();
 }
 

@@ -6,6 +6,7 @@
 
 #include <my_global.h>
 #include <log.h>
+#include <mysqld.h>
 
 #include <algorithm>
 #include <exception>
@@ -37,6 +38,18 @@ std::shared_ptr<RowCount> open_count(uint64_t table) {
   return found == open_counts.end() ? nullptr : found->second.lock();
 }
 
+/** Changes the kept statistics of a table that is not open. Called under the mutex. */
+template <typename Change>
+Error change_kept(uint64_t table, Change change) {
+  std::string bytes;
+  TableStatistics kept;
+  if (Error error = dictionary().statistics(table, &bytes)) return error;
+  // A table that was dropped or never measured has none to correct.
+  if (!kept.decode(bytes)) return {};
+  change(&kept);
+  return dictionary().keep_statistics(table, kept.encode());
+}
+
 /** Subtracts the rows of a rolled-back transaction from the count of a table. */
 Error take_out(uint64_t table, int64_t rows) {
   std::lock_guard<std::mutex> guard(mutex);
@@ -44,13 +57,9 @@ Error take_out(uint64_t table, int64_t rows) {
     count->add(-rows);
     return {};
   }
-  std::string bytes;
-  TableStatistics kept;
-  if (Error error = dictionary().statistics(table, &bytes)) return error;
-  // A table that was dropped or never measured has no count to correct.
-  if (!kept.decode(bytes)) return {};
-  kept.rows = uint64_t(std::max<int64_t>(0, int64_t(kept.rows) - rows));
-  return dictionary().keep_statistics(table, kept.encode());
+  return change_kept(table, [&](TableStatistics *kept) {
+    kept->rows = uint64_t(std::max<int64_t>(0, int64_t(kept->rows) - rows));
+  });
 }
 
 /** Drops the kept counts, after it has called `each` with each table and its rows. */
@@ -67,8 +76,14 @@ Error take(const XidName &name, Each each) {
 /** Notes that a transaction which has changed the table was committed. */
 Error note_commit(uint64_t table, int64_t) {
   std::lock_guard<std::mutex> guard(mutex);
-  if (std::shared_ptr<RowCount> count = open_count(table)) count->committed();
-  return {};
+  if (std::shared_ptr<RowCount> count = open_count(table)) {
+    count->committed();
+    return {};
+  }
+  return change_kept(table, [](TableStatistics *kept) {
+    kept->commit_time = uint64_t(time(nullptr));
+    kept->server_start = uint64_t(server_start_time);
+  });
 }
 
 /** Updates a count; an error becomes a warning, since the statement itself has succeeded. */
@@ -84,16 +99,21 @@ void statistic(Work work) noexcept {
 
 }  // namespace
 
-void note_open_count(uint64_t table, const std::shared_ptr<RowCount> &count) {
+bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count) {
   std::lock_guard<std::mutex> guard(mutex);
+  if (std::shared_ptr<RowCount> open = open_count(table)) {
+    *count = std::move(open);
+    return true;
+  }
   // Remove the counts of closed tables whenever the map has doubled.
   static size_t limit = 64;
   if (open_counts.size() >= limit) {
     for (auto at = open_counts.begin(); at != open_counts.end();) at = at->second.expired() ? open_counts.erase(at) : ++at;
     limit = std::max<size_t>(64, open_counts.size() * 2);
   }
-  count->set_table(table);
-  open_counts[table] = count;
+  (*count)->set_table(table);
+  open_counts[table] = *count;
+  return false;
 }
 
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) {

@@ -18,8 +18,9 @@
 
 namespace fron {
 
-/** Registers the count of an open table under the number of the table. */
-void note_open_count(uint64_t table, const std::shared_ptr<RowCount> &count);
+/** Registers the count of an open table under the number of the table. If FLUSH TABLES has closed the table while a
+    transaction still counts in it, replaces `count` by that transaction's and returns true. */
+bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count);
 
 /** Keeps the counts of a transaction that is about to be prepared under a name that the user has chosen. */
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts);
