@@ -1174,6 +1174,13 @@ typedef struct {
 #define FRONDB_WRITE_CHECK_OUTDATED 1
 
 /**
+ * Of FRONDB_WRITE_INSERT, for a caller that will not write a key that has a value: after
+ * FRONDB_EXISTS the key is locked in shared mode, so that others can read it with a lock, and find
+ * by such an insert of their own that it exists. Without this flag it is locked exclusively.
+ */
+#define FRONDB_WRITE_SHARE_EXISTING 2
+
+/**
  * One key: `lo`.
  */
 #define FRONDB_AREA_ROW 0
@@ -3133,7 +3140,8 @@ frondb_error *frondb_txn_rollback(frondb_txn *txn);
  * With `all_or_none` the writes before the one that failed are undone, for a caller that continues
  * the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
  * it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
- * transaction ends, even after an error.
+ * transaction ends, even after an error, except those of keys that undone writes with
+ * FRONDB_WRITE_SHARE_EXISTING have inserted.
  *
  * After an error `failed_at` is the index of the write that failed, or `count` if the error did
  * not come from a write.

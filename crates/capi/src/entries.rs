@@ -27,6 +27,10 @@ pub const FRONDB_WRITE_UPDATE: frondb_operation = 3;
 pub type frondb_write_flags = u32;
 /// Checks whether the key is outdated; see frondb_txn_get_outdated().
 pub const FRONDB_WRITE_CHECK_OUTDATED: frondb_write_flags = 1;
+/// Of FRONDB_WRITE_INSERT, for a caller that will not write a key that has a value: after
+/// FRONDB_EXISTS the key is locked in shared mode, so that others can read it with a lock, and find
+/// by such an insert of their own that it exists. Without this flag it is locked exclusively.
+pub const FRONDB_WRITE_SHARE_EXISTING: frondb_write_flags = 2;
 
 /// One write of frondb_txn_write_entries().
 #[repr(C)]
@@ -56,7 +60,8 @@ pub struct Writes(Array<frondb_write>);
 /// With `all_or_none` the writes before the one that failed are undone, for a caller that continues
 /// the transaction, for example after FRONDB_EXISTS; the cost is a savepoint, 70 to 100 ns. Without
 /// it they remain, for a caller that rolls back anyway. The locks that the call took stay until the
-/// transaction ends, even after an error.
+/// transaction ends, even after an error, except those of keys that undone writes with
+/// FRONDB_WRITE_SHARE_EXISTING have inserted.
 ///
 /// After an error `failed_at` is the index of the write that failed, or `count` if the error did
 /// not come from a write.
@@ -93,7 +98,7 @@ pub extern "C" fn frondb_txn_write_entries(
         let (txn, writes) = (txn.txn(), writes.0.items(count)?);
         let applied = match all_or_none {
             true => atomically(txn, writes, &mut done),
-            false => apply(txn, writes, &mut done),
+            false => apply(txn, writes, &mut done, &mut 0),
         };
         if let (Err(_), Some(place)) = (&applied, failed_at) {
             place.write(done);
@@ -109,30 +114,54 @@ pub extern "C" fn frondb_txn_write_entries(
 /// checked key is outdated.
 fn atomically(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
     // A single write is atomic by itself, unless the check after it can fail.
-    let is_checked = |write: &frondb_write| write.flags != 0;
+    let is_checked = |write: &frondb_write| write.flags & FRONDB_WRITE_CHECK_OUTDATED != 0;
     if writes.len() < 2 && !writes.iter().any(is_checked) {
-        return apply(txn, writes, done);
+        return apply(txn, writes, done, &mut 0);
     }
     let savepoint = txn.set_savepoint().inspect_err(|_| *done = writes.len())?;
-    let applied = apply(txn, writes, done);
+    let mut locked = 0;
+    let applied = apply(txn, writes, done, &mut locked);
     match &applied {
         // The transaction was rolled back, and its savepoints were removed.
         Err(error) if error.kind() == ErrorKind::Deadlock => return applied,
-        Err(_) => txn.roll_back_to(savepoint)?,
+        Err(_) => {
+            txn.roll_back_to(savepoint)?;
+            release(txn, writes, locked)?;
+        }
         _ => {}
     }
     txn.forget_savepoint(savepoint)?;
     applied
 }
 
-/// Applies writes until one fails. `done` and the result are as for [`atomically`].
-fn apply(txn: &Transaction, writes: &[frondb_write], done: &mut usize) -> Result<bool> {
+/// Releases the locks of inserted keys after their writes were undone; `locked` as in [`apply`].
+fn release(txn: &Transaction, writes: &[frondb_write], locked: u64) -> Result<()> {
+    let mut tree = None;
+    for (at, write) in writes.iter().take(u64::BITS as usize).enumerate() {
+        if locked & (1 << at) != 0 {
+            txn.release_undone(tree_of(&mut tree, write)?, write.key.bytes()?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Applies writes until one fails. `done` and the result are as for [`atomically`]. Bit n of
+/// `locked` is set if write n has inserted a key under a new lock that it may give up; a row has
+/// hardly more unique keys than a number has bits, and the locks of more only last longer.
+fn apply(
+    txn: &Transaction,
+    writes: &[frondb_write],
+    done: &mut usize,
+    locked: &mut u64,
+) -> Result<bool> {
     let mut tree = None;
     let mut any_outdated = false;
     for write in writes {
         let tree = tree_of(&mut tree, write)?;
         let (key, checks_outdated) = (write.key.bytes()?, write.checks_outdated()?);
-        write.apply(txn, tree, key)?;
+        if write.apply(txn, tree, key)? && *done < u64::BITS as usize {
+            *locked |= 1 << *done;
+        }
         // The write has locked the key, so the answer stays true.
         if checks_outdated && !any_outdated {
             any_outdated = txn.outdated(tree, key)?.is_some();
@@ -175,21 +204,32 @@ fn tree_of<'a>(
 }
 
 impl frondb_write {
-    fn apply(&self, txn: &Transaction, tree: &Tree, key: &[u8]) -> Result<()> {
+    /// Returns whether it has inserted a key under a new lock that it may give up.
+    fn apply(&self, txn: &Transaction, tree: &Tree, key: &[u8]) -> Result<bool> {
         match self.operation {
+            FRONDB_WRITE_INSERT if self.flags & FRONDB_WRITE_SHARE_EXISTING != 0 => {
+                return txn.insert_or_share(tree, key, self.value.bytes()?);
+            }
             FRONDB_WRITE_PUT => txn.put(tree, key, self.value.bytes()?),
             FRONDB_WRITE_INSERT => txn.insert(tree, key, self.value.bytes()?),
             FRONDB_WRITE_DELETE => txn.delete(tree, key),
             FRONDB_WRITE_UPDATE => txn.update(tree, key, self.value.bytes()?),
             other => Err(Error::invalid(format!("unknown frondb_operation {other}"))),
-        }
+        }?;
+        Ok(false)
     }
 
     fn checks_outdated(&self) -> Result<bool> {
-        match self.flags {
-            0 => Ok(false),
-            FRONDB_WRITE_CHECK_OUTDATED => Ok(true),
-            other => Err(Error::invalid(format!("unknown frondb_write_flags {other:#x}"))),
+        let known = match self.operation {
+            FRONDB_WRITE_INSERT => FRONDB_WRITE_CHECK_OUTDATED | FRONDB_WRITE_SHARE_EXISTING,
+            _ => FRONDB_WRITE_CHECK_OUTDATED,
+        };
+        match self.flags & !known {
+            0 => Ok(self.flags & FRONDB_WRITE_CHECK_OUTDATED != 0),
+            _ => {
+                let flags = self.flags;
+                Err(Error::invalid(format!("unknown frondb_write_flags {flags:#x}")))
+            }
         }
     }
 }

@@ -164,6 +164,17 @@ impl Locker {
         self.charge();
     }
 
+    /// Turns the exclusive lock of a row into a shared one, for a caller that has found that it does
+    /// not write the row. Only for rows whose [`Acquired::was_held`] was false. Does nothing for a
+    /// row that is locked as part of a range, or packed since: it stays exclusive.
+    pub fn share_row(&mut self, table: &Arc<LockTable>, key: &[u8]) {
+        let mut state = table.state.lock();
+        if state.share_row(self.id, &Key::new(key)) && !state.waiters.is_empty() {
+            let mut graph = self.manager.graph.lock();
+            state.grant_waiters(self.id, true, &mut graph);
+        }
+    }
+
     /// Releases all locks. The locker can be used again.
     pub fn release_all(&mut self) {
         for mut held in self.tables.drain(..) {

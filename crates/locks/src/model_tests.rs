@@ -100,7 +100,8 @@ impl World {
                 8..10 => self.gap(at),
                 10..13 => self.scan(at),
                 13..15 => self.range(at),
-                15..18 => self.unlock(at),
+                15..17 => self.unlock(at),
+                17 => self.share(at),
                 18 => {
                     self.lockers[at].0.add_work(2);
                     self.model.actors[at].work += 2;
@@ -204,13 +205,31 @@ impl World {
         self.model.actors[at].waits = None;
     }
 
-    fn unlock(&mut self, at: usize) {
-        let actor = &mut self.model.actors[at];
-        let rows = actor.held.iter().filter(|(_, part)| part.sort.0 == Kind::Row);
+    /// One of the rows that a locker holds: its table, its point and its key.
+    fn held_row(&mut self, at: usize) -> Option<(usize, Points, [u8; 1])> {
+        let rows = self.model.actors[at].held.iter();
+        let rows = rows.filter(|(_, part)| part.sort.0 == Kind::Row);
         let rows: Vec<(usize, Points)> = rows.map(|(table, part)| (*table, part.points)).collect();
-        let Some(&(table, points)) = self.prng.pick(&rows) else { return };
-        let n = key(points.trailing_zeros() as u8 / 2);
+        let &(table, points) = self.prng.pick(&rows)?;
+        Some((table, points, key(points.trailing_zeros() as u8 / 2)))
+    }
+
+    fn share(&mut self, at: usize) {
+        let Some((table, points, n)) = self.held_row(at) else { return };
+        self.lockers[at].0.share_row(&self.tables[table], &n);
+        let actor = &mut self.model.actors[at];
+        actor.upgraded.remove(&(table, points));
+        for (of, part) in &mut actor.held {
+            if *of == table && part.sort.0 == Kind::Row && part.points == points {
+                part.sort.1 = S;
+            }
+        }
+    }
+
+    fn unlock(&mut self, at: usize) {
+        let Some((table, points, n)) = self.held_row(at) else { return };
         self.lockers[at].0.unlock_row(&self.tables[table], &n);
+        let actor = &mut self.model.actors[at];
         if !actor.upgraded.contains(&(table, points)) {
             let is = |part: &Part| part.sort.0 == Kind::Row && part.points == points;
             actor.held.retain(|(of, part)| *of != table || !is(part));

@@ -253,6 +253,17 @@ impl TableState {
         true
     }
 
+    /// Makes a locker's exclusive lock of a row shared; returns whether it had one.
+    pub(crate) fn share_row(&mut self, locker: u64, key: &Key) -> bool {
+        match self.rows.get_mut(key) {
+            Some(row) if row.mode == LockMode::Exclusive && row.is_held_by(locker) => {
+                (row.mode, row.upgraded) = (LockMode::Shared, false);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Calls `found` with the holder of each lock of another locker that conflicts with `area`,
     /// until `found` returns false. A holder may be reported more than once. Returns true if
     /// `found` never returned false.

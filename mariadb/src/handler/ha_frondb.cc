@@ -213,7 +213,7 @@ int ha_frondb::open(const char *path, int, uint) {
   encoder_.open(table, share_);
   wanted_.open(&encoder_);
   position_.attach(share_, &use_);
-  if (Error failed = writer_.open(&encoder_, share_, &read_free_)) return ha_error(failed);
+  if (Error failed = writer_.open(&encoder_, share_, &read_free_, &use_)) return ha_error(failed);
   foreign_.open(&encoder_, &use_);
   ref_length = share_->has_hidden_key ? HIDDEN_KEY_BYTES : table->key_info[table->s->primary_key].key_length;
   return info(HA_STATUS_OPEN | HA_STATUS_CONST | HA_STATUS_VARIABLE | HA_STATUS_NO_LOCK);
@@ -238,7 +238,7 @@ int ha_frondb::reset() {
   give_up_load();
   give_up_bulk();
   bulk_.expects_duplicates = false;
-  use_.key_read = use_.has_written = use_.is_semi_consistent = false;
+  use_.key_read = use_.has_written = use_.is_semi_consistent = use_.writes_duplicates = false;
   // Keep the connection of a statement that still uses the table: a replica resets its temporary tables within a
   // statement that has locked them, when it reads the statistics of the server's own tables.
   if (use_.asked_lock == TL_UNLOCK) use_.connection = nullptr;

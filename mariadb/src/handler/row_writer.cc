@@ -10,10 +10,11 @@
 
 namespace fron {
 
-Error RowWriter::open(RowEncoder *encoder, Share *share, ReadFree *read_free) {
+Error RowWriter::open(RowEncoder *encoder, Share *share, ReadFree *read_free, const StatementUse *use) {
   encoder_ = encoder;
   share_ = share;
   read_free_ = read_free;
+  use_ = use;
   size_t keys = encoder->table()->s->keys;
   before_.resize(keys);
   after_.resize(keys);
@@ -62,6 +63,8 @@ void RowWriter::add(frondb_operation operation, uint index, bool checks_outdated
   bool is_row = index == encoder_->table()->s->primary_key;
   frondb_tree *tree = is_row ? encoder_->rows() : encoder_->tree(index);
   frondb_write_flags flags = checks_outdated ? FRONDB_WRITE_CHECK_OUTDATED : 0;
+  // As InnoDB: the row that has the key already stays locked shared, unless the statement writes to it.
+  if (operation == FRONDB_WRITE_INSERT && !use_->writes_duplicates) flags |= FRONDB_WRITE_SHARE_EXISTING;
   writes_.push_back({tree, slice(key), slice(value), operation, flags});
   indexes_.push_back(index);
 }

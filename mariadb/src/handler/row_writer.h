@@ -17,6 +17,7 @@
 #include "handler/overlay.h"
 #include "handler/read_free.h"
 #include "handler/row_encoder.h"
+#include "handler/statement_use.h"
 
 namespace fron {
 
@@ -24,7 +25,7 @@ class Connection;
 
 class RowWriter {
  public:
-  Error open(RowEncoder *encoder, Share *share, ReadFree *read_free);
+  Error open(RowEncoder *encoder, Share *share, ReadFree *read_free, const StatementUse *use);
   void close() { overlay_.close(); }
 
   /** Each returns 0 or an HA_ERR_ number. A duplicate key is noted in the connection. `shown` is the key of the row
@@ -70,6 +71,7 @@ class RowWriter {
   RowEncoder *encoder_ = nullptr;
   Share *share_ = nullptr;
   ReadFree *read_free_ = nullptr;
+  const StatementUse *use_ = nullptr;
   Overlay overlay_;
 
   std::string primary_before_, primary_, row_;

@@ -100,6 +100,8 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   foreign_.begin_statement();
   read_free_.begin_statement();
   if (use_.connection->fence) use_.connection->fence.reset();
+  // The server announces REPLACE and LOAD DATA .. REPLACE (HA_EXTRA_WRITE_CAN_REPLACE) only if no trigger is involved.
+  if (thd->lex->duplicates == DUP_REPLACE) use_.writes_duplicates = true;
   use_.type = type;
   use_.row_lock = row_lock_of(thd, type);
   use_.row_wait = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
@@ -177,9 +179,9 @@ int ha_frondb::extra(enum ha_extra_function operation) {
     case HA_EXTRA_KEYREAD: use_.key_read = true; break;
     case HA_EXTRA_NO_KEYREAD: use_.key_read = false; break;
     case HA_EXTRA_PREPARE_FOR_ALTER_TABLE: keep_dates(); break;
-    case HA_EXTRA_IGNORE_DUP_KEY:
     case HA_EXTRA_WRITE_CAN_REPLACE:
-    case HA_EXTRA_INSERT_WITH_UPDATE: bulk_.expects_duplicates = true; break;
+    case HA_EXTRA_INSERT_WITH_UPDATE: use_.writes_duplicates = true; [[fallthrough]];
+    case HA_EXTRA_IGNORE_DUP_KEY: bulk_.expects_duplicates = true; break;
     case HA_EXTRA_BEGIN_COPY: copy_.is_copy = can_load(); break;
     case HA_EXTRA_END_COPY: return guarded([&] { return end_load(); });
     case HA_EXTRA_ABORT_COPY: give_up_load(); break;

@@ -35,6 +35,8 @@ struct StatementUse {
   bool key_read = false;
   /** The statement is HANDLER .. READ, which reads over many statements. */
   bool is_sql_handler = false;
+  /** The statement writes to the row that has a duplicate key: REPLACE, ON DUPLICATE KEY UPDATE. */
+  bool writes_duplicates = false;
   /** The statement has called check(): its later scans belong to the check and do not copy the table. */
   bool is_checked = false;
   /** The statement has written to the table. */

@@ -158,6 +158,41 @@ static void all_or_none(struct table *table) {
   CHECK(has(table->rows, "own", "kept"));
 }
 
+/* Inserts of keys that exist, by callers that do not write them. */
+static void shares_existing(struct table *table) {
+  frondb_txn *txn = begin(table, false), *other = begin(table, false);
+  frondb_write write = write_of(table->names, FRONDB_WRITE_INSERT, "Bob", "9"), writes[4];
+  size_t failed_at;
+  uint64_t savepoint;
+  write.flags = FRONDB_WRITE_SHARE_EXISTING;
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, &write, 1, true, &failed_at, NULL));
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(other, &write, 1, false, &failed_at, NULL));
+  FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_delete(other, table->names, frondb_text("Bob")));
+  OK(frondb_txn_put(other, table->names, frondb_text("mine"), frondb_text("")));
+  write.key = frondb_text("mine");
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(other, &write, 1, true, &failed_at, NULL));
+  FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_write_entries(txn, &write, 1, true, &failed_at, NULL));
+
+  /* The keys that an undone row has inserted are not locked any more; what was locked before is. */
+  OK(frondb_txn_set_savepoint(txn, &savepoint));
+  OK(frondb_txn_put(txn, table->rows, frondb_text("50"), frondb_text("")));
+  OK(frondb_txn_delete(txn, table->names, frondb_text("Ben")));
+  writes[0] = write_of(table->rows, FRONDB_WRITE_INSERT, "51", "Bob");
+  writes[1] = write_of(table->names, FRONDB_WRITE_INSERT, "Bea", "51");
+  writes[2] = write_of(table->names, FRONDB_WRITE_INSERT, "Ben", "51");
+  writes[3] = write_of(table->names, FRONDB_WRITE_INSERT, "Bob", "51");
+  for (size_t i = 0; i < 4; i++) writes[i].flags = FRONDB_WRITE_SHARE_EXISTING;
+  FAILS(FRONDB_EXISTS, frondb_txn_write_entries(txn, writes, 4, true, &failed_at, NULL));
+  CHECK(failed_at == 3);
+  OK(frondb_txn_put(other, table->rows, frondb_text("51"), frondb_text("")));
+  OK(frondb_txn_put(other, table->names, frondb_text("Bea"), frondb_text("")));
+  FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_delete(other, table->rows, frondb_text("50")));
+  FAILS(FRONDB_LOCK_TIMEOUT, frondb_txn_put(other, table->names, frondb_text("Ben"), frondb_text("")));
+  OK(frondb_txn_rollback(txn));
+  OK(frondb_txn_rollback(other));
+  CHECK(frondb_txn_free(txn) == FRONDB_OK && frondb_txn_free(other) == FRONDB_OK);
+}
+
 /* Keys that other transactions have committed since the snapshot. */
 static void outdated(struct table *table) {
   frondb_txn *txn = begin(table, false), *strict = begin(table, true);
@@ -197,6 +232,7 @@ int main(int argc, char **argv) {
   table.towns = make_tree(table.db, "towns");
   rows(&table);
   all_or_none(&table);
+  shares_existing(&table);
   outdated(&table);
   CHECK(frondb_tree_free(table.rows) == FRONDB_OK && frondb_tree_free(table.names) == FRONDB_OK);
   CHECK(frondb_tree_free(table.towns) == FRONDB_OK);

@@ -34,6 +34,35 @@ impl Transaction {
         self.inner.insert(&tree.inner, key.as_ref(), value.as_ref())
     }
 
+    /// As [`insert`](Self::insert) for a caller that will not write a key that has a value: after
+    /// `Exists` the key is locked in shared mode, so that others can read it with a lock, and find
+    /// by an insert of their own that it exists. Returns whether the transaction had no exclusive
+    /// lock of the key before.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    #[inline]
+    pub fn insert_or_share(
+        &self,
+        tree: &Tree,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        self.inner.insert_or_share(&tree.inner, key.as_ref(), value.as_ref())
+    }
+
+    /// Releases the lock of a key that [`insert_or_share`](Self::insert_or_share) has newly locked,
+    /// once that insert was undone by [`roll_back_to`](Self::roll_back_to). Does nothing while the
+    /// transaction has written the key.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Corruption`; a device error; `Closed`.
+    #[inline]
+    pub fn release_undone(&self, tree: &Tree, key: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.release_undone(&tree.inner, key.as_ref())
+    }
+
     /// Removes `key`; it need not exist.
     ///
     /// # Errors

@@ -33,6 +33,34 @@ fn a_serializable_transaction_that_gets_has_no_snapshot() {
     assert_eq!(db.stats().snapshots, 0);
 }
 
+/// Two inserts that have waited for the rollback of a third hold a shared lock first, which they give
+/// up before they wait for the exclusive one: whichever is first, none is the victim of a deadlock.
+#[test]
+fn two_inserts_that_waited_do_not_deadlock() {
+    let db = database();
+    let tree = db.create_tree("t", TreeOptions::new()).unwrap();
+    for round in 0..20_u8 {
+        let first = db.begin(TransactionOptions::new()).unwrap();
+        first.insert(&tree, [round], b"undone").unwrap();
+        let insert = || {
+            let transaction = db.begin(TransactionOptions::new()).unwrap();
+            let inserted = transaction.insert_or_share(&tree, [round], b"kept");
+            transaction.commit().unwrap();
+            inserted.map(drop).map_err(|error| error.kind())
+        };
+        let inserted = std::thread::scope(|threads| {
+            let both = [threads.spawn(insert), threads.spawn(insert)];
+            while db.lock_waits().len() < 2 {
+                std::thread::yield_now();
+            }
+            first.rollback().unwrap();
+            both.map(|one| one.join().unwrap())
+        });
+        let exists = Err(ErrorKind::Exists);
+        assert!(inserted.contains(&Ok(())) && inserted.contains(&exists), "{inserted:?}");
+    }
+}
+
 #[test]
 fn a_batch_that_loses_names_the_tree() {
     let db = database();

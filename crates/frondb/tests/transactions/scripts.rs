@@ -5,8 +5,8 @@
 //! A case is `new` (an empty database; `key=value` words are its rows) or `run`, whose lines are
 //! `name: command`. A line that waits shows `waits`; `name: wait` shows its answer. Commands:
 //! `begin LEVEL` (`ru`, `rc`, `rr`, `si`, `ser`), `statement`, `snapshot`, `get`, `update`
-//! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `delete`, `delete-range`,
-//! `append` (the update function), `scan [from to] [update|share [entries]] [nowait|skip|show]
+//! (get-for-update), `share`, `multi`, `exists`, `put`, `insert`, `insert-or-share` (`held`: it was
+//! locked before), `release-undone`, `delete`, `delete-range`, `append` (the update function), `scan [from to] [update|share [entries]] [nowait|skip|show]
 //! [backward] [limit=n] [unlock]` (`show` marks an entry that it has not locked with `?`),
 //! `lock-range share|update lo [hi]`, `release-key`, `savepoint`, `rollback-to`, `release`,
 //! `commit`, `rollback`, `cancel`. `batch: put|delete|delete-range ...` writes a plain batch;
@@ -229,6 +229,11 @@ impl Actor {
             }
             "put" => transaction.put(tree, word(1), word(2)).map(nothing),
             "insert" => transaction.insert(tree, word(1), word(2)).map(nothing),
+            "insert-or-share" => {
+                let inserted = transaction.insert_or_share(tree, word(1), word(2));
+                inserted.map(|is_new| if is_new { String::new() } else { "ok, held".into() })
+            }
+            "release-undone" => transaction.release_undone(tree, word(1)).map(nothing),
             "delete" => transaction.delete(tree, word(1)).map(nothing),
             "append" => transaction.update(tree, word(1), word(2)).map(nothing),
             "lock-range" => {

@@ -226,7 +226,7 @@ impl Core {
 
     /// Looks `key` up in the layers above committed data: own writes, and for a read at a snapshot
     /// the overlay.
-    fn own_lookup(
+    pub(super) fn own_lookup(
         &self,
         state: &mut TransactionState,
         tree: &Tree,

@@ -3,8 +3,8 @@
 use frondb_commit::write_value;
 use frondb_core::budget::Part;
 use frondb_core::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX, VALUE_INLINE_BYTES_MAX};
-use frondb_core::{Error, ErrorKind, MessageKind, Result};
-use frondb_locks::LockMode;
+use frondb_core::{Error, ErrorKind, MessageKind, Result, SeqNo};
+use frondb_locks::{Acquired, LockMode};
 use frondb_tree::Tree;
 use frondb_tree::get::{changed_since, range_changed_since};
 use frondb_writeset::TreeWrites;
@@ -46,10 +46,50 @@ impl Transaction {
         let mut state = self.core.begin_write(tree, key, value)?;
         self.core.lock_to_write(&mut state, tree, key)?;
         if self.core.exists(&mut state, tree, key, None)? {
-            let message = format!("tree {:?} already has the key", tree.name());
-            return Err(Error::new(ErrorKind::Exists, message));
+            return Err(exists(tree));
         }
         self.core.put(&mut state, tree, key, value, Target::Commit)
+    }
+
+    /// As [`insert`](Self::insert) for a caller that will not write a key that has a value: the key
+    /// is then locked in shared mode, unless this transaction had it exclusively before. Returns
+    /// whether the lock of the new key is new, so that [`release_undone`](Self::release_undone) may
+    /// release it if the insert is undone.
+    ///
+    /// ```text
+    ///   lock exclusively, without waiting --> absent: put       has a value: share the lock, Exists
+    ///     another transaction holds it
+    ///       lock shared, wait ------------> has a value: Exists
+    ///                                       absent: release it, lock exclusively, wait, and as above
+    /// ```
+    ///
+    /// The shared lock is released before the exclusive one is requested: of two transactions that
+    /// have waited for the rollback of a third, none is the victim of a deadlock. What counts is the
+    /// check that follows the exclusive lock (rule 21).
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn insert_or_share(&self, tree: &Tree, key: &[u8], value: &[u8]) -> Result<bool> {
+        let mut state = self.core.begin_write(tree, key, value)?;
+        let acquired = self.core.lock_to_insert(&mut state, tree, key)?;
+        self.core.put(&mut state, tree, key, value, Target::Commit)?;
+        Ok(!acquired.was_held)
+    }
+
+    /// Releases the lock of a key whose writes by this transaction were all undone, as if the key had
+    /// not been written. Does nothing while a write of the key remains, or a delete of a range that
+    /// has the key.
+    ///
+    /// # Errors
+    /// `Invalid` if the transaction has ended or for a tree of another database; `NotFound` if the
+    /// tree was dropped; `Corruption`; a device error; `Closed`.
+    pub fn release_undone(&self, tree: &Tree, key: &[u8]) -> Result<()> {
+        let mut state = self.core.active_on(tree)?;
+        let own = self.core.own_lookup(&mut state, tree, key, None)?;
+        if own.newest() == SeqNo(0) {
+            state.unlock_row(tree, key);
+        }
+        Ok(())
     }
 
     /// Locks `key` and deletes it, whether it exists or not.
@@ -126,6 +166,37 @@ impl Core {
     fn lock_to_write(&self, state: &mut TransactionState, tree: &Tree, key: &[u8]) -> Result<()> {
         self.lock_row(state, tree, key, LockMode::Exclusive, Wait::Timeout)?;
         self.check_unchanged(state, tree, key)
+    }
+
+    /// Locks a key that must have no value; see [`Transaction::insert_or_share`].
+    fn lock_to_insert(
+        &self,
+        state: &mut TransactionState,
+        tree: &Tree,
+        key: &[u8],
+    ) -> Result<Acquired> {
+        let acquired = match self.lock_row(state, tree, key, LockMode::Exclusive, Wait::NoWait) {
+            Err(error) if error.kind() == ErrorKind::Busy => {
+                let shared = self.lock_row(state, tree, key, LockMode::Shared, Wait::Timeout)?;
+                self.check_unchanged(state, tree, key)?;
+                if self.exists(state, tree, key, None)? {
+                    return Err(exists(tree));
+                }
+                if !shared.was_held {
+                    state.unlock_row(tree, key);
+                }
+                self.lock_row(state, tree, key, LockMode::Exclusive, Wait::Timeout)?
+            }
+            locked => locked?,
+        };
+        self.check_unchanged(state, tree, key)?;
+        if !self.exists(state, tree, key, None)? {
+            return Ok(acquired);
+        }
+        if !acquired.was_held {
+            state.locker.share_row(&tree.core().locks, key);
+        }
+        Err(exists(tree))
     }
 
     /// Under snapshot isolation: fails if the locked `key` was changed since the snapshot.
@@ -257,6 +328,10 @@ fn check_lengths(key: &[u8], value: &[u8]) -> Result<()> {
         return Err(Error::invalid(message));
     }
     Ok(())
+}
+
+fn exists(tree: &Tree) -> Error {
+    Error::new(ErrorKind::Exists, format!("tree {:?} already has the key", tree.name()))
 }
 
 fn conflict(tree: &Tree) -> Error {

@@ -138,7 +138,7 @@ mod tests {
         let page = "| s | l | s | F | I | w |\n|---|---|---|---|---|---|\n\
                     | one | RC | 1 a: BEGIN | 1 | 2 | victims |\n\n### victims\n";
         let step = Step { actor: 0, text: "BEGIN".into() };
-        let script = Script { name: "one".into(), steps: vec![step] };
+        let script = Script { name: "one".into(), before: Vec::new(), steps: vec![step] };
         let found = Difference::new(&script, "RC", 0, "1".into(), "2".into());
         let table = Table::parse(page).unwrap();
         assert_eq!(table.complaints(std::slice::from_ref(&found)), [] as [String; 0]);

@@ -3,12 +3,14 @@
 //! ```text
 //!   ## name
 //!   What it shows, in a sentence or more.
+//!   before: CREATE OR REPLACE TABLE other (id INT PRIMARY KEY)
 //!   a: BEGIN
 //!   b: UPDATE o SET g = 90 WHERE id = 1
 //!   a: look
 //! ```
 //!
-//! `look` reads the table by each of its keys.
+//! `look` reads the table by each of its keys. Statements `before` the steps make what the script
+//! needs beside the table.
 
 use crate::error::{Error, Result};
 
@@ -28,6 +30,8 @@ pub(super) const WAYS: [(&str, &str); 5] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Script {
     pub(super) name: String,
+    /// Statements that run before the first step.
+    pub(super) before: Vec<String>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -69,7 +73,11 @@ fn parse(text: &str) -> Result<Vec<Script>> {
     let mut scripts: Vec<Script> = Vec::new();
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("## ") {
-            scripts.push(Script { name: name.to_owned(), steps: Vec::new() });
+            scripts.push(Script { name: name.to_owned(), before: Vec::new(), steps: Vec::new() });
+            continue;
+        }
+        if let (Some(sql), Some(script)) = (line.strip_prefix("before: "), scripts.last_mut()) {
+            script.before.push(sql.to_owned());
             continue;
         }
         let actor = ["a: ", "b: "].iter().position(|actor| line.starts_with(actor));
@@ -89,8 +97,9 @@ mod tests {
 
     #[test]
     fn scripts_are_read() {
-        let scripts = parse("# title\n\n## one\nText.\na: BEGIN\nb: look\n").unwrap();
+        let scripts = parse("# title\n\n## one\nText.\nbefore: DO 1\na: BEGIN\nb: look\n").unwrap();
         assert_eq!(scripts.len(), 1);
+        assert_eq!(scripts[0].before, ["DO 1"]);
         assert_eq!(scripts[0].steps[1].shown(), "b: look");
         assert!(scripts[0].steps[1].sql().contains("UNION ALL"));
         assert!(parse("## one\n## two\na: BEGIN\n").is_err());

@@ -57,6 +57,8 @@ impl Stage {
 
     /// Runs the steps; returns their outcomes, and at the end that of the table.
     pub(super) fn play(mut self, script: &Script) -> Result<Vec<String>> {
+        self.watcher.run([&*format!("SET default_storage_engine = {}", self.engine)])?;
+        self.watcher.run(script.before.iter().map(String::as_str))?;
         for (i, step) in script.steps.iter().enumerate() {
             let actor = &mut self.actors[step.actor];
             if actor.pending.is_some() {
