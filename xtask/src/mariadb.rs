@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   source    headers that no package has, from the server's source package  target/mariadb/source
+//!   layout    the headers, compared with the server's debug information      target/mariadb/layout
 //!   plugin    libfrondb_capi.a and mariadb/, together                        target/mariadb/build/ha_frondb.so
 //!   install   the plugin for the installed server, without debug symbols     its plugin_dir
 //!   server    a private mariadbd with the plugin loaded                      var/
@@ -15,6 +16,7 @@
 mod apps;
 mod apt;
 mod install;
+mod layout;
 mod mtr;
 mod plugin;
 mod server;

@@ -8,11 +8,10 @@
 //! that compute.
 
 use crate::pool::{self, Job};
+use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::Summary;
-use crate::{
-    Result, docs, install, layers, mariadb, modules, programs, report, shuttle, subjects, tidy,
-};
+use crate::{Result, docs, install, layers, mariadb, modules, report, shuttle, subjects, tidy};
 
 /// Runs the whole suite.
 pub(crate) fn run() -> Result {
@@ -27,9 +26,9 @@ pub(crate) fn run() -> Result {
     summary
         .step("lints", || Cmd::new("cargo", "clippy --quiet --all-targets -- -D warnings").run());
     summary.step("documentation", docs::check);
-    let mut jobs = Vec::new();
+    let (mut jobs, mut built) = (Vec::new(), Vec::new());
     summary.step("build", || {
-        jobs = tests()?;
+        (jobs, built) = tests()?;
         Ok(())
     });
     summary.step("build for shuttle", || {
@@ -37,20 +36,20 @@ pub(crate) fn run() -> Result {
         Ok(())
     });
     summary.step("build of the plugin", || {
-        jobs.extend(mariadb::test_jobs()?);
+        jobs.extend(mariadb::test_jobs(&built)?);
         Ok(())
     });
     pool::run(&mut summary, jobs);
     summary.finish()
 }
 
-/// Builds all tests and makes a job of each program.
-fn tests() -> Result<Vec<Job>> {
+/// Builds all tests and makes a job of each program. Returns the programs, too.
+fn tests() -> Result<(Vec<Job>, Vec<Program>)> {
     let built = programs::build(Cmd::new("cargo", "test --quiet --lib --bins --tests --examples"))?;
     let tests = built.iter().map(|it| Job::tests("tests", &it.source, 0, it.command("--quiet")));
     let mut jobs: Vec<Job> = tests.collect();
     let name = "documentation tests";
     let command = Cmd::new("cargo", "test --quiet --no-fail-fast --doc");
     jobs.push(Job::tests(name, name, 0, command).taking(20.0));
-    Ok(jobs)
+    Ok((jobs, built))
 }

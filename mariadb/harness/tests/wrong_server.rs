@@ -1,9 +1,10 @@
-//! A plugin that was built for another server says so in one sentence. The server runs without it,
+//! A plugin that was built for another server says so in one sentence, with both versions. The server runs without it,
 //! and with the right plugin the tables can be read again.
 //!
 //! The wrong plugins are copies of the right one. In the first, each number of the server's version
 //! is that of the next patch release; in the second, the class that is compared with the server's
-//! has one entry less.
+//! has one entry less; in the third, the headers were compared with another release, and are of yet
+//! another. Wrong headers themselves are tested in xtask/src/mariadb/layout/tests.rs.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -81,7 +82,8 @@ fn wrong_plugin(folder: &Path, name: &str, change: impl FnOnce(&mut [u8])) -> Pa
 }
 
 /// Starts the server with a wrong plugin: the sentence is in the log, and everything else works.
-fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) {
+/// Returns the log.
+fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) -> String {
     let before = server.log().unwrap().len();
     server.restart_with(Options::new().plugin(plugin)).unwrap();
     let mut client = server.connect_to("test").unwrap();
@@ -92,6 +94,11 @@ fn is_refused(server: &mut Server, plugin: PathBuf, sentence: &str) {
     let refused = client.query("SELECT * FROM ours").unwrap_err();
     assert_eq!(refused.code(), Some(ER_UNKNOWN_STORAGE_ENGINE), "{refused}");
     client.run(["INSERT INTO theirs VALUES (1)"]).unwrap();
+    log
+}
+
+fn client_version(server: &mut Server) -> String {
+    server.connect().unwrap().value("SELECT version()").unwrap()
 }
 
 #[test]
@@ -119,20 +126,37 @@ fn a_plugin_for_another_server_says_so_and_the_server_runs() {
 
     let mut entries = 0;
     let smaller = wrong_plugin(&folder, "smaller", |file| {
-        let at = size_of_symbol(file, "_ZTV9ha_frondb");
+        let at = size_of_symbol(file, "_ZTVN4fron8AbiProbeE");
         entries = number(file, at, 8) / 8;
         file[at..at + 8].copy_from_slice(&((entries - 1) * 8).to_le_bytes());
     });
     let sentence = format!(
-        "FronDB: this server differs from the one that FronDB was built for: the server's class \
-         `handler` has {entries} entries, and FronDB was built with headers where it has {}",
+        "the class `handler` has {entries} entries in the server and {} in the headers",
         entries - 1
     );
-    is_refused(&mut server, smaller, &sentence);
+    let log = is_refused(&mut server, smaller, &sentence);
+    let text = client_version(&mut server);
+    let both = format!("and the server is {text}: ");
+    assert!(log.contains("the headers are of MariaDB 10.") && log.contains(&both), "{log}");
 
-    server.restart_with(right).unwrap();
+    // The version that was compared is text, and may also be a number that it is compared with.
+    let short = text.split('-').next().unwrap().as_bytes();
+    let last = short.len() - 1;
+    let other = [&short[..last], &[if short[last] == b'0' { b'1' } else { b'0' }]].concat();
+    let unknown = wrong_plugin(&folder, "unknown", |file| {
+        for at in 0..file.len() - short.len() {
+            if file[at..].starts_with(short) {
+                file[at..at + short.len()].copy_from_slice(&other);
+            }
+        }
+    });
+    is_refused(&mut server, unknown, "their classes were not compared");
+
+    // What the server calls itself is an option, and says nothing of its classes.
+    server.restart_with(right.set("version=9.8.7-ours")).unwrap();
+    assert_eq!(client_version(&mut server), "9.8.7-ours");
     let mut client = server.connect_to("test").unwrap();
     assert_eq!(client.number("SELECT a FROM ours").unwrap(), 7);
-    assert_eq!(client.number("SELECT count(*) FROM theirs").unwrap(), 2);
+    assert_eq!(client.number("SELECT count(*) FROM theirs").unwrap(), 3);
     server.stop().unwrap();
 }

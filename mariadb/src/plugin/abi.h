@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
    Checks that the server which loads the plugin lays out its objects as the headers that the plugin was built with.
-   The header of `handler` may come from a nearby patch release (see CMakeLists.txt). */
+   Most of these may come from a nearby patch release (see CMakeLists.txt), and layouts change between patch releases. */
 
 #ifndef FRONDB_PLUGIN_ABI_H
 #define FRONDB_PLUGIN_ABI_H
@@ -10,7 +10,11 @@
 
 namespace fron {
 
-/** A sentence about the first difference; empty if there is none. */
+/** Sentences about differences that calls of the server's functions show; empty if there are none. */
+std::string seen_differences();
+
+/** Why the plugin must not start: differences, or that nobody knows whether there are some. It names both versions. Empty if
+    headers and server agree. */
 std::string abi_difference();
 
 }  // namespace fron

@@ -46,7 +46,7 @@ int init(void *place) {
   auto ht = static_cast<handlerton *>(place);
   set_hton(ht);
   std::string difference = abi_difference();
-  if (!difference.empty()) return refuse("this server differs from the one that FronDB was built for", difference.c_str());
+  if (!difference.empty()) return refuse("the plugin does not fit this server", difference.c_str());
   if (Error error = listen_to_engine()) return refuse("cannot direct the engine's messages to the error log", error.message());
   Starting starting;
   Options options;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{folder, source};
+use super::{folder, layout, source};
 use crate::Result;
 use crate::install::{apt, on_path};
 use crate::step::Cmd;
@@ -37,6 +37,9 @@ pub(crate) fn plugin() -> Result<PathBuf> {
         .arg(&define("MARIADB_SOURCE", &source))
         .arg(&define("FRONDB_LIB_DIR", &target_folder().join("release")))
         .run()?;
+    make(&build, "ha_frondb")?;
+    layout::check(&build.join(NAME))?;
+    // With the result, which one file of the plugin includes.
     make(&build, "ha_frondb")?;
     Ok(build.join(NAME))
 }

@@ -2,7 +2,8 @@
 //!
 //! A server loads only plugins built with its own `mysql_version.h`, which the package has.
 //! `handler.h` may come from a nearby patch release, since the source of the newest release may not
-//! be published yet. The plugin compares the layouts when it is loaded (mariadb/src/plugin/abi.cc).
+//! be published yet. `layout.rs` compares the layouts after the build, and the plugin again when it
+//! is loaded (mariadb/src/plugin/abi.cc).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,35 @@ use crate::step::Cmd;
 use crate::workspace::read;
 
 /// Headers of the installed server.
-const INCLUDE: &str = "/usr/include/mariadb/server";
+pub(super) const INCLUDE: &str = "/usr/include/mariadb/server";
+
+/// The environment variable, or the variable of `make`, that names the folder of a source.
+const GIVEN: &str = "MARIADB_SOURCE";
 
 /// The folders that are unpacked, out of 115 MB of source.
-const PARTS: [&str; 5] =
-    ["*/include/*", "*/sql/*.h", "*/wsrep-lib/*", "*/scripts/dheadgen.pl", "*/COPYING"];
+const PARTS: [&str; 6] = [
+    "*/include/*",
+    "*/sql/*.h",
+    "*/wsrep-lib/*",
+    "*/scripts/dheadgen.pl",
+    "mariadb-*/VERSION",
+    "*/COPYING",
+];
 
-/// The folder with the source, which is fetched and unpacked if it is missing.
+/// The folder with the source: the one that the user names, or else one that is fetched and unpacked
+/// if it is missing.
 pub(super) fn get() -> Result<PathBuf> {
+    if let Some(given) = std::env::var_os(GIVEN).filter(|given| !given.is_empty()) {
+        let given = PathBuf::from(given);
+        let has_headers = given.join("sql/handler.h").exists();
+        let found = given.canonicalize().ok().filter(|_| has_headers);
+        return found.ok_or_else(|| {
+            format!(
+                "{GIVEN}={}: there is no sql/handler.h; name a server's unpacked source",
+                given.display()
+            )
+        });
+    }
     let version = installed_version()?;
     let home = folder().join("source");
     if let Some(found) = unpacked(&home, &version) {
@@ -53,9 +75,28 @@ pub(super) fn get() -> Result<PathBuf> {
 }
 
 /// "10.11.19" of the installed headers.
-fn installed_version() -> Result<String> {
+pub(super) fn installed_version() -> Result<String> {
     let path = Path::new(INCLUDE).join("mysql_version.h");
     version_of(&read(&path)?).ok_or_else(|| format!("{}: names no version", path.display()))
+}
+
+/// "10.11.18" of the source that has the other headers.
+pub(super) fn version_of_headers() -> Result<String> {
+    let source = get()?;
+    if let Ok(file) = fs::read_to_string(source.join("VERSION")) {
+        return Ok(version_in_source(&file));
+    }
+    let name = source.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    Ok(name.trim_start_matches("mariadb-").to_owned())
+}
+
+/// "10.11.18" of the file VERSION in a source.
+fn version_in_source(file: &str) -> String {
+    let parts = ["MAJOR", "MINOR", "PATCH"].map(|part| {
+        let name = format!("MYSQL_VERSION_{part}=");
+        file.lines().find_map(|line| line.strip_prefix(&*name)).unwrap_or_default().trim()
+    });
+    parts.join(".")
 }
 
 fn version_of(header: &str) -> Option<String> {
@@ -111,6 +152,8 @@ mod tests {
         let header =
             "#define PROTOCOL_VERSION 10\n#define MYSQL_SERVER_VERSION  \"10.11.19-MariaDB\"\n";
         assert_eq!(version_of(header).as_deref(), Some("10.11.19"));
+        let file = "MYSQL_VERSION_MAJOR=10\nMYSQL_VERSION_MINOR=11\nMYSQL_VERSION_PATCH=18\nSERVER_MATURITY=stable\n";
+        assert_eq!(version_in_source(file), "10.11.18");
         let listed = "Package: mariadb\nVersion: 1:10.11.14-0+deb12u2\n\nVersion: 1:10.11.18-0+deb12u1\n\
                       Version: 1:11.8.19-1\n";
         let (old, new) = ("1:10.11.14-0+deb12u2", "1:10.11.18-0+deb12u1");

@@ -3,11 +3,12 @@
 
 use super::mtr::{self, Exceptions, Run, Tree};
 use super::plugin;
+use crate::Result;
 use crate::install::{apt, on_path};
 use crate::pool::{self, Job, Ran};
+use crate::programs::{self, Program};
 use crate::step::Cmd;
 use crate::summary::{Counts, Summary};
-use crate::{Result, programs};
 
 /// MariaDB's suite for external engines with our overlay, and our own suite.
 const SUITES: [&str; 4] =
@@ -22,15 +23,16 @@ pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
     let mut jobs = Vec::new();
     summary.step("build of the plugin", || {
-        jobs = self::jobs()?;
+        jobs = self::jobs(&[])?;
         Ok(())
     });
     pool::run(&mut summary, jobs);
     summary.finish()
 }
 
-/// Builds the plugin and makes jobs of the tests that every change must pass.
-pub(crate) fn jobs() -> Result<Vec<Job>> {
+/// Builds the plugin and makes jobs of the tests that every change must pass. `built` are test programs
+/// that exist already.
+pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     let plugin = plugin::plugin()?;
     let tools = [
         ("mariadb-backup", "mariadb-backup"),
@@ -47,6 +49,8 @@ pub(crate) fn jobs() -> Result<Vec<Job>> {
         let name = format!("plugin: {name}");
         jobs.push(Job::command(&name, &name, command).shown());
     }
+    let name = "plugin: headers and server";
+    jobs.push(Job::tests(name, name, 0, layout_tests(built)?).taking(15.0));
     let package = Cmd::new("cargo", "test --quiet --package frondb-mariadb-harness --tests");
     for program in programs::build(package)? {
         let name = format!("server: {}", program.source);
@@ -63,6 +67,19 @@ pub(crate) fn jobs() -> Result<Vec<Job>> {
         Run::of(&STRICT).substituting("frondb").within(STRICT_MINUTES).without(&exceptions)?;
     jobs.push(suites("plugin: engines", &tree, run).taking(80.0));
     Ok(jobs)
+}
+
+/// The tests of `layout.rs`, which are in this program's own test program.
+fn layout_tests(built: &[Program]) -> Result<Cmd> {
+    let of = |programs: &[Program]| {
+        let ours = programs.iter().find(|program| program.source == "xtask/src/main.rs")?;
+        Some(ours.command("--quiet --ignored mariadb::layout"))
+    };
+    if let Some(command) = of(built) {
+        return Ok(command);
+    }
+    let built = programs::build(Cmd::new("cargo", "test --quiet --package xtask --bin xtask"))?;
+    of(&built).ok_or_else(|| "cargo has built no test program of xtask".to_owned())
 }
 
 /// Suites that work with any default engine. All their tests must pass, except a few with a reason.
