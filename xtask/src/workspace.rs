@@ -51,9 +51,9 @@ pub(crate) struct SourceFile {
     pub(crate) text: String,
 }
 
-/// All crates, sorted by folder: those in `crates/`, the plugin's harness and benchmark, and xtask.
+/// All crates, sorted by folder: those in `crates/`, the plugin's converter, harness and benchmark, and xtask.
 pub(crate) fn members() -> Result<Vec<Member>> {
-    let outer = ["xtask", "mariadb/harness", "mariadb/sql-bench"];
+    let outer = ["xtask", "mariadb/convert", "mariadb/harness", "mariadb/sql-bench"];
     let mut paths: Vec<PathBuf> = outer.iter().map(|path| root().join(path)).collect();
     for entry in read_dir(&root().join("crates"))? {
         if entry.join("Cargo.toml").is_file() {

@@ -5,6 +5,7 @@
 //!   PLUGIN_DIR/ha_frondb.so                  without debug symbols
 //!   PLUGIN_DIR/.debug/ha_frondb.so.debug     these
 //!   BIN_DIR/frondb                           verifies and restores backups
+//!   BIN_DIR/frondb-convert                   changes the engine of tables
 //! ```
 //! PLUGIN_DIR is `plugin_dir` of the server, by default that of Debian's; BIN_DIR is `/usr/local/bin` by
 //! default. For packages, DESTDIR is put before all paths. FROM names a plugin that is built already;
@@ -19,7 +20,8 @@ use crate::workspace::target_folder;
 use crate::{Result, stripped, variables};
 
 /// Each program and its package.
-const PROGRAMS: [(&str, &str); 1] = [("frondb", "frondb-cli")];
+const PROGRAMS: [(&str, &str); 2] =
+    [("frondb", "frondb-cli"), ("frondb-convert", "frondb-convert")];
 /// Where programs are found that no package brings.
 const BIN: &str = "/usr/local/bin";
 

@@ -18,6 +18,10 @@ const SUITES: [&str; 4] =
 /// others.
 const CODEC_ROUNDS: &str = "1 100000";
 
+/// Builds the tests that start servers.
+const SERVER_TESTS: &str =
+    "test --quiet --package frondb-mariadb-harness --package frondb-convert --tests";
+
 /// `cargo xtask test-mariadb`.
 pub(crate) fn run() -> Result {
     let mut summary = Summary::default();
@@ -51,7 +55,7 @@ pub(crate) fn jobs(built: &[Program]) -> Result<Vec<Job>> {
     }
     let name = "plugin: headers and server";
     jobs.push(Job::tests(name, name, 0, layout_tests(built)?).taking(15.0));
-    let package = Cmd::new("cargo", "test --quiet --package frondb-mariadb-harness --tests");
+    let package = Cmd::new("cargo", SERVER_TESTS);
     for program in programs::build(package)? {
         let name = format!("server: {}", program.source);
         // The tests' output is shown too: it says how often the random tables had each kind, type

@@ -1,0 +1,51 @@
+//! Errors: what the server answers, and the loss of the connection.
+
+use std::fmt;
+
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a statement has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Error {
+    /// The server refuses it; the session goes on. The number and the text of its message.
+    Server(u32, String),
+    /// There is no session any more, or none could be begun.
+    Lost(String),
+}
+
+impl Error {
+    /// The error in what the client program prints: `ERROR 1217 (23000) at line 3: text`.
+    pub(crate) fn of_server(printed: &str) -> Self {
+        let number = printed.split(' ').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0);
+        let text = printed.split_once(": ").map_or(printed, |(_, text)| text);
+        Self::Server(number, text.to_owned())
+    }
+}
+
+impl Error {
+    /// Whether no statement can follow: an error of the client (2000 to 2999), a KILL, a shutdown.
+    pub(crate) fn ends_session(&self) -> bool {
+        matches!(self, Self::Server(1053 | 1927 | 2000..=2999, _))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(number, text) => write!(f, "error {number}: {text}"),
+            Self::Lost(text) => f.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_error_is_taken_apart() {
+        let printed = "ERROR 1217 (23000) at line 3: Cannot delete: a foreign key";
+        let expected = Error::Server(1217, "Cannot delete: a foreign key".to_owned());
+        assert_eq!(Error::of_server(printed), expected);
+    }
+}

@@ -1,0 +1,245 @@
+//! Gives the tables of a family another engine.
+//!
+//! | step | if the program stops behind it |
+//! |---|---|
+//! | copies of versioned tables are made, empty, and noted in the journal | the next run drops them |
+//! | all tables are locked, and the foreign keys noted in the journal | nothing has changed |
+//! | foreign keys dropped | the next run adds them |
+//! | each table gets the engine, small ones first; copies get the rows with history | the next run goes on; it drops the copies |
+//! | foreign keys added, those of versioned tables to the copies | the next run does that again |
+//! | the copies get the names of the tables | the next run uses the table, or the copy if it has the name |
+//! | foreign keys removed from the journal | the next run sees that they exist |
+//!
+//! If the server refuses a table, the family gets its former engine back. While tables are locked, the
+//! rows remain what the foreign keys demand, so these need no check; otherwise they are checked. Tables of
+//! which a default uses a sequence are not locked.
+
+use std::collections::BTreeSet;
+
+use crate::catalog::{ForeignKey, Name};
+use crate::client::quoted;
+use crate::copy;
+use crate::error::{Error, Result};
+use crate::journal;
+use crate::plan::{Engine, Family};
+use crate::progress::Progress;
+use crate::session::Session;
+
+/// What became of a family.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Tables that have kept their engine, and why.
+    pub(crate) left: Vec<(Name, String)>,
+    /// Foreign keys that could not be added; they stay in the journal.
+    pub(crate) missing: Vec<(ForeignKey, String)>,
+}
+
+/// Converts a family. An error ends the run.
+pub(crate) fn convert(
+    session: &mut Session,
+    progress: &mut Progress,
+    family: &Family,
+) -> Result<Outcome> {
+    let is_alone = family.keys.is_empty() && family.tables.iter().all(|table| !table.is_versioned);
+    let mut outcome = Outcome::default();
+    if is_alone {
+        for table in family.to_convert() {
+            progress.begin(table, family.goal);
+            if let Err(error) = change_engine(session, &table.name, family.goal) {
+                outcome.left.push((table.name.clone(), refusal(error)?));
+            }
+        }
+        return Ok(outcome);
+    }
+    let made = match make_copies(session, family)? {
+        Ok(made) => made,
+        Err(why) => {
+            outcome.left = leave(family, &why);
+            return Ok(outcome);
+        }
+    };
+    let done = convert_all(session, progress, family, &made, &mut outcome);
+    session.change("UNLOCK TABLES")?;
+    done?;
+    // Old tables, and copies of which nothing came.
+    for (table, number) in &made {
+        copy::drop_rest(session, table, *number)?;
+    }
+    Ok(outcome)
+}
+
+/// The versioned tables and the numbers of their copies.
+type Made = Vec<(Name, usize)>;
+
+/// Makes the copies; tables cannot be made while others are locked. The inner error is a refusal.
+fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, String>> {
+    for schema in schemas_of(family) {
+        journal::create(session, schema, family.goal)?;
+    }
+    let mut made = Made::new();
+    for (table, number) in family.to_convert().filter(|table| table.is_versioned).zip(1..) {
+        made.push((table.name.clone(), number));
+        journal::add_copy(session, &table.name, number)?;
+        if let Err(error) = copy::make(session, &table.name, number, family.goal) {
+            let why = refusal(error)?;
+            for (table, number) in &made {
+                copy::drop_rest(session, table, *number)?;
+            }
+            return Ok(Err(format!("{}: {why}", table.name)));
+        }
+    }
+    Ok(Ok(made))
+}
+
+fn convert_all(
+    session: &mut Session,
+    progress: &mut Progress,
+    family: &Family,
+    made: &Made,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    // The server ends with a signal when it alters a locked table of which a default uses a sequence.
+    let can_lock = family.tables.iter().all(|table| !table.uses_sequence);
+    if let Err(error) = if can_lock { lock(session, family, made) } else { Ok(()) } {
+        outcome.left = leave(family, &refusal(error)?);
+        return Ok(());
+    }
+    let (mut dropped, mut done): (Vec<&ForeignKey>, Vec<&Name>) = (Vec::new(), Vec::new());
+    let result = drop_keys(session, family, &mut dropped)
+        .and_then(|()| change_all(session, progress, family, made, &mut done));
+    let mut copied: &[(Name, usize)] = made;
+    if let Err(error) = result {
+        outcome.left = leave(family, &refusal(error)?);
+        for table in done {
+            change_engine(session, table, family.goal.other())?;
+        }
+        copied = &[];
+    }
+    let dropped_before = family.keys.iter().filter(|key| key.is_dropped);
+    let checks = !can_lock || dropped_before.clone().next().is_some();
+    let added = add_keys(session, dropped_before.chain(dropped), copied, checks, outcome)?;
+    // Copies have their foreign keys before they get their names, since a table that is renamed is not
+    // locked any more.
+    for (table, number) in copied {
+        copy::exchange(session, table, *number)?;
+    }
+    for key in added {
+        journal::remove(session, &key.child, &key.name)?;
+    }
+    Ok(())
+}
+
+/// Gives all tables the engine, and fills the copies of those that are copied.
+fn change_all<'a>(
+    session: &mut Session,
+    progress: &mut Progress,
+    family: &'a Family,
+    made: &Made,
+    done: &mut Vec<&'a Name>,
+) -> Result<()> {
+    let of = |table: &Name, error| match error {
+        Error::Server(number, text) => Error::Server(number, format!("{table}: {text}")),
+        lost => lost,
+    };
+    for table in family.to_convert() {
+        progress.begin(table, family.goal);
+        let name = &table.name;
+        match made.iter().find(|(copied, _)| copied == name) {
+            Some((_, number)) => {
+                copy::fill(session, name, *number).map_err(|error| of(name, error))?
+            }
+            None => {
+                change_engine(session, name, family.goal).map_err(|error| of(name, error))?;
+                done.push(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The databases that have a journal.
+fn schemas_of(family: &Family) -> BTreeSet<&str> {
+    let of_keys = family.keys.iter().map(|key| &*key.child.schema);
+    of_keys.chain(family.tables.iter().map(|table| &*table.name.schema)).collect()
+}
+
+fn lock(session: &mut Session, family: &Family, made: &Made) -> Result<()> {
+    let mut tables: BTreeSet<String> =
+        family.tables.iter().map(|table| table.name.quoted()).collect();
+    let copies = made
+        .iter()
+        .map(|(table, number)| journal::names_of_copy(&table.schema, *number).0.quoted());
+    tables.extend(schemas_of(family).into_iter().map(journal::table_of));
+    tables.extend(copies);
+    let all: Vec<String> = tables.into_iter().map(|table| format!("{table} WRITE")).collect();
+    session.change(&format!("LOCK TABLES {}", all.join(", ")))
+}
+
+/// Drops the foreign keys, those of a table by one statement.
+fn drop_keys<'a>(
+    session: &mut Session,
+    family: &'a Family,
+    dropped: &mut Vec<&'a ForeignKey>,
+) -> Result<()> {
+    let keys: Vec<&ForeignKey> = family.keys.iter().filter(|key| !key.is_dropped).collect();
+    for of_child in keys.chunk_by(|a, b| a.child == b.child) {
+        for key in of_child {
+            journal::add_key(session, key)?;
+        }
+        let drops = of_child.iter().map(|key| format!("DROP FOREIGN KEY {}", quoted(&key.name)));
+        let drops: Vec<String> = drops.collect();
+        let child = of_child[0].child.quoted();
+        let done = session.change(&format!("ALTER TABLE {child} {}", drops.join(", ")));
+        if let Err(Error::Server(..)) = &done {
+            for key in of_child {
+                journal::remove(session, &key.child, &key.name)?;
+            }
+        }
+        done?;
+        dropped.extend(of_child);
+    }
+    Ok(())
+}
+
+/// Adds the foreign keys, each by a statement of its own: one may be refused. Those of tables that are
+/// copied are added to the copies. Returns the keys that are added.
+fn add_keys<'a>(
+    session: &mut Session,
+    keys: impl Iterator<Item = &'a ForeignKey>,
+    copied: &[(Name, usize)],
+    checks: bool,
+    outcome: &mut Outcome,
+) -> Result<Vec<&'a ForeignKey>> {
+    let present = |table: &Name| match copied.iter().find(|(of, _)| of == table) {
+        Some((_, number)) => journal::names_of_copy(&table.schema, *number).0,
+        None => table.clone(),
+    };
+    session.change(&format!("SET SESSION foreign_key_checks = {}", u8::from(checks)))?;
+    let mut added = Vec::new();
+    for key in keys {
+        let clause = key.clause_with_parent(&present(&key.parent));
+        let statement = format!("ALTER TABLE {} ADD {clause}", present(&key.child).quoted());
+        match session.change(&statement) {
+            Ok(()) => added.push(key),
+            Err(error) => outcome.missing.push((key.clone(), refusal(error)?)),
+        }
+    }
+    session.change("SET SESSION foreign_key_checks = 1")?;
+    Ok(added)
+}
+
+fn change_engine(session: &mut Session, table: &Name, goal: Engine) -> Result<()> {
+    session.change(&format!("ALTER TABLE {} ENGINE={}", table.quoted(), goal.name()))
+}
+
+/// What the server has answered; the loss of the session is passed on.
+fn refusal(error: Error) -> Result<String> {
+    match error {
+        Error::Server(..) => Ok(error.to_string()),
+        Error::Lost(_) => Err(error),
+    }
+}
+
+fn leave(family: &Family, why: &str) -> Vec<(Name, String)> {
+    family.to_convert().map(|table| (table.name.clone(), why.to_owned())).collect()
+}

@@ -1,0 +1,164 @@
+//! What is left to do if the program stops: a table in each database, which the user sees, written before
+//! what it tells of is done.
+//!
+//! ```text
+//!   database.frondb_convert_journal
+//!     table_name, constraint_name    a foreign key that is dropped and not yet added again
+//!     parent_schema, parent_table    the table to which it refers
+//!     clause                         its definition, for ALTER TABLE .. ADD
+//!     table_name, ''                 a system-versioned table that is copied; clause is the number in the
+//!                                    names of its copy: frondb_convert_new_1, frondb_convert_old_1
+//! ```
+//! A table without rows is dropped.
+
+use std::collections::BTreeSet;
+
+use crate::catalog::{Catalog, ForeignKey, Name};
+use crate::client::{Row, literal, quoted};
+use crate::error::Result;
+use crate::plan::Engine;
+use crate::session::Session;
+
+const TABLE: &str = "frondb_convert_journal";
+const NEW: &str = "frondb_convert_new_";
+const OLD: &str = "frondb_convert_old_";
+
+/// Whether a table is this program's.
+pub(crate) fn is_ours(table: &str) -> bool {
+    table == TABLE || table.starts_with(NEW) || table.starts_with(OLD)
+}
+
+pub(crate) fn table_of(schema: &str) -> String {
+    Name::new(schema, TABLE).quoted()
+}
+
+/// The copy of a versioned table, and the name of the table itself while it is replaced.
+pub(crate) fn names_of_copy(schema: &str, number: usize) -> (Name, Name) {
+    (Name::new(schema, &format!("{NEW}{number}")), Name::new(schema, &format!("{OLD}{number}")))
+}
+
+/// Makes the table of a database, in an engine that the server has.
+pub(crate) fn create(session: &mut Session, schema: &str, engine: Engine) -> Result<()> {
+    session.change(&format!(
+        "CREATE TABLE IF NOT EXISTS {} (table_name VARCHAR(64), constraint_name VARCHAR(64), \
+         parent_schema VARCHAR(64) NOT NULL, parent_table VARCHAR(64) NOT NULL, clause TEXT NOT NULL, \
+         PRIMARY KEY (table_name, constraint_name)) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ENGINE={} \
+         COMMENT 'Foreign keys that frondb-convert adds again: run it once more'",
+        table_of(schema),
+        engine.name()
+    ))
+}
+
+pub(crate) fn add_key(session: &mut Session, key: &ForeignKey) -> Result<()> {
+    let parent = &key.parent;
+    let values = [&key.child.table, &key.name, &parent.schema, &parent.table, &key.clause];
+    let values = values.map(|value| literal(value)).join(", ");
+    session.change(&format!("INSERT INTO {} VALUES ({values})", table_of(&key.child.schema)))
+}
+
+pub(crate) fn add_copy(session: &mut Session, of: &Name, number: usize) -> Result<()> {
+    let name = literal(&of.table);
+    session.change(&format!(
+        "INSERT INTO {} VALUES ({name}, '', '', '', '{number}')",
+        table_of(&of.schema)
+    ))
+}
+
+/// Removes a foreign key, or a copy if `constraint` is empty.
+pub(crate) fn remove(session: &mut Session, table: &Name, constraint: &str) -> Result<()> {
+    session.change(&format!(
+        "DELETE FROM {} WHERE table_name = {} AND constraint_name = {}",
+        table_of(&table.schema),
+        literal(&table.table),
+        literal(constraint)
+    ))
+}
+
+/// Drops the table of a database if nothing is left to do there.
+pub(crate) fn drop_if_empty(session: &mut Session, schema: &str) -> Result<()> {
+    if has(session, schema)? && rows(session, schema)?.is_empty() {
+        session.change(&format!("DROP TABLE {}", table_of(schema)))?;
+    }
+    Ok(())
+}
+
+fn has(session: &mut Session, schema: &str) -> Result<bool> {
+    exists(session, &Name::new(schema, TABLE))
+}
+
+fn exists(session: &mut Session, name: &Name) -> Result<bool> {
+    let rows = session.read(&format!(
+        "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = {} AND table_name = {}",
+        literal(&name.schema),
+        literal(&name.table)
+    ))?;
+    Ok(rows.contains(&vec![name.schema.clone(), name.table.clone()]))
+}
+
+/// What the journal of a database has.
+fn rows(session: &mut Session, schema: &str) -> Result<Vec<Row>> {
+    if !has(session, schema)? {
+        return Ok(Vec::new());
+    }
+    session.read(&format!(
+        "SELECT table_name, constraint_name, parent_schema, parent_table, clause FROM {}",
+        table_of(schema)
+    ))
+}
+
+/// Ends what an earlier run has left of copies, so that each versioned table is there once.
+pub(crate) fn end_copies(session: &mut Session, schemas: &BTreeSet<String>) -> Result<()> {
+    for schema in schemas {
+        for row in rows(session, schema)?.iter().filter(|row| row[1].is_empty()) {
+            end_copy(session, &Name::new(schema, &row[0]), &row[4])?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds to the catalog the foreign keys that an earlier run has dropped.
+pub(crate) fn add_dropped_keys(session: &mut Session, catalog: &mut Catalog) -> Result<()> {
+    for schema in catalog.schemas.clone() {
+        for row in rows(session, &schema)?.iter().filter(|row| !row[1].is_empty()) {
+            let [table, name, parent_schema, parent, clause] = row.as_slice() else { continue };
+            let child = Name::new(&schema, table);
+            if catalog.keys.iter().any(|key| key.child == child && key.name == *name) {
+                remove(session, &child, name)?;
+                continue;
+            }
+            let (parent, clause) = (Name::new(parent_schema, parent), clause.clone());
+            let name = name.clone();
+            catalog.keys.push(ForeignKey { child, name, parent, clause, is_dropped: true });
+        }
+    }
+    Ok(())
+}
+
+/// Completes the replacement of a table by its copy if both have got their new names, and else takes it
+/// back: the copy need not be complete then.
+fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
+    let (new, old) = names_of_copy(&table.schema, number.parse().unwrap_or(0));
+    if !exists(session, table)? && exists(session, &old)? {
+        session.change(&format!("ALTER TABLE {} RENAME {}", old.quoted(), table.quoted()))?;
+    }
+    drop_references(session, &new)?;
+    session.change(&format!("DROP TABLE IF EXISTS {}", new.quoted()))?;
+    session.change(&format!("DROP TABLE IF EXISTS {}", old.quoted()))?;
+    remove(session, table, "")
+}
+
+/// Drops the foreign keys that refer to a copy. The journal still has them.
+fn drop_references(session: &mut Session, copy: &Name) -> Result<()> {
+    let keys = session.read(&format!(
+        "SELECT DISTINCT constraint_schema, table_name, constraint_name FROM information_schema.key_column_usage \
+         WHERE referenced_table_schema = {} AND referenced_table_name = {}",
+        literal(&copy.schema),
+        literal(&copy.table)
+    ))?;
+    for key in &keys {
+        let [schema, table, name] = key.as_slice() else { continue };
+        let (child, name) = (Name::new(schema, table).quoted(), quoted(name));
+        session.change(&format!("ALTER TABLE {child} DROP FOREIGN KEY {name}"))?;
+    }
+    Ok(())
+}

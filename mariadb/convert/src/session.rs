@@ -1,0 +1,48 @@
+//! The session of a run, which only shows what would change if the user wants no more.
+
+use crate::client::{Client, Row};
+use crate::error::Result;
+
+/// Zero dates and zeros in AUTO_INCREMENT columns are copied as they are, and the rows of a table are not
+/// checked anew.
+const SETTINGS: &str = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES', \
+     check_constraint_checks = 0, sql_quote_show_create = 1, max_statement_time = 0, autocommit = 1";
+
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    is_dry: bool,
+}
+
+impl Session {
+    /// Begins a session; `lock_wait_seconds` is how long it waits for other sessions.
+    pub(crate) fn begin(options: &[String], is_dry: bool, lock_wait_seconds: u32) -> Result<Self> {
+        let mut client = Client::connect(options)?;
+        client.query(&format!("{SETTINGS}, lock_wait_timeout = {lock_wait_seconds}"))?;
+        Ok(Self { client, is_dry })
+    }
+
+    pub(crate) fn read(&mut self, statement: &str) -> Result<Vec<Row>> {
+        self.client.query(statement)
+    }
+
+    /// Executes a statement that changes something, or only shows it.
+    pub(crate) fn change(&mut self, statement: &str) -> Result<()> {
+        if self.is_dry {
+            say(&format!("{statement};"));
+            return Ok(());
+        }
+        self.client.query(statement).map(drop)
+    }
+
+    /// Whether nothing is changed.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.is_dry
+    }
+}
+
+/// Prints a line on standard output, which may be closed.
+#[allow(clippy::print_stdout, reason = "this is the output of the program")]
+pub(crate) fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
