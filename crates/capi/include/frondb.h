@@ -1426,6 +1426,16 @@ frondb_error *frondb_options_set_create_new(frondb_options *options, bool create
 frondb_error *frondb_options_set_read_only(frondb_options *options, bool read_only);
 
 /**
+ * Whether other processes may ask this one for statistics and backups while it has the database open;
+ * `frondb stats` and `frondb backup` do. Default false. The database then has a socket in its directory,
+ * with the mode of its files, and a thread that waits for questions.
+ *
+ * Threads: one at a time.
+ */
+frondb_error *frondb_options_set_attachable(frondb_options *options,
+                                            bool attachable);
+
+/**
  * What a commit with FRONDB_SYNC waits for; `millis` is used for FRONDB_SYNC_EVERY_MILLIS only.
  * Default FRONDB_SYNC_ALWAYS.
  *

@@ -113,6 +113,19 @@ pub extern "C" fn frondb_options_set_read_only(
     set(options, |options| Ok(options.read_only(read_only)))
 }
 
+/// Whether other processes may ask this one for statistics and backups while it has the database open;
+/// `frondb stats` and `frondb backup` do. Default false. The database then has a socket in its directory,
+/// with the mode of its files, and a thread that waits for questions.
+///
+/// Threads: one at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn frondb_options_set_attachable(
+    options: *mut frondb_options,
+    attachable: bool,
+) -> *mut frondb_error {
+    set(options, |options| Ok(options.attachable(attachable)))
+}
+
 /// What a commit with FRONDB_SYNC waits for before it returns.
 pub type frondb_sync_mode = u32;
 /// The call returns once the commit is on disk. Commits that wait at the same time share one sync

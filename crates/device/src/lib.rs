@@ -39,6 +39,6 @@ pub use faults::FaultDevice;
 pub use machine::{bytes_read_from_devices, memory_bytes};
 pub use memory::{CrashMode, MemoryDevice};
 pub use modes::Modes;
-pub use posix::PosixDevice;
+pub use posix::{Connection, Listener, PosixDevice};
 pub use throttle::ThrottleDevice;
 pub use trace::TraceDevice;

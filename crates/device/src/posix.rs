@@ -17,6 +17,7 @@ mod lock;
 mod paths;
 mod ring;
 mod rings;
+mod socket;
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -37,6 +38,7 @@ use file::PosixFile;
 use lock::{LockedFile, in_use};
 use ring::Ring;
 use rings::Rings;
+pub use socket::{Connection, Listener};
 
 /// Numbers of temporary files of this process.
 static SCRATCH_FILES: ProcessCounter = ProcessCounter::new(1);

@@ -1,5 +1,7 @@
 //! Backups of an open database, and databases from backups.
 
+pub(crate) mod options;
+
 use std::path::{Path, PathBuf};
 
 use frondb_core::sync::Arc;
@@ -7,57 +9,11 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Modes, PosixDevice, SharedDevice};
 use frondb_engine::{BackupContents, BackupReport, RestoreReport};
 
-use crate::db::{Db, existing};
+use crate::db::Db;
+use crate::directory::existing;
 use crate::options::Options;
 use crate::target::{Maker, Target, check_apart};
-
-/// How a backup is made. The default is a full backup without a limit.
-///
-/// ```
-/// let of_tonight = frondb::BackupOptions::new().since("/backups/sunday").bytes_per_second(50 << 20);
-/// # let _ = of_tonight;
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct BackupOptions {
-    inner: frondb_engine::BackupOptions,
-    since: Option<PathBuf>,
-    file_mode: Option<u32>,
-}
-
-impl BackupOptions {
-    /// The defaults.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The directory of a complete backup of the same database that the new one continues: the new
-    /// one then holds only what that one and those before it do not.
-    #[must_use]
-    pub fn since(mut self, backup: impl Into<PathBuf>) -> Self {
-        self.since = Some(backup.into());
-        self
-    }
-
-    /// The most bytes to read from the database in a second; 0, the default, means no limit.
-    #[must_use]
-    pub fn bytes_per_second(mut self, bytes: u64) -> Self {
-        self.inner.bytes_per_second = bytes;
-        self
-    }
-
-    /// Permission bits of the files of the backup, from `0o600`, the default, to `0o666`; its
-    /// directories get an `x` for each `r`.
-    #[must_use]
-    pub fn file_mode(mut self, mode: u32) -> Self {
-        self.file_mode = Some(mode);
-        self
-    }
-
-    fn modes(&self) -> Result<Modes> {
-        self.file_mode.map_or(Ok(Modes::PRIVATE), |mode| Modes::new(mode, None))
-    }
-}
+pub use options::BackupOptions;
 
 impl Db {
     /// Copies the database into the directory `to`, while others read and write it. The backup has

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!  this file        the handle, its default durability, writes, snapshots and the close
-//!  opening.rs       opening and creating
 //!  trees.rs         trees: create, open, list, rename, drop
 //!  transactions.rs  transactions, the prepared ones, hooks, locks
 //!  settings.rs      settings that can be changed while it is open
@@ -11,7 +10,6 @@
 //! ```
 
 mod maintenance;
-mod opening;
 mod settings;
 mod transactions;
 mod trees;
@@ -23,9 +21,9 @@ use frondb_core::Result;
 use frondb_core::sync::Arc;
 use frondb_engine::{Durability, Engine, Snapshot};
 
+use crate::attachment::owner::Owner;
 use crate::batch::Batch;
 use crate::bulk::{BulkLoad, BulkOptions};
-pub(crate) use opening::existing;
 
 /// An open database. Clones are cheap and refer to the same database. Any thread may use it.
 ///
@@ -36,6 +34,8 @@ pub(crate) use opening::existing;
 /// database ([`set_sync_mode`](Self::set_sync_mode)).
 #[derive(Clone, Debug)]
 pub struct Db {
+    /// Answers other processes. Before the engine, because the directory is locked until it is dropped.
+    owner: Option<Arc<Owner>>,
     engine: Arc<Engine>,
     /// The directories of the database and of its log, resolved when it was opened; empty if it is not
     /// in a file system.
@@ -46,14 +46,24 @@ pub struct Db {
 
 impl Db {
     pub(crate) fn of(engine: Engine) -> Self {
+        Self::of_shared(Arc::new(engine), &[])
+    }
+
+    /// A handle to an open database in these directories.
+    pub(crate) fn of_shared(engine: Arc<Engine>, directories: &[PathBuf]) -> Self {
         Self {
-            engine: Arc::new(engine),
-            directories: Arc::default(),
+            owner: None,
+            engine,
+            directories: directories.into(),
             commit_sync: Durability::default(),
         }
     }
 
-    fn in_directories(self, directories: Vec<PathBuf>) -> Self {
+    pub(crate) fn answering(self, owner: Owner) -> Self {
+        Self { owner: Some(Arc::new(owner)), ..self }
+    }
+
+    pub(crate) fn in_directories(self, directories: Vec<PathBuf>) -> Self {
         Self { directories: directories.into(), ..self }
     }
 
@@ -155,6 +165,10 @@ impl Db {
     /// `Poisoned` or `Io` if something could not be written. The database is closed nevertheless,
     /// durable commits stay durable, and another `close` returns the same error.
     pub fn close(&self) -> Result<()> {
+        // The directory is still locked, so no other process can have a socket there.
+        if let Some(owner) = &self.owner {
+            owner.stop();
+        }
         self.engine.close()
     }
 }

@@ -39,13 +39,18 @@
 //! [`Db`], [`Tree`] and [`Snapshot`] are `Send + Sync` and cheap to clone. A [`Cursor`] or a
 //! [`Batch`] belongs to one thread at a time.
 
+mod attachment;
 mod backup;
 mod batch;
 mod bulk;
 mod cursor;
 mod db;
 pub mod device;
+mod directory;
+#[doc(hidden)]
+pub mod fuzz;
 mod key_range;
+mod opening;
 mod optimize;
 mod options;
 mod range;
@@ -55,6 +60,7 @@ mod transaction;
 mod tree;
 mod verify;
 
+pub use attachment::{AttachedStats, AttachedTree, Attachment};
 pub use backup::{Backup, BackupOptions};
 pub use batch::Batch;
 pub use bulk::{

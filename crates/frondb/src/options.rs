@@ -21,6 +21,7 @@ pub struct Options {
     pub(crate) log_dir: Option<PathBuf>,
     file_mode: u32,
     dir_mode: Option<u32>,
+    pub(crate) attachable: bool,
 }
 
 impl Default for Options {
@@ -30,7 +31,13 @@ impl Default for Options {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let background_threads = (cores / 2).max(2);
         let engine = EngineOptions { memory_bytes, background_threads, ..EngineOptions::default() };
-        Self { engine, log_dir: None, file_mode: Modes::PRIVATE.file(), dir_mode: None }
+        Self {
+            engine,
+            log_dir: None,
+            file_mode: Modes::PRIVATE.file(),
+            dir_mode: None,
+            attachable: false,
+        }
     }
 }
 
@@ -135,6 +142,16 @@ impl Options {
 
     pub(crate) fn without_log_dir(mut self) -> Self {
         self.log_dir = None;
+        self
+    }
+
+    /// Whether other processes may ask this one for statistics and backups while it has the database
+    /// open ([`Db::attach`](crate::Db::attach); `frondb stats` and `frondb backup` do). Default false.
+    /// The database then has a socket in its directory, with the mode of its files, and a thread that
+    /// waits for questions. Without effect for a database that is opened read-only.
+    #[must_use]
+    pub fn attachable(mut self, on: bool) -> Self {
+        self.attachable = on;
         self
     }
 

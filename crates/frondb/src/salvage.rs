@@ -13,7 +13,8 @@ use frondb_engine::{Engine, EngineOptions, LOG_DIR};
 
 use crate::bulk::BulkOptions;
 use crate::cursor::CursorOptions;
-use crate::db::{Db, existing};
+use crate::db::Db;
+use crate::directory::existing;
 use crate::options::Options;
 use crate::target::{Maker, Target};
 use crate::tree::Tree;

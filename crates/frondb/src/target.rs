@@ -12,7 +12,7 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Device, Modes, PosixDevice};
 use frondb_engine::SUPER_FILE;
 
-use crate::db::existing;
+use crate::directory::existing;
 
 /// What makes the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,7 +7,8 @@ use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::Modes;
 use frondb_engine::Engine;
 
-use super::{Db, existing};
+use super::Db;
+use crate::directory::existing;
 
 impl Db {
     /// What the database has written to its files, by cause, since it was created (or first opened by a

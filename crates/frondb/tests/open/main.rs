@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attached;
 mod bad_calls;
 mod bad_databases;
 mod close;

@@ -1,4 +1,5 @@
-//! Opening and creating a database: its directories, and what was found in them.
+//! Opening and creating a database: its directories, what was found in them, and the socket on which its
+//! owner answers. Above [`Db`], which knows of none of it.
 
 use std::path::Path;
 
@@ -10,7 +11,9 @@ use frondb_device::{Modes, PosixDevice, SharedDevice};
 use frondb_engine::{Engine, Recovery};
 use frondb_wal::owner;
 
-use super::Db;
+use crate::attachment::answers;
+use crate::db::Db;
+use crate::directory::existing;
 use crate::options::Options;
 
 impl Db {
@@ -46,11 +49,24 @@ impl Db {
         };
         let (clock, executor) = (SystemClock::shared(), ThreadExecutor::shared());
         let log_dir = options.log_dir.clone();
-        let db = Self::open_on(device, log, options, clock, &executor)?;
+        let answers = options.attachable && !read_only;
+        let db = Self::open_on(device, log, options, Arc::clone(&clock), &executor)?;
         // Relative paths mean other directories after a change of the working directory.
         let paths = std::iter::once(path.to_owned()).chain(log_dir);
         let directories = paths.map(PosixDevice::resolve).collect::<Result<_>>()?;
-        Ok(db.in_directories(directories))
+        let db = db.in_directories(directories);
+        if !answers {
+            return Ok(db);
+        }
+        let device = PosixDevice::open(path)?.with_modes(modes);
+        match answers::start(&device, &db, clock, &executor) {
+            Ok(owner) => Ok(db.answering(owner)),
+            // Not every file system has sockets, and the database is as good without one.
+            Err(error) => {
+                tracing::warn!(%error, "other processes cannot ask this one about the database");
+                Ok(db)
+            }
+        }
     }
 
     /// Opens a database on any device, with any clock and threads, for the project's own
@@ -74,16 +90,7 @@ impl Db {
     /// What recovery found when the database was opened.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
-        self.engine.recovery()
-    }
-}
-
-/// The directory at `path`, or `None` if it does not exist.
-pub(crate) fn existing(path: &Path, modes: Modes) -> Result<Option<SharedDevice>> {
-    match PosixDevice::open(path) {
-        Ok(device) => Ok(Some(Arc::new(device.with_modes(modes)))),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        self.engine().recovery()
     }
 }
 

@@ -1,0 +1,20 @@
+//! Asking the process that has a database open: statistics and backups, over a socket in the directory
+//! of the database.
+//!
+//! ```text
+//!   frondb stats DIR                        the owner: a program, or mariadbd
+//!   client.rs: Attachment --- DIR/SOCKET ---> owner.rs: a thread that waits, one for each question
+//!              |                                |
+//!              |                                v
+//!              |                              answers.rs: Db::stats, Db::prometheus, Db::backup
+//!              +--------- format.rs: the bytes ------+
+//! ```
+//! The owner's side knows of no database: [`Db`](crate::Db) holds it, and `answers` connects the two.
+//! [Decision 0089](../../../docs/decisions/0089-a-socket-of-the-owner.md) has the reasons.
+
+pub(crate) mod answers;
+mod client;
+pub(crate) mod format;
+pub(crate) mod owner;
+
+pub use client::{AttachedStats, AttachedTree, Attachment};

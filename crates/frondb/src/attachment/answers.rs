@@ -1,0 +1,122 @@
+//! What the process that has a database open answers: statistics, the page for Prometheus, and backups.
+//!
+//! The answers know the engine without keeping the database open: only the thread of a question does,
+//! until it has its answer. Thread-safe.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use frondb_core::clock::SharedClock;
+use frondb_core::executor::SharedExecutor;
+use frondb_core::sync::{Arc, Weak};
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{Connection, PosixDevice};
+use frondb_engine::{BackupReport, Engine};
+
+use super::format::{BACKUP, Fields, Frame, PROGRESS, PROMETHEUS, STATS, TREE, send};
+use super::owner::{Answers, Owner};
+use crate::backup::options::BackupOptions;
+use crate::db::Db;
+
+/// Time between two frames of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+struct OfDatabase {
+    engine: Weak<Engine>,
+    directories: Vec<PathBuf>,
+    clock: SharedClock,
+}
+
+/// Starts to answer questions about the database.
+///
+/// # Errors
+/// `Io` if the socket cannot be made, or the system refuses a thread.
+pub(crate) fn start(
+    device: &PosixDevice,
+    db: &Db,
+    clock: SharedClock,
+    executor: &SharedExecutor,
+) -> Result<Owner> {
+    let engine = Arc::downgrade(db.shared_engine());
+    let answers = OfDatabase { engine, directories: db.directories().to_vec(), clock };
+    Owner::start(device, Box::new(answers), executor)
+}
+
+impl Answers for OfDatabase {
+    fn answer(&self, mut question: Frame, asker: &Connection) -> Result<Fields> {
+        let closed = || Error::new(ErrorKind::Closed, "the database was closed");
+        let db = Db::of_shared(self.engine.upgrade().ok_or_else(closed)?, &self.directories);
+        match question.what {
+            STATS => stats(&db, asker),
+            PROMETHEUS => Ok(Fields::default().bytes(db.prometheus().as_bytes())),
+            BACKUP => self.backup(&db, &mut question, asker),
+            other => {
+                let message =
+                    format!("the database does not know question {other} of a newer program");
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
+    }
+}
+
+/// Sends a frame for each tree, so that the answer takes no memory in proportion to their number.
+fn stats(db: &Db, asker: &Connection) -> Result<Fields> {
+    for name in db.list_trees() {
+        let stats = match db.open_tree(&name).and_then(|tree| tree.stats()) {
+            // The tree was dropped after it was listed.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            other => other?,
+        };
+        let fields = Fields::default().bytes(name.as_bytes()).bytes(stats.to_string().as_bytes());
+        send(asker, TREE, &fields.numbers(&stats.named_values())).map_err(|error| gone(&error))?;
+    }
+    let (found, latencies) = (db.stats(), db.latencies());
+    let numbers = [found.named_values(), latencies.named_values()].concat();
+    Ok(Fields::default().bytes(format!("{found}{latencies}").as_bytes()).numbers(&numbers))
+}
+
+fn gone(error: &std::io::Error) -> Error {
+    Error::io("write to", "the process that asked", error)
+}
+
+impl OfDatabase {
+    fn backup(&self, db: &Db, question: &mut Frame, asker: &Connection) -> Result<Fields> {
+        if !asker.is_from_own_user() {
+            // This process would write files with rights that the other one may not have.
+            return Err(Error::new(
+                ErrorKind::Io,
+                "cannot make a backup for another user than the one that has the database open, and root: \
+                 permission denied",
+            ));
+        }
+        let mut options = BackupOptions::new().bytes_per_second(question.number()?);
+        let mode = question.number()?;
+        options = options.file_mode(u32::try_from(mode).unwrap_or(u32::MAX));
+        let to = path(question.bytes()?);
+        let since = path(question.bytes()?);
+        if !to.is_absolute() {
+            return Err(Error::invalid("the directory of a backup needs an absolute path"));
+        }
+        if !since.as_os_str().is_empty() {
+            options = options.since(since);
+        }
+        let mut told = None;
+        let report = db.backup(to, &options, &mut |done, total| {
+            let now = self.clock.now();
+            if told.is_some_and(|told| now - told < PROGRESS_EVERY) {
+                return true;
+            }
+            told = Some(now);
+            // A process that has ended, for example by Ctrl-C, wants no backup any more.
+            send(asker, PROGRESS, &Fields::default().number(done).number(total)).is_ok()
+        })?;
+        let BackupReport { bytes, database_bytes, log_bytes, log_end, is_incremental, .. } = report;
+        let numbers = [bytes, database_bytes, log_bytes, log_end, is_incremental.into()];
+        Ok(numbers.into_iter().fold(Fields::default(), Fields::number))
+    }
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(std::ffi::OsStr::from_bytes(bytes)).to_owned()
+}

@@ -1,0 +1,199 @@
+//! [`Attachment`]: the side of the process that asks.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::PosixDevice;
+use frondb_engine::BackupReport;
+
+use super::format::{
+    ANSWER_BYTES_MAX, BACKUP, DONE, ERROR, Fields, Frame, MAGIC, PROGRESS, PROMETHEUS, SOCKET,
+    STATS, TREE, error_in, receive, send,
+};
+use crate::backup::options::BackupOptions;
+use crate::db::Db;
+
+/// A way to ask the process that has a database open, which has allowed it
+/// ([`Options::attachable`](crate::Options::attachable)). Each call is a connection of its own.
+///
+/// ```
+/// use frondb::{BackupOptions, Db, Options};
+///
+/// # fn main() -> frondb::Result<()> {
+/// # let dir = frondb_testkit::TempDir::new("doc");
+/// # let (path, copy) = (dir.path().join("db"), dir.path().join("copy"));
+/// let db = Db::open(&path, Options::default().attachable(true))?;
+///
+/// // In another process:
+/// let attached = Db::attach(&path)?;
+/// let stats = attached.stats()?;
+/// assert!(stats.database.iter().any(|(name, _)| name == "commits"));
+/// attached.backup(&copy, &BackupOptions::new(), &mut |_, _| true)?;
+/// # db.close()
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Attachment {
+    device: PosixDevice,
+}
+
+/// The statistics of a database that another process has open.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct AttachedStats {
+    /// Those of the database, by name: statistics and latencies.
+    pub database: Vec<(String, u64)>,
+    /// Those of each tree, in the order of their names.
+    pub trees: Vec<AttachedTree>,
+    /// Those of the database as a readable page.
+    pub page: String,
+}
+
+/// The statistics of a tree of a database that another process has open.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct AttachedTree {
+    /// The tree's name.
+    pub name: String,
+    /// Its statistics, by name; empty if it was dropped meanwhile.
+    pub stats: Vec<(String, u64)>,
+    /// Its statistics as a readable page.
+    pub page: String,
+}
+
+impl Db {
+    /// A way to ask the process that has the database in `path` open. Connects once to see whether it
+    /// answers.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such directory, or no process that answers: none has the database open,
+    /// or it does not allow it; `Io`, for example without permission.
+    pub fn attach(path: impl AsRef<Path>) -> Result<Attachment> {
+        let device = PosixDevice::open(path)?;
+        drop(device.connect(SOCKET)?);
+        Ok(Attachment { device })
+    }
+}
+
+impl Attachment {
+    /// The statistics of the database and of its trees.
+    ///
+    /// # Errors
+    /// `NotFound` if the process has ended; `Closed`, `Busy`, `Io`.
+    pub fn stats(&self) -> Result<AttachedStats> {
+        let mut trees = Vec::new();
+        let mut answer = self.ask(STATS, &Fields::default(), &mut |frame| {
+            if frame.what == TREE {
+                let (name, page) = (frame.text()?, frame.text()?);
+                trees.push(AttachedTree { name, page, stats: frame.numbers()? });
+            }
+            Ok(())
+        })?;
+        let (page, database) = (answer.text()?, answer.numbers()?);
+        Ok(AttachedStats { database, trees, page })
+    }
+
+    /// Statistics and latencies as [`Db::prometheus`] writes them.
+    ///
+    /// # Errors
+    /// As [`stats`](Self::stats).
+    pub fn prometheus(&self) -> Result<String> {
+        self.ask(PROMETHEUS, &Fields::default(), &mut |_| Ok(()))?.text()
+    }
+
+    /// Makes that process copy the database into the directory `to`: with its permissions, and owned by
+    /// its user. It gives the backup up when this process ends. Otherwise as [`Db::backup`].
+    ///
+    /// # Errors
+    /// As [`Db::backup`]; `NotFound` if the process has ended, or has made the backup in a file system that
+    /// this one does not see; `Io` if it runs as another user and this one is not root.
+    pub fn backup(
+        &self,
+        to: impl AsRef<Path>,
+        options: &BackupOptions,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupReport> {
+        let (since, bytes_per_second, mode) = options.parts();
+        let since = since.map(absolute).transpose()?.unwrap_or_default();
+        let fields = Fields::default().number(bytes_per_second).number(mode.into());
+        let to = absolute(to.as_ref())?;
+        let fields = fields.bytes(raw(&to)).bytes(raw(&since));
+        let mut answer = self.ask(BACKUP, &fields, &mut |frame| {
+            if frame.what == PROGRESS && !progress(frame.number()?, frame.number()?) {
+                return Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"));
+            }
+            Ok(())
+        })?;
+        check_seen(&to)?;
+        let mut report = BackupReport::default();
+        report.bytes = answer.number()?;
+        report.database_bytes = answer.number()?;
+        report.log_bytes = answer.number()?;
+        report.log_end = answer.number()?;
+        report.is_incremental = answer.number()? != 0;
+        Ok(report)
+    }
+
+    /// Asks, and returns the last frame of the answer; `each` gets those before it.
+    fn ask(
+        &self,
+        what: u8,
+        fields: &Fields,
+        each: &mut dyn FnMut(&mut Frame) -> Result<()>,
+    ) -> Result<Frame> {
+        let connection = self.device.connect(SOCKET)?;
+        let failed = |error| Error::io("write to", "the socket of the database", &error);
+        if what == BACKUP {
+            // Nothing may be said for long, for example while all files are synced.
+            connection.wait_for_ever().map_err(failed)?;
+        }
+        let mut out = &connection;
+        // An owner that refuses the connection does not read the question: read the answer anyway.
+        let sent = out.write_all(MAGIC).and_then(|()| send(out, what, fields));
+        loop {
+            let received = receive(&connection, ANSWER_BYTES_MAX);
+            let mut frame = match (received, &sent) {
+                (Ok(frame), _) => frame,
+                (Err(_), Err(error)) => {
+                    return Err(Error::io("write to", "the socket of the database", error));
+                }
+                (Err(error), Ok(())) => return Err(error),
+            };
+            match frame.what {
+                DONE => return Ok(frame),
+                ERROR => return Err(error_in(&mut frame)?),
+                // One of a newer version is more than is asked for.
+                _ => each(&mut frame)?,
+            }
+        }
+    }
+}
+
+/// Checks that a backup that was made is where this process looks for it: the other one may have a root
+/// or a `/tmp` of its own.
+fn check_seen(to: &Path) -> Result<()> {
+    match PosixDevice::open(to) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "the process that has the database open made the backup in its own {}, which this one does not \
+                 see (a container, or PrivateTmp of systemd): give a directory that both see",
+                to.display()
+            ),
+        )),
+        // Another user may not look into it, which is no fault of the backup.
+        _ => Ok(()),
+    }
+}
+
+/// A path that means the same to the other process.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let failed = |error| Error::io("find", &path.display().to_string(), &error);
+    std::path::absolute(path).map_err(failed)
+}
+
+fn raw(path: &Path) -> &[u8] {
+    use std::os::unix::ffi::OsStrExt;
+    path.as_os_str().as_bytes()
+}

@@ -1,0 +1,60 @@
+//! [`BackupOptions`].
+
+use std::path::{Path, PathBuf};
+
+use frondb_core::Result;
+use frondb_device::Modes;
+
+/// How a backup is made. The default is a full backup without a limit.
+///
+/// ```
+/// let of_tonight = frondb::BackupOptions::new().since("/backups/sunday").bytes_per_second(50 << 20);
+/// # let _ = of_tonight;
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct BackupOptions {
+    pub(super) inner: frondb_engine::BackupOptions,
+    pub(super) since: Option<PathBuf>,
+    file_mode: Option<u32>,
+}
+
+impl BackupOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The directory of a complete backup of the same database that the new one continues: the new
+    /// one then holds only what that one and those before it do not.
+    #[must_use]
+    pub fn since(mut self, backup: impl Into<PathBuf>) -> Self {
+        self.since = Some(backup.into());
+        self
+    }
+
+    /// The most bytes to read from the database in a second; 0, the default, means no limit.
+    #[must_use]
+    pub fn bytes_per_second(mut self, bytes: u64) -> Self {
+        self.inner.bytes_per_second = bytes;
+        self
+    }
+
+    /// Permission bits of the files of the backup, from `0o600`, the default, to `0o666`; its
+    /// directories get an `x` for each `r`.
+    #[must_use]
+    pub fn file_mode(mut self, mode: u32) -> Self {
+        self.file_mode = Some(mode);
+        self
+    }
+
+    /// The backup to continue, the limit of bytes a second, and the permission bits.
+    pub(crate) fn parts(&self) -> (Option<&Path>, u64, u32) {
+        let mode = self.file_mode.unwrap_or(Modes::PRIVATE.file());
+        (self.since.as_deref(), self.inner.bytes_per_second, mode)
+    }
+
+    pub(super) fn modes(&self) -> Result<Modes> {
+        self.file_mode.map_or(Ok(Modes::PRIVATE), |mode| Modes::new(mode, None))
+    }
+}
