@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::encoding::Encoding;
 use crate::failure::Failure;
+use crate::records::guess::{self, Sample};
 use crate::records::{Cells, Format, TextOptions};
 
 /// Everything on the command line.
@@ -297,7 +298,8 @@ pub(crate) struct Scan {
 /// How a file of entries is laid out.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct FileArgs {
-    /// Format of the file; default by its extension, and binary for other names
+    /// Format of the file; default by its extension; for other names `load` looks at the file, and
+    /// `dump` writes the binary form
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// The table has no header row with column names
@@ -310,31 +312,98 @@ pub(crate) struct FileArgs {
 }
 
 impl FileArgs {
-    /// The format of a file, and how its tables are laid out. Binary files take no table options.
-    pub(crate) fn layout(
+    /// The format that the user gave, or the file's name; `None` for other names and standard streams.
+    fn known_format(&self, file: &Path) -> Option<Format> {
+        let by_name = || if file == Path::new("-") { None } else { Format::of_name(file) };
+        self.format.or_else(by_name)
+    }
+
+    /// The format of a dump, and how its tables are laid out. Binary files take no table options.
+    pub(crate) fn of_dump(
         &self,
         common: &Common,
         file: &Path,
-        columns: (Option<&str>, Option<&str>),
     ) -> Result<(Format, TextOptions), Failure> {
-        let from_name = (file != Path::new("-")).then_some(file);
-        let format = Format::of(self.format, from_name);
-        let (key_column, value_column) = columns;
-        let given = self.no_header || self.escapes || key_column.or(value_column).is_some();
-        if format == Format::Binary && given {
-            return Err(Failure::usage("header, column and escape options are for tables only")
-                .with_hint("use --format csv or tsv, or a file name with that extension"));
+        let format = self.known_format(file).unwrap_or(Format::Binary);
+        if format == Format::Binary && (self.no_header || self.escapes) {
+            return Err(only_tables());
         }
-        let text = TextOptions {
+        Ok((format, self.text(common, format)))
+    }
+
+    fn text(&self, common: &Common, format: Format) -> TextOptions {
+        TextOptions {
             delimiter: format.delimiter(),
             header: !self.no_header,
-            key_column: key_column.unwrap_or("1").to_owned(),
-            value_column: value_column.map(str::to_owned),
+            key_column: None,
+            value_column: None,
+            types: Vec::new(),
             keys: Cells::of(common.keys, self.escapes),
             values: Cells::of(common.values, self.escapes),
-        };
-        Ok((format, text))
+        }
     }
+}
+
+fn only_tables() -> Failure {
+    Failure::usage("header, column, delimiter and escape options are for tables only")
+        .with_hint("use --format csv or tsv, or a file name with that extension")
+}
+
+impl Load {
+    /// How the file is read: what the user gave, and what its first bytes say about the rest.
+    pub(crate) fn layout(
+        &self,
+        common: &Common,
+        sample: &Sample<'_>,
+    ) -> Result<(Format, TextOptions), Failure> {
+        let is_table_given = self.delimiter.is_some() || self.header || self.form.no_header;
+        let given = self.form.known_format(&self.file);
+        let format = given.unwrap_or_else(|| match guess::format(sample) {
+            // The user knows that it is a table.
+            Format::Binary | Format::Jsonl if is_table_given && !guess::is_dump(sample) => {
+                Format::Csv
+            }
+            guessed => guessed,
+        });
+        let mut text = self.form.text(common, format);
+        text.key_column = self.key_column.clone();
+        text.value_column = self.value_column.clone();
+        if matches!(format, Format::Csv | Format::Tsv) {
+            let guessed = || guess::delimiter(sample, format.delimiter());
+            text.delimiter = self.delimiter.unwrap_or_else(guessed);
+            let rows = guess::rows(sample, text.delimiter);
+            text.header = self.header || (!self.form.no_header && guess::has_header(&rows));
+            if self.types == TypesArg::Guess {
+                let data = rows.get(usize::from(text.header)..).unwrap_or_default();
+                text.types = guess::types(data, rows.first().map_or(0, csv::ByteRecord::len));
+            }
+            return Ok((format, text));
+        }
+        let columns = self.key_column.is_some() || self.value_column.is_some();
+        let table = is_table_given || (format == Format::Binary && (columns || self.form.escapes));
+        if table { Err(only_tables()) } else { Ok((format, text)) }
+    }
+}
+
+/// A delimiter: one character of ASCII, or the word `tab`.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [byte] if !b"\"\r\n".contains(byte) && byte.is_ascii() => Ok(*byte),
+        _ => {
+            Err("give one ASCII character other than a quote or a line break, or `tab`".to_owned())
+        }
+    }
+}
+
+/// The types of the cells of a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub(crate) enum TypesArg {
+    /// Numbers and booleans where all cells of a column are
+    #[default]
+    Guess,
+    /// All cells are text
+    Text,
 }
 
 /// `load`
@@ -349,13 +418,24 @@ pub(crate) struct Load {
     /// Layout of the file
     #[command(flatten)]
     pub(crate) form: FileArgs,
-    /// Column of the key, by name or number from 1; default the first
+    /// Character between the cells of a table, or `tab`; default that of the format if it divides all
+    /// rows alike, otherwise `,`, a tab, `;` or `|` if one of them does
+    #[arg(long, value_name = "C", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// The first row has the column names; without --header and --no-header it does unless a cell of it
+    /// begins with a digit, is `true` or `false`, or comes again in the row or in its column
+    #[arg(long, conflicts_with = "no_header")]
+    pub(crate) header: bool,
+    /// Column or JSON field of the key, columns by name or number from 1; default the first
     #[arg(long, value_name = "COLUMN")]
     pub(crate) key_column: Option<String>,
-    /// Column of the value, by name or number from 1; default the other column of a table with two,
-    /// or empty values in a table with one
+    /// Column or JSON field of the value; default the other one of two, all others as a JSON object if
+    /// there are more, and empty values if there is none
     #[arg(long, value_name = "COLUMN")]
     pub(crate) value_column: Option<String>,
+    /// Types of the columns that become fields of a JSON object
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) types: TypesArg,
     /// Commit after each N entries, at most 1,000,000, or after 4 MiB; without --batch and --sync
     /// batch the file is sorted first and loaded with one commit, all or nothing
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -3,8 +3,12 @@
 //! A failure has a kind, a message, and, where one helps, a hint. The kind determines the exit
 //! code, so that a script can tell "try again" from "look at the disk" without reading text.
 
+use std::path::Path;
+
 use frondb::{CorruptionPlace, Error};
 use serde::Serialize;
+
+use crate::permission;
 
 /// Exit codes with their kinds and what to do; the table in docs/operating/command-line.md and of
 /// `frondb exit-codes`.
@@ -16,7 +20,8 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     (
         4,
         "Busy, Conflict, Deadlock, LockTimeout, TooManyLocks",
-        "try again; if the database is open in another process, close it there",
+        "try again; if the database is open in another process, close it there; `stats` and `backup` ask that \
+         process if it allows it (Options::attachable)",
     ),
     (5, "NoSpace", "free space on the disk"),
     (
@@ -24,7 +29,11 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
         "Corruption",
         "check the disk; run `frondb verify`; restore a backup, or save the rest with `frondb salvage`",
     ),
-    (7, "Io", "check the system's log"),
+    (
+        7,
+        "Io",
+        "the message names the file and what the system refused; for an error of the device see the system's log",
+    ),
     (
         8,
         "Poisoned",
@@ -32,7 +41,8 @@ pub(crate) const EXIT_CODES: &[(u8, &str, &str)] = &[
     ),
     (9, "Unsupported", "use the newer version that wrote the database"),
     (10, "Input", "the file to load is damaged, empty or not a valid table: correct it"),
-    (70, "Internal, Closed, Cancelled", "this is a bug: report it with the message"),
+    (11, "Cancelled", "the command was stopped: run it again"),
+    (70, "Internal, Closed", "this is a bug: report it with the message"),
 ];
 
 /// The place of a corruption.
@@ -61,6 +71,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What to do, if it is more specific than the hint of the kind.
     hint: Option<String>,
+    /// The system has denied a permission.
+    is_denied: bool,
     /// The place of a corruption.
     pub(crate) place: Option<Place>,
     /// The reader of standard output has closed it, which is no error and is not reported.
@@ -69,7 +81,14 @@ pub(crate) struct Failure {
 
 impl Failure {
     fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, place: None, broken_pipe: false }
+        Self {
+            kind,
+            message: message.into(),
+            hint: None,
+            is_denied: false,
+            place: None,
+            broken_pipe: false,
+        }
     }
 
     /// The command is wrong.
@@ -97,6 +116,11 @@ impl Failure {
         Self::new("Unsupported", message)
     }
 
+    /// The database is in use just now.
+    pub(crate) fn busy(message: impl Into<String>) -> Self {
+        Self::new("Busy", message)
+    }
+
     /// The named thing exists already.
     pub(crate) fn exists(message: impl Into<String>) -> Self {
         Self::new("Exists", message)
@@ -110,6 +134,15 @@ impl Failure {
     /// The same failure with `context: ` before its message.
     pub(crate) fn context(mut self, context: impl std::fmt::Display) -> Self {
         self.message = format!("{context}: {}", self.message);
+        self
+    }
+
+    /// The same failure, which is about this file or directory: if a permission is denied, the hint says whose
+    /// it is.
+    pub(crate) fn about(mut self, path: &Path) -> Self {
+        if self.is_denied {
+            self.hint = permission::hint(path).or(self.hint);
+        }
         self
     }
 
@@ -154,8 +187,35 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let place = error.place().map(Place::from);
-        Self { place, ..Self::new(error.kind().name(), error.message()) }
+        let os = error.os_error();
+        let hint = os.and_then(of_system).map(str::to_owned);
+        Self {
+            place,
+            hint,
+            is_denied: is_denied(os),
+            ..Self::new(error.kind().name(), error.message())
+        }
     }
+}
+
+/// The errors of a permission that is denied.
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+
+fn is_denied(error: Option<i32>) -> bool {
+    matches!(error, Some(EPERM | EACCES))
+}
+
+/// What to do about an error of the operating system, by its number on Linux, where the message alone does
+/// not say it.
+fn of_system(error: i32) -> Option<&'static str> {
+    Some(match error {
+        EPERM | EACCES => "check owner and permissions of the file and its directories",
+        5 => "the device failed: check the system's log",
+        23 | 24 => "too many files are open: raise the limit (`ulimit -n`)",
+        30 => "the file system is read-only: commands that only read work with --read-only",
+        _ => return None,
+    })
 }
 
 /// Errors of files and streams outside of the database.
@@ -169,10 +229,9 @@ impl From<std::io::Error> for Failure {
             _ => "Io",
         };
         let broken_pipe = error.kind() == ErrorKind::BrokenPipe;
-        let denied = error.kind() == ErrorKind::PermissionDenied;
-        let hint =
-            denied.then(|| "check owner and permissions of the file and its directories".into());
-        Self { broken_pipe, hint, ..Self::new(kind, error.to_string()) }
+        let os = error.raw_os_error();
+        let hint = os.and_then(of_system).map(str::to_owned);
+        Self { broken_pipe, hint, is_denied: is_denied(os), ..Self::new(kind, error.to_string()) }
     }
 }
 

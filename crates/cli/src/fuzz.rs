@@ -4,6 +4,8 @@
 use crate::encoding::Encoding;
 use crate::failure::Failure;
 use crate::records::binary::{BinaryReader, BinaryWriter};
+use crate::records::guess::{self, Sample};
+use crate::records::lines::LinesReader;
 use crate::records::{
     Cells, Entry, Format, RecordReader, RecordWriter, TextOptions, reader, writer,
 };
@@ -47,8 +49,9 @@ pub fn table(bytes: &[u8]) {
     let options = TextOptions {
         delimiter: format.delimiter(),
         header: how & 2 == 0,
-        key_column: "1".to_owned(),
+        key_column: None,
         value_column: None,
+        types: Vec::new(),
         keys: cells,
         values: cells,
     };
@@ -61,6 +64,20 @@ pub fn table(bytes: &[u8]) {
     // A table without a header row and without entries has no columns and is refused.
     if options.header || !entries.is_empty() {
         assert_eq!(read(&again).ok(), Some(entries), "what was written is read back");
+    }
+}
+
+/// Reads JSON lines, and guesses what a file is.
+pub fn lines(bytes: &[u8]) {
+    let cells = (Cells::Literal, Cells::Literal);
+    let read = || read_all(&mut LinesReader::new(bytes, (None, None), cells)?);
+    if let Ok(entries) = read() {
+        assert!(entries.len() <= bytes.len());
+    }
+    let sample = Sample { bytes, is_whole: bytes.len().is_multiple_of(2) };
+    if guess::format(&sample) == Format::Csv {
+        let rows = guess::rows(&sample, guess::delimiter(&sample, b','));
+        let _ = (guess::has_header(&rows), guess::types(&rows, 10));
     }
 }
 
@@ -103,6 +120,16 @@ mod tests {
             b"\x0e\xef\xbb\xbfa\\,1\n\"b\"\"\",\"x\ny\"\n",
         ];
         smoke(2, 20_000, &samples.map(<[u8]>::to_vec), table);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_of_lines_panic() {
+        let samples = [
+            &b"{\"id\": 1, \"name\": \"a\\u00e9\", \"x\": [1, {}]}\n\n{\"id\":2}\n"[..],
+            b"{\"key\":\"a\",\"value\":\"b\"}\r\n",
+            b"id;name\n1;x\n2;\"y;z\"\n",
+        ];
+        smoke(4, 20_000, &samples.map(<[u8]>::to_vec), lines);
     }
 
     #[test]

@@ -18,11 +18,13 @@ mod args;
 mod commands;
 mod encoding;
 mod failure;
+mod fields;
 #[doc(hidden)]
 pub mod fuzz;
 #[cfg(test)]
 mod manual;
 mod output;
+mod permission;
 mod progress;
 mod records;
 mod run;

@@ -9,6 +9,7 @@ use clap::CommandFactory;
 
 use crate::args::CommandLine;
 use crate::failure::EXIT_CODES;
+use crate::fields::{FIELDS, documented};
 
 const HEAD: &str = "\
 # The command `frondb`
@@ -48,7 +49,24 @@ exactly the dumped bytes, in any form.
 
 The binary form is checksummed and states its number of entries, so a truncated or modified file is refused.
 
-A table is UTF-8 with a key column and a value column. Cells are literal: `C:\\temp` is those seven characters. A cell
+`load` takes any table and JSON lines. What it does not know from the options and the name of the file it finds out from
+the first 64 KiB, and it says what it found in a note on standard error (`--quiet` turns it off) and in its JSON:
+
+- the format: a file that begins with `{` has an object on each line, other text is a table, and a dump says itself that it
+  is one;
+- the delimiter: that of the format if it divides all rows into the same number of cells, otherwise the first of `,`, tab,
+  `;` and `|` that does;
+- whether the first row is a header: it is unless one of its cells is `true` or `false`, begins with a digit, or comes
+  again in the row or in its column. `--header` and `--no-header` say so for certain, for example when all columns are
+  text;
+- the key, which is the first column unless `--key-column` names another, and the value: the other one of two columns; of
+  more than two, all others as a JSON object by their names, with numbers and booleans where all cells of a column are
+  (`--types text`: none); or the one of `--value-column`. An object of JSON lines keeps its fields as they are written.
+
+A key is the text of its cell: `10` sorts before `9`. Numbers that are to sort as numbers need leading zeros, or a program
+that encodes them ([compound keys](c-api.md#compound-keys)).
+
+A table is UTF-8 with a column for the key. Cells are literal: `C:\\temp` is those seven characters. A cell
 that contains the delimiter, a quote or a line break is quoted, and quotes in it are doubled, in both forms. A byte
 order mark at the start of the file and empty lines are skipped. Bytes that are not UTF-8, and NUL, have no literal
 cell: `dump` fails with exit code 2, `load` with 10. With `--escapes` such cells are written and read as on the command
@@ -74,25 +92,22 @@ such as one about the torn end of a log, is `{\"note\"}` on standard error, and 
 
 | command | object |
 |---|---|
-| `create` | `database`, `created` (false if it existed), `trees` |
-| `trees` | for each: `tree` |
-| `rename`, `drop` | `tree` and `was`; `dropped` |
-| `get`, `scan` | `key`, `value`; `scan --keys-only`: `key`; `scan --count`: `count` (`get --raw` has no JSON) |
-| `put`, `del` | `key`, `value_bytes`; `keys`, `range` |
-| `load` | `tree`, `entries` stored, `read` from the file, `replaced` (entries whose key came again), `batches`; in batches `replaced` is null, and `entries` counts a key in each batch that has it |
-| `dump` to a file | `file`, `entries` |
-| `prepared` | for each: `transaction`; after a decision: `transaction`, `committed` |
-| `stats` | `database` and `trees`, with the names of [status.md](status.md) |
-| `optimize` | `trees`: for each name `leaves`, `rewritten`, `held`, `failed`, `failures` (sentences with keys, file and offset), `disk_bytes_before`, `disk_bytes_after` |
-| `verify` | `trees`, `runs`, `entries`, `values` (large ones), `bytes`, `faults` (each with `tree`, `kind`, `message`, `place`) |
-| `salvage` | `repaired` and `cut` (each with `message`, `place`), `trees` (each with `tree`, `saved_as` or null, `entries`, and `lost`: ranges with `from`, `to` or null, `message`, `place`), `prepared` (names) |
-| `device` | see [devices.md](devices.md#json) |
-| `exit-codes` | for each: `code`, `kinds`, `hint` |
+";
 
+const TAIL: &str = "
 ## Limits
 
 One process at a time can have a database open. A command on a database that is open elsewhere fails with exit code 4
-and gives the pid of that process, unless it reads only; with `--read-only` several commands can read at once. Memory
+and gives the pid of that process, unless it reads only; with `--read-only` several commands can read at once.
+
+`stats`, `stats --prometheus` and `backup` work nevertheless if that process allows it: they ask it. MariaDB does; a
+program opens the database with `Options::attachable` (in C `frondb_options_set_attachable`), and whoever may read and
+write the files of the database may ask for statistics, and its user and root for backups. The process makes the backup
+itself: it must be able to write to the directory, which then belongs to its user, and the backup ends when the command
+is stopped. Commands of `frondb` that have a database open, such as a long `load`, answer too. Beside processes that only
+read, `stats` reads for itself. (A backup of a MariaDB server needs its
+table definitions too: [`SET frondb_backup_dir`](../../mariadb/docs/backups.md) copies both.) `stats --wear` asks nobody, and shows
+what was last recorded ([decision 0089](../decisions/0089-a-socket-of-the-owner.md)). Memory
 is 128 MiB unless `--memory` says otherwise. Keys have at most 32 KiB, values 64 MiB.
 
 ## Exit codes
@@ -103,11 +118,17 @@ is 128 MiB unless `--memory` says otherwise. Keys have at most 32 KiB, values 64
 
 fn page() -> String {
     let mut page = String::from(HEAD);
+    for (name, fields) in FIELDS {
+        let fields = fields.replace("status.md", "[status.md](status.md)");
+        let fields = fields.replace("docs/operating/devices.md", "[devices.md](devices.md#json)");
+        let _ = writeln!(page, "| `{name}` | {fields} |");
+    }
+    page.push_str(TAIL);
     for (code, kinds, hint) in EXIT_CODES {
         let _ = writeln!(page, "| {code} | {kinds} | {hint} |");
     }
     page.push_str("\n## Commands\n");
-    let mut command = CommandLine::command().term_width(100);
+    let mut command = documented(CommandLine::command()).term_width(100);
     let _ = write!(page, "\n```text\n{}```\n", trimmed(&command.render_long_help().to_string()));
     command.build();
     for subcommand in command.get_subcommands_mut() {
@@ -116,7 +137,7 @@ fn page() -> String {
             continue;
         }
         // The options of all commands are listed once, above.
-        let mut own = subcommand.clone().disable_help_flag(true);
+        let mut own = subcommand.clone().disable_help_flag(true).after_help("");
         for id in [
             "json",
             "keys",

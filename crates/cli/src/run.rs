@@ -3,18 +3,21 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use serde_json::json;
 
 use crate::args::{Command, CommandLine, Common};
 use crate::commands;
 use crate::failure::Failure;
+use crate::fields;
 
 /// Runs the command of the process's arguments. Results go to standard output; progress, notes and
 /// the error go to standard error.
 #[must_use]
 pub fn run() -> ExitCode {
-    let line = match CommandLine::try_parse() {
+    let command = fields::documented(CommandLine::command());
+    let parsed = command.try_get_matches().and_then(|found| CommandLine::from_arg_matches(&found));
+    let line = match parsed {
         Ok(line) => line,
         Err(error) => return refuse(&error),
     };

@@ -1,10 +1,12 @@
 //! `backup`, `restore`, `verify-backup`.
 
-use frondb::{BackupOptions, Db, Options};
+use std::path::Path;
+
+use frondb::{BackupOptions, Db, ErrorKind, Options};
 use serde_json::json;
 
 use super::inspect::counted;
-use super::session::Session;
+use super::session::{Source, of_database, of_owner};
 use crate::args::{Backup, Common, Restore, VerifyBackup};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -12,27 +14,36 @@ use crate::progress::Progress;
 
 /// Copies a database.
 pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
-    let session = Session::open(common, &args.dir)?;
+    let source = Source::open(common, &args.dir)?;
     let mut options = BackupOptions::new()
         .bytes_per_second(args.bytes_per_second.unwrap_or(0))
         .file_mode(common.file_mode);
     if let Some(since) = &args.since {
         options = options.since(since);
     }
-    let mut progress = Progress::bytes(common, Some(0));
-    let report = session
-        .db
-        .backup(&args.to, &options, &mut |done, total| {
-            progress.of(done, total);
-            true
-        })
-        .map_err(|error| match error.place() {
-            // Of the backup to continue, and not of the database.
-            Some(place) if place.file == "BACKUP" => of_backup(error),
-            _ => error.into(),
-        })?;
-    progress.end();
-    session.close()?;
+    let mut shown = Progress::bytes(common, Some(0));
+    let mut progress = |done, total| {
+        shown.of(done, total);
+        true
+    };
+    let made = match &source {
+        Source::Session(session) => session.db.backup(&args.to, &options, &mut progress),
+        Source::Owner(owner) => owner.backup(&args.to, &options, &mut progress),
+    };
+    let report = made.map_err(|error| match (error.place(), &source) {
+        // Of the backup to continue, and not of the database.
+        (Some(place), _) if place.file == "BACKUP" => of_backup(&args.to, error),
+        (_, Source::Session(_)) => of_database(&args.to, error),
+        (_, Source::Owner(_)) if error.kind() == ErrorKind::Io => of_owner(error).with_hint(
+            "the process that has the database open writes the backup, as its own user: run the command as this user \
+             or as root, and give a directory that this user may write to",
+        ),
+        (_, Source::Owner(_)) => of_owner(error),
+    })?;
+    shown.end();
+    if let Source::Session(session) = source {
+        session.close()?;
+    }
     let mut out = Output::new(common);
     let result = json!({
         "bytes": report.bytes,
@@ -59,7 +70,7 @@ pub(crate) fn restore(common: &Common, args: &Restore) -> Result<(), Failure> {
         progress.of(done, total);
         true
     })
-    .map_err(of_backup)?;
+    .map_err(|error| of_backup(&args.to, error))?;
     progress.end();
     let mut out = Output::new(common);
     let result = json!({ "bytes": report.bytes, "log_end": report.log_end });
@@ -74,7 +85,7 @@ pub(crate) fn verify(common: &Common, args: &VerifyBackup) -> Result<(), Failure
         progress.of(done, total);
         true
     })
-    .map_err(of_backup)?;
+    .map_err(|error| of_backup(&args.backup, error))?;
     progress.end();
     let mut out = Output::new(common);
     if !common.json {
@@ -102,10 +113,10 @@ pub(crate) fn verify(common: &Common, args: &VerifyBackup) -> Result<(), Failure
 /// What to do about a damaged backup.
 const DAMAGED: &str = "make a new backup; of this one nothing is certain";
 
-/// A failure because of a backup. If the backup is damaged, replaces the usual hint for damage, which
+/// A failure because of the backup or the database in `dir`. If the backup is damaged, replaces the usual hint for damage, which
 /// is for databases.
-fn of_backup(error: frondb::Error) -> Failure {
-    let failure = Failure::from(error);
+fn of_backup(dir: &Path, error: frondb::Error) -> Failure {
+    let failure = of_database(dir, error);
     match failure.kind {
         "Corruption" => failure.with_hint(DAMAGED),
         _ => failure,

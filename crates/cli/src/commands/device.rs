@@ -85,7 +85,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     if path == Path::new("-") {
         std::io::stdin().read_to_end(&mut bytes)?;
     } else {
-        bytes = fs::read(path).map_err(|e| Failure::from(e).context(path.display()))?;
+        bytes = fs::read(path).map_err(|e| Failure::from(e).about(path).context(path.display()))?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -102,5 +102,5 @@ fn write_file(common: &Common, path: &Path, text: &str) -> Result<(), Failure> {
         }
         std::io::Result::Ok(())
     };
-    write().map_err(|error| Failure::from(error).context(path.display()))
+    write().map_err(|error| Failure::from(error).about(path).context(path.display()))
 }

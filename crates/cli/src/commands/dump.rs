@@ -22,7 +22,7 @@ use crate::records::{Format, TextOptions, writer};
 
 /// Writes a dump.
 pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
-    let form = args.form.layout(common, &args.file, (None, None))?;
+    let form = args.form.of_dump(common, &args.file)?;
     let session = Session::open(common, &args.tree.dir)?;
     let tree = session.tree(&args.tree.tree)?;
     let bounds = session.bounds(&args.range)?;
@@ -30,7 +30,7 @@ pub(crate) fn dump(common: &Common, args: &Dump) -> Result<(), Failure> {
         write_entries(common, &form, &tree, &bounds, std::io::stdout().lock())?
     } else {
         write_file(common, &args.file, &form, &tree, &bounds)
-            .map_err(|failure| failure.context(args.file.display()))?
+            .map_err(|failure| failure.about(&args.file).context(args.file.display()))?
     };
     session.close()?;
     if args.file == Path::new("-") {

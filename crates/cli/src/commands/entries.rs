@@ -54,7 +54,7 @@ fn read_value(file: &Path) -> Result<Vec<u8>, Failure> {
     if file == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut value)?;
     } else {
-        let name = |error| Failure::from(error).context(file.display());
+        let name = |error| Failure::from(error).about(file).context(file.display());
         std::fs::File::open(file)
             .and_then(|file| file.take(limit).read_to_end(&mut value))
             .map_err(name)?;

@@ -1,9 +1,9 @@
 //! `stats`, `verify`, `exit-codes`.
 
-use frondb::Tree;
+use frondb::{AttachedStats, AttachedTree, Tree};
 use serde_json::{Map, Value, json};
 
-use super::session::Session;
+use super::session::{Session, Source, of_owner};
 use super::wear;
 use crate::args::{Common, Stats, Verify};
 use crate::failure::{EXIT_CODES, Failure};
@@ -19,41 +19,76 @@ pub(crate) fn stats(common: &Common, args: &Stats) -> Result<(), Failure> {
     if args.wear {
         return wear::print(common, args);
     }
-    let session = Session::open(common, &args.dir)?;
-    if args.prometheus {
-        let page = session.db.prometheus();
-        session.close()?;
-        let mut out = Output::new(common);
-        out.line(&Value::Null, |_| page.trim_end().to_owned())?;
-        return out.finish();
-    }
-    let (database, latencies) = (session.db.stats(), session.db.latencies());
-    let mut trees = Vec::new();
-    for name in session.db.list_trees() {
-        let stats = session.tree(&name)?.stats()?;
-        trees.push((name, stats));
-    }
-    session.close()?;
-    let mut out = Output::new(common);
-    let object = |statistics: Vec<(&str, u64)>| -> Map<String, Value> {
-        statistics.into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect()
+    let found = match Source::open_to_read(common, &args.dir)? {
+        Source::Session(session) if args.prometheus => {
+            let page = session.db.prometheus();
+            session.close()?;
+            return prometheus(common, &page);
+        }
+        Source::Owner(owner) if args.prometheus => {
+            return prometheus(common, &owner.prometheus().map_err(of_owner)?);
+        }
+        Source::Owner(owner) => attached(owner.stats().map_err(of_owner)?),
+        Source::Session(session) => own(session)?,
     };
-    let by_name: Map<String, Value> = trees
-        .iter()
-        .map(|(name, stats)| (name.clone(), object(stats.named_values()).into()))
-        .collect();
-    let mut of_database = database.named_values();
-    of_database.extend(latencies.named_values());
-    let result = json!({ "database": object(of_database), "trees": by_name });
+    let mut out = Output::new(common);
+    let object = |statistics: &[(String, u64)]| -> Map<String, Value> {
+        statistics.iter().map(|(name, n)| (name.clone(), (*n).into())).collect()
+    };
+    let trees = found.trees.iter().map(|tree| (tree.name.clone(), object(&tree.numbers).into()));
+    let trees: Map<String, Value> = trees.collect();
+    let result = json!({ "database": object(&found.database), "trees": trees });
     out.line(&result, |_| {
-        let mut page = format!("{database}{latencies}");
-        for (name, stats) in &trees {
-            page.push_str(&format!("\ntree {name}\n{stats}"));
+        let mut page = found.page.clone();
+        for tree in &found.trees {
+            page.push_str(&format!("\ntree {}\n{}", tree.name, tree.page));
         }
         page.truncate(page.trim_end().len());
         page
     })?;
     out.finish()
+}
+
+fn prometheus(common: &Common, page: &str) -> Result<(), Failure> {
+    let mut out = Output::new(common);
+    out.line(&Value::Null, |_| page.trim_end().to_owned())?;
+    out.finish()
+}
+
+/// What `stats` prints, whoever has the database open.
+struct Found {
+    database: Vec<(String, u64)>,
+    page: String,
+    trees: Vec<FoundTree>,
+}
+
+struct FoundTree {
+    name: String,
+    numbers: Vec<(String, u64)>,
+    page: String,
+}
+
+fn attached(stats: AttachedStats) -> Found {
+    let tree =
+        |tree: AttachedTree| FoundTree { name: tree.name, numbers: tree.stats, page: tree.page };
+    let trees = stats.trees.into_iter().map(tree).collect();
+    Found { database: stats.database, page: stats.page, trees }
+}
+
+fn own(session: Session<'_>) -> Result<Found, Failure> {
+    let owned = |numbers: Vec<(&str, u64)>| -> Vec<(String, u64)> {
+        numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect()
+    };
+    let (stats, latencies) = (session.db.stats(), session.db.latencies());
+    let mut trees = Vec::new();
+    for name in session.db.list_trees() {
+        let stats = session.tree(&name)?.stats()?;
+        let numbers = owned(stats.named_values());
+        trees.push(FoundTree { name, numbers, page: stats.to_string() });
+    }
+    session.close()?;
+    let database = owned([stats.named_values(), latencies.named_values()].concat());
+    Ok(Found { database, page: format!("{stats}{latencies}"), trees })
 }
 
 /// Verifies all trees, or the named ones, and lists the damage.

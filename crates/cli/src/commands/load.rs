@@ -20,12 +20,16 @@ use frondb::{
 };
 use serde_json::json;
 
-use super::session::{Session, tree_options};
+use super::session::{Session, note, tree_options};
 use crate::args::{Common, Load, SyncArg};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::records::guess::Sample;
 use crate::records::reader;
+
+/// Bytes of the file that tell what it is.
+const SAMPLE_BYTES: usize = 64 << 10;
 
 /// Entries in a batch if --sync is given without --batch.
 const BATCH_ENTRIES: u64 = 10_000;
@@ -36,10 +40,8 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// Loads a file.
 pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
-    let columns = (args.key_column.as_deref(), args.value_column.as_deref());
-    let (format, text) = args.form.layout(common, &args.file, columns)?;
     let from_stdin = args.file == Path::new("-");
-    let name = |failure: Failure| failure.context(args.file.display());
+    let name = |failure: Failure| failure.about(&args.file).context(args.file.display());
     let (input, total): (Box<dyn Read>, _) = if from_stdin {
         (Box::new(std::io::stdin().lock()), None)
     } else {
@@ -51,8 +53,14 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
         (Box::new(file), total)
     };
     let (input, position) = Counted::new(input);
-    let mut records =
-        reader(format, &text, BufReader::with_capacity(1 << 18, input)).map_err(name)?;
+    let mut input = BufReader::with_capacity(1 << 18, input);
+    let first = sample(&mut input).map_err(|error| name(error.into()))?;
+    let looked_at = Sample { bytes: &first, is_whole: first.len() < SAMPLE_BYTES };
+    let (format, text) = args.layout(common, &looked_at)?;
+    let input = first.as_slice().chain(input);
+    let mut records = reader(format, &text, input).map_err(name)?;
+    let layout = records.layout();
+    note(common, &format!("{}: {}", args.file.display(), layout.sentence()));
 
     let session = Session::open(common, &args.tree.dir)?;
     let (mut loader, tree) = Loader::new(&session, args)?;
@@ -79,6 +87,8 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
     let Done { entries: stored, replaced, batches } = done;
     let result = json!({
         "tree": name, "entries": stored, "read": entries, "replaced": replaced, "batches": batches,
+        "format": layout.format, "delimiter": layout.delimiter, "header": layout.header,
+        "key": layout.key, "value": layout.value,
     });
     out.done(&result, |_| match replaced {
         None => format!("loaded {stored} entries into {name} in {batches} batches"),
@@ -88,6 +98,13 @@ pub(crate) fn load(common: &Common, args: &Load) -> Result<(), Failure> {
         }
     })?;
     out.finish()
+}
+
+/// The first bytes of the input, or all if there are fewer.
+fn sample(input: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut first = Vec::new();
+    input.take(SAMPLE_BYTES as u64).read_to_end(&mut first)?;
+    Ok(first)
 }
 
 /// What a load has committed.

@@ -26,7 +26,10 @@ pub(crate) fn salvage(common: &Common, args: &Salvage) -> Result<(), Failure> {
             }
             true
         })
-        .map_err(of_nothing_saved)?;
+        .map_err(|error| {
+            let is_of_target = error.message().contains(&*args.to.to_string_lossy());
+            of_nothing_saved(error).about(if is_of_target { &args.to } else { &args.dir })
+        })?;
     drop(shown);
     print(common, args, &report)?;
     if report.is_complete() {

@@ -1,9 +1,11 @@
 //! An open database for the duration of one command.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use frondb::{Batch, CursorOptions, Db, Durability, ErrorKind, Options, Tree, TreeOptions};
+use frondb::{
+    Attachment, Batch, CursorOptions, Db, Durability, Error, ErrorKind, Options, Tree, TreeOptions,
+};
 use serde_json::json;
 
 use crate::args::{Common, KeyRange, TreeArgs};
@@ -18,18 +20,24 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Opens an existing database.
     pub(super) fn open(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
-        Self::start(common, dir, false)
+        Self::start(common, dir, false, common.read_only)
     }
 
     /// Opens the database, or creates it.
     pub(super) fn open_or_create(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
-        Self::start(common, dir, true)
+        Self::start(common, dir, true, common.read_only)
     }
 
-    fn start(common: &'a Common, dir: &Path, create: bool) -> Result<Self, Failure> {
+    fn start(
+        common: &'a Common,
+        dir: &Path,
+        create: bool,
+        read_only: bool,
+    ) -> Result<Self, Failure> {
         let mut options =
             Options::new().memory_bytes(common.memory).file_mode(common.file_mode).create(create);
-        options = options.read_only(common.read_only);
+        // A load takes long: other commands may ask how far it is.
+        options = options.read_only(read_only).attachable(true);
         if let Some(log_dir) = &common.log_dir {
             options = options.log_dir(log_dir);
         }
@@ -37,9 +45,8 @@ impl<'a> Session<'a> {
             return Err(Failure::usage(format!("{} is a file, not a directory", dir.display())));
         }
         let db = Db::open(dir, options).map_err(|error| match error.kind() {
-            ErrorKind::NotFound if !create => Failure::from(error)
-                .with_hint(format!("`frondb create {}` creates a database", dir.display())),
-            _ => error.into(),
+            ErrorKind::NotFound if !create => no_database(dir, error),
+            _ => of_database(dir, error),
         })?;
         let session = Self { db, common };
         session.note_recovery();
@@ -60,13 +67,7 @@ impl<'a> Session<'a> {
 
     /// Prints a note on standard error.
     pub(super) fn note(&self, text: &str) {
-        let mut err = std::io::stderr().lock();
-        // Ignored: standard error may be closed.
-        let _ = match (self.common.quiet, self.common.json) {
-            (true, _) => Ok(()),
-            (false, true) => writeln!(err, "{}", json!({ "note": text })),
-            (false, false) => writeln!(err, "note: {text}"),
-        };
+        note(self.common, text);
     }
 
     /// Opens an existing tree.
@@ -99,6 +100,85 @@ impl<'a> Session<'a> {
     /// Commits a batch durably.
     pub(super) fn commit(&self, batch: &Batch) -> Result<(), Failure> {
         Ok(self.db.write(batch, Durability::Sync)?)
+    }
+}
+
+/// Prints a note on standard error, unless the user wants none.
+pub(super) fn note(common: &Common, text: &str) {
+    let mut err = std::io::stderr().lock();
+    // Ignored: standard error may be closed.
+    let _ = match (common.quiet, common.json) {
+        (true, _) => Ok(()),
+        (false, true) => writeln!(err, "{}", json!({ "note": text })),
+        (false, false) => writeln!(err, "note: {text}"),
+    };
+}
+
+/// Where a command gets what it needs: from the database, or from the process that has it open.
+pub(super) enum Source<'a> {
+    Session(Session<'a>),
+    Owner(Attachment),
+}
+
+impl<'a> Source<'a> {
+    /// Opens an existing database, or asks the process that has it open, if that answers.
+    pub(super) fn open(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
+        match Session::open(common, dir) {
+            Err(failure) if failure.kind == ErrorKind::Busy.name() => match Db::attach(dir) {
+                Ok(owner) => Ok(Self::Owner(owner)),
+                Err(error) if error.kind() == ErrorKind::NotFound => Err(failure.with_hint(
+                    "that process does not answer other programs (now): one that opens the database with \
+                     Options::attachable (C: frondb_options_set_attachable) does, and MariaDB does, while it has \
+                     the database open",
+                )),
+                Err(error) => Err(of_database(dir, error)),
+            },
+            other => other.map(Self::Session),
+        }
+    }
+
+    /// As [`open`](Self::open); also beside processes that only read, which answer nobody.
+    pub(super) fn open_to_read(common: &'a Common, dir: &Path) -> Result<Self, Failure> {
+        Self::open(common, dir).or_else(|failure| {
+            let beside = || Session::start(common, dir, false, true).ok();
+            let is_busy = failure.kind == ErrorKind::Busy.name() && !common.read_only;
+            is_busy.then(beside).flatten().map(Self::Session).ok_or(failure)
+        })
+    }
+}
+
+/// The failure of a call on the database in `dir`, or on another directory; if a permission is denied, with
+/// whose it is.
+pub(super) fn of_database(dir: &Path, error: Error) -> Failure {
+    Failure::from(error).about(dir)
+}
+
+/// The failure of a question to the process that has the database open.
+pub(super) fn of_owner(error: Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Closed => {
+            let message = "the process that had the database open has closed it";
+            Failure::busy(message).with_hint("run the command again")
+        }
+        _ => error.into(),
+    }
+}
+
+/// The failure of an open without a database: a directory that is missing or empty can become one, and one
+/// with other files is the wrong one.
+fn no_database(dir: &Path, error: Error) -> Failure {
+    let failure = Failure::from(error);
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).take(1000).collect();
+    paths.sort();
+    if paths.is_empty() {
+        return failure.with_hint(format!("`frondb create {}` creates a database", dir.display()));
+    }
+    match paths.iter().find(|path| path.is_dir() && Db::recorded_wear(path).is_ok()) {
+        Some(below) => failure.with_hint(format!("there is a database in {}", below.display())),
+        None => {
+            failure.with_hint("the directory has other files: give the directory of the database")
+        }
     }
 }
 

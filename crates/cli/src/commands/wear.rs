@@ -3,13 +3,14 @@
 use frondb::{Db, Wear, WriteCause, Writes, Written};
 use serde_json::{Map, Value, json};
 
+use super::session::of_database;
 use crate::args::{Common, Stats};
 use crate::failure::Failure;
 use crate::output::Output;
 
 /// Prints what the database has written, as it was last recorded; without opening the database.
 pub(super) fn print(common: &Common, args: &Stats) -> Result<(), Failure> {
-    let recorded = Db::recorded_wear(&args.dir)?;
+    let recorded = Db::recorded_wear(&args.dir).map_err(|error| of_database(&args.dir, error))?;
     let wear = recorded.ok_or_else(|| {
         let dir = args.dir.display();
         Failure::not_found(format!("the database in {dir} has no record of its writes"))

@@ -11,7 +11,7 @@ use super::format::{
     FRAME_BYTES, FRAME_HEAD_BYTES, FrameHead, HEADER_BYTES, PAYLOAD_BYTES_MAX, check_header,
     header, put_entry, take_entry,
 };
-use super::record::{Entry, RecordReader, RecordWriter};
+use super::record::{Entry, Layout, RecordReader, RecordWriter};
 use crate::failure::Failure;
 
 /// Writes a dump.
@@ -127,6 +127,10 @@ impl<R: Read> BinaryReader<R> {
 }
 
 impl<R: Read> RecordReader for BinaryReader<R> {
+    fn layout(&self) -> Layout {
+        Layout { format: "binary", ..Layout::default() }
+    }
+
     fn next(&mut self) -> Result<Option<Entry>, Failure> {
         while self.left == 0 {
             if self.ended || !self.next_frame()? {

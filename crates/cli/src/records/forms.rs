@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use super::binary::{BinaryReader, BinaryWriter};
+use super::lines::LinesReader;
 use super::record::{Format, RecordReader, RecordWriter};
 use super::text::{TextOptions, TextReader, TextWriter};
 use crate::failure::Failure;
@@ -16,6 +17,11 @@ pub(crate) fn writer<'a>(
     Ok(match format {
         Format::Binary => Box::new(BinaryWriter::new(out)?),
         Format::Csv | Format::Tsv => Box::new(TextWriter::new(out, options)?),
+        Format::Jsonl => {
+            return Err(Failure::usage("a dump has the format csv, tsv or binary").with_hint(
+                "`frondb scan --json` prints entries as JSON lines, which `load` reads",
+            ));
+        }
     })
 }
 
@@ -28,5 +34,9 @@ pub(crate) fn reader<'a>(
     Ok(match format {
         Format::Binary => Box::new(BinaryReader::new(input)?),
         Format::Csv | Format::Tsv => Box::new(TextReader::new(input, options)?),
+        Format::Jsonl => {
+            let columns = (options.key_column.as_deref(), options.value_column.as_deref());
+            Box::new(LinesReader::new(input, columns, (options.keys, options.values))?)
+        }
     })
 }

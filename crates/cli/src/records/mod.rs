@@ -3,12 +3,15 @@
 //! | format | file | for |
 //! |---|---|---|
 //! | `csv`, `tsv` | [`text`], cells in [`cells`], quotes in [`quotes`] | tables of other programs |
+//! | `jsonl` | [`lines`]; only `load` | objects of other programs |
 //! | `binary` | [`binary`], bytes in [`format`] | exact and checked: another database |
 
 pub(crate) mod binary;
 mod cells;
 mod format;
 mod forms;
+pub(crate) mod guess;
+pub(crate) mod lines;
 mod quotes;
 mod record;
 mod text;

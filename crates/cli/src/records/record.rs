@@ -13,19 +13,21 @@ pub(crate) enum Format {
     Csv,
     /// Cells separated by tabs.
     Tsv,
+    /// A JSON object on each line; only for `load`.
+    Jsonl,
     /// The format of frondb itself: exact, with checksums.
     Binary,
 }
 
 impl Format {
-    /// The given format, or else the one of the file's extension; binary for other names.
-    pub(crate) fn of(given: Option<Self>, file: Option<&Path>) -> Self {
-        let by_name = || match file?.extension()?.to_str()? {
+    /// The format of the file's extension.
+    pub(crate) fn of_name(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()? {
             "csv" => Some(Self::Csv),
             "tsv" | "tab" => Some(Self::Tsv),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
             _ => None,
-        };
-        given.or_else(by_name).unwrap_or(Self::Binary)
+        }
     }
 
     /// The byte between cells.
@@ -50,4 +52,53 @@ pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 pub(crate) trait RecordReader {
     /// The next entry; `None` at the end.
     fn next(&mut self) -> Result<Option<Entry>, Failure>;
+
+    /// How the file is read.
+    fn layout(&self) -> Layout;
+}
+
+/// How a file is read: what the user gave, and what was guessed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    pub(crate) format: &'static str,
+    /// The byte between cells.
+    pub(crate) delimiter: Option<char>,
+    /// The names of the columns; `None` if the first row is data.
+    pub(crate) header: Option<Vec<String>>,
+    /// The column of the key.
+    pub(crate) key: String,
+    /// The columns of the value, in words.
+    pub(crate) value: String,
+}
+
+impl Layout {
+    /// The layout in words.
+    pub(crate) fn sentence(&self) -> String {
+        if self.key.is_empty() {
+            return format!("read as {}", self.format);
+        }
+        let delimiter = match self.delimiter {
+            None => String::new(),
+            Some('\t') => " with tabs".to_owned(),
+            Some(delimiter) => format!(" with the delimiter {delimiter:?}"),
+        };
+        let header = match (&self.header, self.delimiter) {
+            (Some(names), _) => format!(", the first row is a header ({})", shown(names)),
+            (None, Some(_)) => ", no header: the first row is data".to_owned(),
+            (None, None) => String::new(),
+        };
+        let (key, value) = (&self.key, &self.value);
+        format!("read as {}{delimiter}{header}; key: {key}; value: {value}", self.format)
+    }
+}
+
+/// Names in the lists of a note.
+const SHOWN_MAX: usize = 20;
+
+/// The names as a list, of which a long one is cut.
+pub(crate) fn shown(names: &[String]) -> String {
+    match names.get(SHOWN_MAX..).filter(|more| !more.is_empty()) {
+        Some(more) => format!("{} and {} more", names[..SHOWN_MAX].join(", "), more.len()),
+        None => names.join(", "),
+    }
 }

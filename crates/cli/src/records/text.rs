@@ -5,8 +5,9 @@
 use std::io::{Read, Write};
 
 use super::cells::{Cells, DUMP_HINT};
+use super::guess::CellType;
 use super::quotes::{BYTE_ORDER_MARK, Quotes};
-use super::record::{Entry, RecordReader, RecordWriter};
+use super::record::{Entry, Layout, RecordReader, RecordWriter, shown};
 use crate::encoding::{Encoding, shortened};
 use crate::failure::Failure;
 
@@ -17,11 +18,13 @@ pub(crate) struct TextOptions {
     pub(crate) delimiter: u8,
     /// Whether the first row has the names of the columns.
     pub(crate) header: bool,
-    /// Column of the key: a name, or a number from 1.
-    pub(crate) key_column: String,
+    /// Column of the key: a name, or a number from 1. Default: the first.
+    pub(crate) key_column: Option<String>,
     /// Column of the value. Default: the other of two columns; in a table of one column values are
-    /// empty.
+    /// empty, and in one with more columns all others are the value, as a JSON object.
     pub(crate) value_column: Option<String>,
+    /// The types of the columns in such an object; text if there is none.
+    pub(crate) types: Vec<CellType>,
     /// How key cells are written.
     pub(crate) keys: Cells,
     /// How value cells are written.
@@ -95,9 +98,18 @@ pub(crate) struct TextReader<R> {
     input: csv::Reader<Quotes<R>>,
     row: csv::ByteRecord,
     key: usize,
-    value: Option<usize>,
+    value: Value,
     keys: Cells,
     values: Cells,
+    layout: Layout,
+}
+
+/// Which columns are the value.
+enum Value {
+    Empty,
+    One(usize),
+    /// All but the key, as an object: the index, the name as JSON, and the type of each.
+    Others(Vec<(usize, String, CellType)>),
 }
 
 impl<R: Read> TextReader<R> {
@@ -120,28 +132,114 @@ impl<R: Read> TextReader<R> {
             }));
         }
         let (key, value) = columns(&head, options)?;
+        let layout = layout(&head, options, key, &value);
         let row = csv::ByteRecord::new();
-        Ok(Self { input, row, key, value, keys: options.keys, values: options.values })
+        Ok(Self { input, row, key, value, keys: options.keys, values: options.values, layout })
     }
 }
 
-/// The indexes of the key column and of the value column.
-fn columns(
-    head: &csv::ByteRecord,
-    options: &TextOptions,
-) -> Result<(usize, Option<usize>), Failure> {
-    let key = column(head, options, &options.key_column)?;
-    let value = match &options.value_column {
-        Some(name) => Some(column(head, options, name)?),
-        None if head.len() > 2 => {
-            return Err(Failure::usage(format!(
-                "the table has {} columns: choose that of the value with --value-column",
-                head.len()
-            )));
+/// The name of a column: that of the header, or its number.
+fn column_name(head: &csv::ByteRecord, options: &TextOptions, column: usize) -> String {
+    match head.get(column).filter(|name| options.header && !name.is_empty()) {
+        Some(name) => String::from_utf8_lossy(name).into_owned(),
+        None => (column + 1).to_string(),
+    }
+}
+
+fn layout(head: &csv::ByteRecord, options: &TextOptions, key: usize, value: &Value) -> Layout {
+    let name = |column: usize| column_name(head, options, column);
+    let value = match value {
+        Value::Empty => "empty".to_owned(),
+        Value::One(column) => name(*column),
+        Value::Others(others) => {
+            let list: Vec<String> = others
+                .iter()
+                .map(|(column, _, kind)| format!("{} ({})", name(*column), kind.name()))
+                .collect();
+            format!("a JSON object of {}", shown(&list))
         }
-        None => (0..head.len()).find(|&i| i != key),
+    };
+    Layout {
+        format: if options.delimiter == b'\t' { "tsv" } else { "csv" },
+        delimiter: Some(char::from(options.delimiter)),
+        header: options.header.then(|| (0..head.len()).map(name).collect()),
+        key: name(key),
+        value,
+    }
+}
+
+/// The value of a row as an object.
+fn object(
+    row: &csv::ByteRecord,
+    columns: &[(usize, String, CellType)],
+) -> Result<Vec<u8>, Failure> {
+    let mut out = vec![b'{'];
+    for (place, (column, name, kind)) in columns.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(name.as_bytes());
+        out.push(b':');
+        let cell = Cells::Literal.read(row.get(*column).unwrap_or_default())?;
+        match kind {
+            CellType::Number | CellType::Boolean if cell.is_empty() => {
+                out.extend_from_slice(b"null")
+            }
+            CellType::Number | CellType::Boolean if kind.fits(&cell) => {
+                out.extend_from_slice(&cell)
+            }
+            _ => {
+                let text = serde_json::to_string(&String::from_utf8_lossy(&cell))?;
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// The index of the key column, and the columns of the value.
+fn columns(head: &csv::ByteRecord, options: &TextOptions) -> Result<(usize, Value), Failure> {
+    let key = match &options.key_column {
+        Some(name) => column(head, options, name)?,
+        None => 0,
+    };
+    let others = || (0..head.len()).filter(|&i| i != key);
+    let value = match &options.value_column {
+        Some(name) => Value::One(column(head, options, name)?),
+        None if head.len() > 2 => Value::Others(object_columns(head, options, others())?),
+        None => others().next().map_or(Value::Empty, Value::One),
     };
     Ok((key, value))
+}
+
+/// The columns of an object, with their names as JSON and their types.
+fn object_columns(
+    head: &csv::ByteRecord,
+    options: &TextOptions,
+    columns: impl Iterator<Item = usize>,
+) -> Result<Vec<(usize, String, CellType)>, Failure> {
+    if options.values != Cells::Literal {
+        return Err(Failure::usage(format!(
+            "the table has {} columns, which are loaded as JSON objects of text: choose the column that is \
+             encoded with --value-column",
+            head.len()
+        )));
+    }
+    let mut found: Vec<(usize, String, CellType)> = Vec::new();
+    for column in columns {
+        let name = column_name(head, options, column);
+        let json = serde_json::to_string(&name)?;
+        if found.iter().any(|(_, known, _)| *known == json) {
+            return Err(Failure::usage(format!(
+                "several columns have the name `{name}`: choose one with --value-column, or load the \
+                 table with --no-header after removing its header"
+            )));
+        }
+        let kind = options.types.get(column).copied().unwrap_or(CellType::Text);
+        found.push((column, json, kind));
+    }
+    Ok(found)
 }
 
 /// The index of the column with this name or number (from 1).
@@ -179,9 +277,16 @@ impl<R: Read> RecordReader for TextReader<R> {
         let refused = |failure: Failure| failure.context(format!("line {line}"));
         let cell = |i: usize| self.row.get(i).unwrap_or_default();
         let key = self.keys.read(cell(self.key)).map_err(refused)?;
-        let value = self.value.map_or(&b""[..], cell);
-        let value = self.values.read(value).map_err(refused)?;
-        Ok(Some((key, value)))
+        let value = match &self.value {
+            Value::Empty => self.values.read(b""),
+            Value::One(column) => self.values.read(cell(*column)),
+            Value::Others(columns) => object(&self.row, columns),
+        };
+        Ok(Some((key, value.map_err(refused)?)))
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout.clone()
     }
 }
 
@@ -193,8 +298,9 @@ mod tests {
         TextOptions {
             delimiter: b',',
             header: true,
-            key_column: "1".into(),
+            key_column: None,
             value_column: None,
+            types: Vec::new(),
             keys: Cells::Literal,
             values: Cells::Literal,
         }
@@ -295,7 +401,7 @@ mod tests {
             assert_eq!(error.code(), 10, "{wrong}");
             assert!(error.message.contains(line), "{wrong}: {}", error.message);
         }
-        let twice = TextOptions { key_column: "a".into(), ..options() };
+        let twice = TextOptions { key_column: Some("a".into()), ..options() };
         let twice = load("a,a\n1,2\n", &twice).unwrap_err();
         assert!(twice.message.contains("several columns"), "{}", twice.message);
         let marked = load("\u{feff}k,\"v\n\"\n1,2\n", &options()).unwrap();
@@ -313,7 +419,7 @@ mod tests {
     fn columns_are_found_by_name_and_by_number() {
         let text = "id,when,what\n1,mon,run\n2,tue,sit\n";
         let by_name = TextOptions {
-            key_column: "when".into(),
+            key_column: Some("when".into()),
             value_column: Some("what".into()),
             ..options()
         };
@@ -322,6 +428,23 @@ mod tests {
         assert_eq!(load(text, &by_number).unwrap(), [pair("1", "run"), pair("2", "sit")]);
         let one_column = load("id\n7\n", &options()).unwrap();
         assert_eq!(one_column, [pair("7", "")]);
+    }
+
+    #[test]
+    fn the_other_columns_are_an_object() {
+        use CellType::{Boolean, Number, Text};
+        let text = "id,name,age,\"is \"\"on\"\"\",\n1,\"a\"\"b\",37,true,x\n2,,,,\n3,c,old,no,\n";
+        let types = vec![Number, Text, Number, Boolean, Text];
+        let typed = TextOptions { types, ..options() };
+        let objects = [
+            r#"{"name":"a\"b","age":37,"is \"on\"":true,"5":"x"}"#,
+            r#"{"name":"","age":null,"is \"on\"":null,"5":""}"#,
+            r#"{"name":"c","age":"old","is \"on\"":"no","5":""}"#,
+        ];
+        let expected = [("1", objects[0]), ("2", objects[1]), ("3", objects[2])];
+        assert_eq!(load(text, &typed).unwrap(), expected.map(|(key, value)| pair(key, value)));
+        let without = TextOptions { header: false, key_column: Some("2".into()), ..options() };
+        assert_eq!(load("1,k,3\n", &without).unwrap(), [pair("k", r#"{"1":"1","3":"3"}"#)]);
     }
 
     #[test]
@@ -350,9 +473,12 @@ mod tests {
 
     #[test]
     fn a_table_that_does_not_fit_is_refused_with_the_reason() {
-        let unclear = load("a,b,c\n1,2,3\n", &options()).unwrap_err();
+        let encoded = TextOptions { values: Cells::Encoded(Encoding::Hex), ..options() };
+        let unclear = load("a,b,c\n1,2,3\n", &encoded).unwrap_err();
         assert!(unclear.message.contains("--value-column"), "{}", unclear.message);
-        let missing = TextOptions { key_column: "z".into(), ..options() };
+        let twice = load("a,b,b\n1,2,3\n", &options()).unwrap_err();
+        assert!(twice.message.contains("`b`"), "{}", twice.message);
+        let missing = TextOptions { key_column: Some("z".into()), ..options() };
         let missing = load("a,b\n1,2\n", &missing).unwrap_err();
         assert!(missing.message.contains("the columns are: a, b"), "{}", missing.message);
         let hex = TextOptions { keys: Cells::Encoded(Encoding::Hex), ..options() };

@@ -56,8 +56,8 @@ fn columns_are_chosen_and_standard_input_is_a_file() {
     let chosen = ["t", "-", "--format", "tsv", "--key-column", "who", "--value-column", "3"];
     frondb_with("load", dir, &chosen, table).ok();
     assert_eq!(frondb("scan", dir, &["t"]).ok().text(), "ada\trun\nbob\tsit\n");
-    let unclear = frondb_with("load", dir, &["t", "-", "--format", "tsv"], table);
-    unclear.fails(2, "--value-column");
+    let encoded = ["u", "-", "--format", "tsv", "--values", "hex"];
+    frondb_with("load", dir, &encoded, table).fails(2, "--value-column");
     frondb_with("load", dir, &["t", "-", "--format", "csv", "--secondary"], b"a,b\n")
         .fails(2, "exists");
 }

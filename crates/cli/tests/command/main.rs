@@ -4,14 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod against_fio;
+mod attached;
 mod backups;
 mod damage;
 mod devices;
 mod dump_targets;
 mod files;
 mod functions;
+mod hints;
 mod keys;
 mod killed_loads;
 mod program;
 mod refusals;
+mod tables;
 mod trees;

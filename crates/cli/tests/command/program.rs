@@ -1,7 +1,10 @@
 //! Running the program.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::fs::Permissions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -63,13 +66,34 @@ pub(crate) fn frondb_with(command: &str, dir: &Path, args: &[&str], input: &[u8]
 
 /// Runs the program with any arguments.
 pub(crate) fn run<'a>(args: impl IntoIterator<Item = &'a OsStr>, input: &[u8]) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_frondb"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    finished(Command::new(env!("CARGO_BIN_EXE_frondb")).args(args), input)
+}
+
+/// Whether the tests may do everything.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0)
+}
+
+/// Runs a copy of the program in `dir`, which becomes a directory that all may enter, as a user without
+/// permissions. Only root can.
+pub(crate) fn run_as_nobody(dir: &Path, args: &[&OsStr]) -> Ran {
+    std::fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
+    let program = dir.join("frondb-of-all");
+    if !program.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_frondb"), &program).unwrap();
+    }
+    finished(Command::new(&program).args(args).uid(65534).gid(65534), b"")
+}
+
+fn finished(command: &mut Command, input: &[u8]) -> Ran {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = loop {
+        match command.spawn() {
+            // A child of another thread has the copy still open for writing, until it runs its program.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {}
+            other => break other.unwrap(),
+        }
+    };
     // Ignored: a program that rejects its arguments does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();

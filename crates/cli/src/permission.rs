@@ -1,0 +1,84 @@
+//! The hint for a permission that is denied.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The hint for a file or directory that this process may not open or create: which path is in the way,
+/// whose it is, and as which user this process runs. If none is in the way of reading, the path that
+/// exists is in the way of writing. `None` if nothing is known of it.
+pub(crate) fn hint(dir: &Path) -> Option<String> {
+    let dir = std::path::absolute(dir).ok()?;
+    let mut above: Vec<PathBuf> = dir.ancestors().map(Path::to_owned).collect();
+    above.reverse();
+    above.extend(files(&dir));
+    let denied = above.into_iter().find(|path| is_denied(path)).unwrap_or(dir);
+    // A directory that cannot be entered says whose it is, and nothing of what is in it.
+    let found = denied.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?)));
+    let (path, metadata) = found?;
+    let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
+    let me = std::fs::metadata("/proc/self").map(|me| me.uid()).ok();
+    Some(sentence(
+        path,
+        (owner, mode),
+        me,
+        &std::fs::read_to_string("/etc/passwd").unwrap_or_default(),
+    ))
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+}
+
+fn is_denied(path: &Path) -> bool {
+    let opened = File::options().read(true).write(path.is_file()).open(path);
+    opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+        // A directory may be entered that cannot be listed.
+        && (path.is_file() || std::fs::metadata(path.join(".")).is_err())
+}
+
+fn sentence(path: &Path, (owner, mode): (u32, u32), me: Option<u32>, passwd: &str) -> String {
+    let name = |uid: u32| match user(passwd, uid) {
+        Some(name) => format!("{name} (uid {uid})"),
+        None => format!("uid {uid}"),
+    };
+    let me = me.map_or_else(|| "another user".to_owned(), name);
+    let run_as = user(passwd, owner)
+        .map_or_else(String::new, |name| format!(", for example with `sudo -u {name}`"));
+    format!(
+        "{} belongs to {} with mode {mode:04o}, and this command runs as {me}: run it as that user{run_as}, or give \
+         this one the permission",
+        path.display(),
+        name(owner)
+    )
+}
+
+/// The name of a user in the text of /etc/passwd.
+fn user(passwd: &str, uid: u32) -> Option<&str> {
+    let uid = uid.to_string();
+    let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    lines
+        .find(|fields| fields.get(2) == Some(&uid.as_str()))
+        .and_then(|fields| fields.first().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_names_path_owner_and_user() {
+        let passwd = "root:x:0:0::/root:/bin/sh\nmysql:x:110:114::/nonexistent:/bin/false\n";
+        let text = sentence(Path::new("/var/db"), (110, 0o700), Some(1000), passwd);
+        assert_eq!(
+            text,
+            "/var/db belongs to mysql (uid 110) with mode 0700, and this command runs as uid 1000: run it as \
+             that user, for example with `sudo -u mysql`, or give this one the permission"
+        );
+        assert!(sentence(Path::new("x"), (7, 0), None, passwd).contains("uid 7 with mode 0000"));
+        let missing = hint(&std::env::temp_dir().join("frondb-missing/below")).unwrap();
+        assert!(missing.starts_with(&format!("{} belongs", std::env::temp_dir().display())));
+    }
+}

@@ -1,0 +1,89 @@
+//! Hints name the cause: whose a file is, which directory was meant, and what the message leaves open.
+
+use std::ffi::OsStr;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use frondb_testkit::TempDir;
+
+use crate::program::{frondb, is_root, run, run_as_nobody};
+
+#[test]
+fn a_directory_that_is_no_database_is_not_to_become_one() {
+    let temp = TempDir::new("cli-hints");
+    let dir = temp.path();
+    frondb("trees", &dir.join("missing"), &[]).fails(1, "frondb create");
+    frondb("trees", dir, &[]).fails(1, "frondb create");
+    std::fs::write(dir.join("letter.txt"), "Dear").unwrap();
+    let ran = frondb("trees", dir, &[]).fails(1, "the directory has other files");
+    assert!(!ran.err.contains("frondb create"), "{}", ran.err);
+    frondb("create", &dir.join("data"), &[]).ok();
+    let ran = frondb("trees", dir, &[]).fails(1, "there is a database in");
+    assert!(ran.err.contains("/data\n") && !ran.err.contains("frondb create"), "{}", ran.err);
+}
+
+/// Runs as another user if this one may do everything; otherwise takes the permission away.
+#[test]
+fn a_denied_permission_says_whose() {
+    let temp = TempDir::new("cli-denied");
+    let dir = temp.path().join("db");
+    frondb("create", &dir, &["t"]).ok();
+    let mode = if is_root() { 0o700 } else { 0 };
+    std::fs::set_permissions(&dir, Permissions::from_mode(mode)).unwrap();
+    let ran = denied(temp.path(), &["trees".as_ref(), dir.as_ref()]);
+    std::fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+    let owner = if is_root() { "belongs to root (uid 0) with mode 0700" } else { "with mode 0000" };
+    assert!(ran.contains(&format!("{} ", dir.display())) && ran.contains(owner), "{ran}");
+    assert!(ran.contains("this command runs as") && !ran.contains("system's log"), "{ran}");
+
+    // The same for files to read and for directories to write to.
+    let (file, full) = (temp.path().join("a.csv"), temp.path().join("full"));
+    std::fs::write(&file, "k,v\n").unwrap();
+    std::fs::create_dir(&full).unwrap();
+    frondb("backup", &dir, &[temp.path().join("backup").to_str().unwrap()]).ok();
+    for path in [&dir, &temp.path().join("backup")] {
+        open_to_all(path);
+    }
+    std::fs::set_permissions(&file, Permissions::from_mode(if is_root() { 0o600 } else { 0 }))
+        .unwrap();
+    std::fs::set_permissions(&full, Permissions::from_mode(0o555)).unwrap();
+    let (below, backup) = (full.join("new"), temp.path().join("backup"));
+    let says = |args: &[&Path], whose: &Path| {
+        let ran = denied(temp.path(), args);
+        let hint = format!("{} belongs to ", whose.display());
+        assert!(ran.contains(&hint), "{args:?}: {ran}");
+    };
+    says(&["load".as_ref(), &dir, "t".as_ref(), &file], &file);
+    says(&["dump".as_ref(), &dir, "t".as_ref(), &full.join("t.csv")], &full);
+    says(&["backup".as_ref(), &dir, &below], &full);
+    says(&["restore".as_ref(), &backup, &below], &full);
+    says(&["salvage".as_ref(), &dir, &below], &full);
+    std::fs::set_permissions(&full, Permissions::from_mode(0o755)).unwrap();
+}
+
+fn open_to_all(path: &Path) {
+    let is_dir = path.is_dir();
+    std::fs::set_permissions(path, Permissions::from_mode(if is_dir { 0o777 } else { 0o666 }))
+        .unwrap();
+    for entry in std::fs::read_dir(path).into_iter().flatten() {
+        open_to_all(&entry.unwrap().path());
+    }
+}
+
+/// What a command says that fails because a permission is denied.
+fn denied(temp: &Path, args: &[&Path]) -> String {
+    let args: Vec<&OsStr> = args.iter().map(|arg| arg.as_os_str()).collect();
+    let ran = if is_root() { run_as_nobody(temp, &args) } else { run(args, b"") };
+    ran.fails(7, "").err
+}
+
+#[test]
+fn help_says_what_json_has() {
+    let run = |command: &str| {
+        let args = [Path::new("help").as_os_str(), Path::new(command).as_os_str()];
+        run(args, b"").ok().text().to_owned()
+    };
+    assert!(run("stats").contains("With --json: `database`"));
+    assert!(run("verify-backup").contains("`faults`"));
+}
