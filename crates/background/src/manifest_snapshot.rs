@@ -112,7 +112,7 @@ impl SnapshotState {
                 options: tree.options(),
                 version: tree.version(),
                 flushed: install.flushed,
-                values: install.values.values().cloned().collect(),
+                values: install.values.iter().cloned().collect(),
                 tree: Arc::clone(&tree),
             };
             drop(install);

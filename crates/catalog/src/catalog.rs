@@ -21,6 +21,9 @@ use frondb_trunk::{Key, Node, Trunk};
 
 use crate::update_fns::UpdateFns;
 
+/// Different options that trees share.
+const OPTIONS_MAX: usize = 32;
+
 /// The trees of a database by name. Any thread may use it. Changes exclude each other, but not
 /// reads and writes of trees. LOCK order: the lock of the names comes before all others.
 pub struct Catalog {
@@ -33,6 +36,8 @@ pub struct Catalog {
     account: Arc<MemtableAccount>,
     totals: Arc<TreeTotals>,
     update_fns: UpdateFns,
+    /// Options that trees have: most trees have the same, and share them.
+    options: Mutex<Vec<Arc<TreeOptions>>>,
 }
 
 /// The handles that a [`Catalog`] uses.
@@ -60,8 +65,10 @@ impl Catalog {
     #[must_use]
     pub fn new(parts: CatalogParts) -> Arc<Self> {
         let CatalogParts { trees, edits, ids, reads, locks, account, totals, update_fns } = parts;
-        let names = Mutex::default();
-        Arc::new(Self { names, trees, edits, ids, reads, locks, account, totals, update_fns })
+        let (names, options) = (Mutex::default(), Mutex::default());
+        let catalog =
+            Self { names, trees, edits, ids, reads, locks, account, totals, update_fns, options };
+        Arc::new(catalog)
     }
 
     /// Totals over all trees.
@@ -137,9 +144,23 @@ impl Catalog {
         let root = self.ids.next_node();
         let edit = Edit::CreateTree { tree: id, name: name.into(), options: options.clone(), root };
         let tree = self.tree_core(id, name.into(), options, None)?;
-        let leaf = Node::empty_leaf(root, Key::from([]), None);
+        let leaf = Node::empty_leaf(root, Key::default(), None);
         tree.publish(Trunk { tree: id, root: leaf }, None, false);
         Ok(NewTree { tree, edit })
+    }
+
+    /// The options, as trees with the same ones have them.
+    fn shared(&self, options: TreeOptions) -> Arc<TreeOptions> {
+        let mut known = self.options.lock();
+        if let Some(found) = known.iter().find(|known| ***known == options) {
+            return Arc::clone(found);
+        }
+        if known.len() >= OPTIONS_MAX {
+            known.remove(0);
+        }
+        let new = Arc::new(options);
+        known.push(Arc::clone(&new));
+        new
     }
 
     /// A tree with the trunk that recovery built, or with a placeholder trunk if `restored` is
@@ -172,7 +193,7 @@ impl Catalog {
             }
         };
         let (trunk, install) = restored.unwrap_or_else(|| {
-            let root = Node::empty_leaf(frondb_core::NodeId(0), Key::from([]), None);
+            let root = Node::empty_leaf(frondb_core::NodeId(0), Key::default(), None);
             (
                 Trunk { tree: id, root },
                 InstallState { flushed: SeqNo::MIN, ..InstallState::default() },
@@ -182,13 +203,13 @@ impl Catalog {
             id,
             engine: self.reads.engine,
             name,
-            options,
+            options: self.shared(options),
             update,
             missing,
             trunk,
             install,
             hold: Hold::new(&self.reads.runs.space),
-            locks: self.locks.table(id),
+            lock_manager: Arc::clone(&self.locks),
             account: Arc::clone(&self.account),
             totals: Arc::clone(&self.totals),
         }))
@@ -308,7 +329,7 @@ impl Catalog {
             self.trees.remove(id);
             let values = std::mem::take(&mut install.values);
             // Readers keep the version that they hold; the tree itself releases its version.
-            let empty = Node::empty_leaf(self.ids.next_node(), Key::from([]), None);
+            let empty = Node::empty_leaf(self.ids.next_node(), Key::default(), None);
             let old = tree.retire(Trunk { tree: id, root: empty });
             Ok::<_, Error>((old, values))
         })?;

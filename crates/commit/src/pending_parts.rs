@@ -127,7 +127,7 @@ impl PendingParts {
     fn unmake(&self, tree: &TreeCore) {
         tree.set_dropped();
         self.trees.remove(tree.id);
-        let empty = Node::empty_leaf(self.ids.next_node(), Key::from([]), None);
+        let empty = Node::empty_leaf(self.ids.next_node(), Key::default(), None);
         let _install = tree.install.lock();
         tree.retire(Trunk { tree: tree.id, root: empty });
     }

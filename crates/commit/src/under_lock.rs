@@ -105,7 +105,7 @@ impl CommitLatch<'_> {
             seq = SeqNo(seq.get() + attachment.numbers);
         }
         for section in sections {
-            let active = Arc::clone(&section.tree.version().active);
+            let active = section.tree.active_for_commit();
             active.logged(lsns.0, lsns.1);
             let empty_ranges = &section.tree.empty_ranges;
             let watch = empty_ranges.is_watched().then_some(empty_ranges);

@@ -145,7 +145,7 @@ impl RecordVisitor for Replay<'_> {
         if seq <= *flushed {
             return Ok(());
         }
-        let slot = Arc::clone(&tree.version().active);
+        let slot = tree.active_for_commit();
         slot.logged(start, end);
         insert(&slot, seq, op)?;
         self.messages += 1;

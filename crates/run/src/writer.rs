@@ -294,6 +294,7 @@ impl RunWriter {
                 Some(RunDictionary { hash: dictionary.hash(), bytes: frame.len() as u32 });
         }
         self.meta.extents = output.end_run();
+        self.meta.extents.shrink_to_fit();
         Ok(Some(self.meta))
     }
 }

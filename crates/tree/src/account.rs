@@ -11,8 +11,9 @@ use frondb_core::budget::{Budget, Part};
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::source::MemSource;
+
 /// The memory of all memtables of a database, in bytes. Any thread may use it.
-#[derive(Debug)]
 pub struct MemtableAccount {
     /// The budget that memtables are charged to.
     pub budget: Arc<Budget>,
@@ -21,6 +22,9 @@ pub struct MemtableAccount {
     /// Bytes of memtables that only a reader still holds. No flush frees them, so writers do not
     /// wait for them.
     pub(crate) pinned_bytes: Arc<AtomicU64>,
+    /// The active memtable of every tree that has taken no message since its last flush. It stays
+    /// empty: a commit gives its trees memtables of their own.
+    pub(crate) empty: Arc<MemSource>,
 }
 
 impl MemtableAccount {
@@ -28,7 +32,9 @@ impl MemtableAccount {
     #[must_use]
     pub fn new(budget: Arc<Budget>) -> Arc<Self> {
         let (frozen_bytes, pinned_bytes) = (Arc::default(), Arc::default());
-        Arc::new(Self { budget, frozen_bytes, pinned_bytes })
+        let empty = MemSource::new(&budget);
+        empty.memtable.seal();
+        Arc::new(Self { budget, frozen_bytes, pinned_bytes, empty })
     }
 
     /// Bytes of memtables that are not flushed.

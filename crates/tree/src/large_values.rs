@@ -2,15 +2,17 @@
 //! the planner learns the average size of a value.
 
 use std::collections::HashMap;
-use std::ops::Deref;
 
 use frondb_core::limits::VALUE_INLINE_BYTES_MAX;
 use frondb_space::Extent;
 
-/// The extents of each large value, keyed by the first of them. Dereferences to the map.
+type Map = HashMap<Extent, Vec<Extent>>;
+
+/// The extents of each large value, keyed by the first of them. Most trees have none, and then it
+/// has no map.
 #[derive(Default)]
 pub struct LargeValues {
-    map: HashMap<Extent, Vec<Extent>>,
+    map: Option<Box<Map>>,
     /// The sum of the bytes of all extents in `map`.
     bytes: u64,
 }
@@ -19,16 +21,21 @@ impl LargeValues {
     /// Adds a value whose first extent is `first`, or replaces the value that begins with it.
     pub fn insert(&mut self, first: Extent, extents: Vec<Extent>) {
         self.bytes += bytes_of(&extents);
-        if let Some(old) = self.map.insert(first, extents) {
+        if let Some(old) = self.map.get_or_insert_default().insert(first, extents) {
             self.bytes -= bytes_of(&old);
         }
     }
 
     /// Removes the value that begins with `first`.
     pub fn remove(&mut self, first: &Extent) -> Option<Vec<Extent>> {
-        let extents = self.map.remove(first)?;
+        let extents = self.map.as_mut()?.remove(first)?;
         self.bytes -= bytes_of(&extents);
         Some(extents)
+    }
+
+    /// The extents of the value that begins with `first`.
+    pub fn get(&self, first: &Extent) -> Option<&Vec<Extent>> {
+        self.map.as_ref()?.get(first)
     }
 
     /// Bytes on disk of all values.
@@ -38,27 +45,30 @@ impl LargeValues {
 
     /// Average bytes on disk of a value; without values, the size at which a value becomes large.
     pub fn mean_bytes(&self) -> u64 {
-        self.bytes.checked_div(self.map.len() as u64).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
+        let values = self.map.as_ref().map_or(0, |map| map.len() as u64);
+        self.bytes.checked_div(values).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
+    }
+
+    /// The extents of each value.
+    pub fn iter(&self) -> impl Iterator<Item = &Vec<Extent>> {
+        self.map.iter().flat_map(|map| map.values())
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.map.as_ref().is_none_or(|map| map.is_empty())
     }
 
     /// The extents of each value.
     pub fn into_values(self) -> impl Iterator<Item = Vec<Extent>> {
-        self.map.into_values()
+        self.map.into_iter().flat_map(|map| map.into_values())
     }
 }
 
-impl From<HashMap<Extent, Vec<Extent>>> for LargeValues {
-    fn from(map: HashMap<Extent, Vec<Extent>>) -> Self {
+impl From<Map> for LargeValues {
+    fn from(map: Map) -> Self {
         let bytes = map.values().map(|extents| bytes_of(extents)).sum();
-        Self { map, bytes }
-    }
-}
-
-impl Deref for LargeValues {
-    type Target = HashMap<Extent, Vec<Extent>>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.map
+        Self { map: (!map.is_empty()).then(|| Box::new(map)), bytes }
     }
 }
 
@@ -83,7 +93,7 @@ mod tests {
         assert_eq!((values.bytes(), values.mean_bytes()), (6 * 4096, 3 * 4096));
         values.insert(extent(20, 1), vec![extent(20, 1), extent(30, 2)]);
         assert_eq!(values.bytes(), 8 * 4096);
-        let copy = LargeValues::from(values.map.clone());
+        let copy = LargeValues::from(*values.map.clone().unwrap());
         assert_eq!(copy.bytes(), values.bytes());
         assert_eq!(values.remove(&extent(20, 1)).map(|extents| extents.len()), Some(2));
         assert_eq!(values.remove(&extent(20, 1)), None);

@@ -223,11 +223,10 @@ impl Pins {
     }
 }
 
-/// Whether `version` keeps a flushed memtable. Sources are flushed from the oldest on, so it is
-/// enough to check the oldest.
+/// Whether a source was flushed since `version` was the newest: `version` then keeps a flushed
+/// memtable, or runs from before the flush.
 fn has_flushed(version: &Version, newest: &Version) -> bool {
-    let oldest = version.frozen.last().unwrap_or(&version.active);
-    !newest.sources().any(|source| Arc::ptr_eq(source, oldest))
+    version.flushes != newest.flushes
 }
 
 impl Pinned {

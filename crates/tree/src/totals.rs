@@ -31,7 +31,26 @@ pub struct TreeSizes {
     pub frozen_memtables: u64,
 }
 
+// Measured by `frondb/tests/idle_trees.rs`, which fails if they are too small.
+/// Memory of a tree with short names and without its nodes, bytes: `TreeCore`, its version, its
+/// places in the lists of trees.
+const TREE_BYTES: u64 = 640;
+/// Memory of a node of the trunk, bytes.
+const NODE_BYTES: u64 = 384;
+/// Memory of a view and of the metadata of its run, bytes. A run seldom has several views.
+const VIEW_BYTES: u64 = 640;
+/// Memory of a tree's table of locks while it has none, bytes.
+pub(crate) const LOCK_TABLE_BYTES: u64 = 208;
+
 impl TreeSizes {
+    /// Memory of the trees with their nodes and runs, which no other part charges: without
+    /// memtables, filters and block indexes. An estimate.
+    #[must_use]
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let tree = if self.nodes > 0 { TREE_BYTES } else { 0 };
+        tree + self.nodes * NODE_BYTES + self.views * VIEW_BYTES
+    }
+
     /// The sizes of a version, in O(memtables and attached runs): the trunk keeps its own totals.
     pub fn of(version: &Version) -> Self {
         let totals = version.trunk.root.totals;

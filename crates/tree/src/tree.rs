@@ -16,20 +16,20 @@ mod versions;
 
 use std::collections::{HashMap, HashSet};
 
+use frondb_core::budget::Part;
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use frondb_core::sync::{Arc, Mutex, RwLock};
+use frondb_core::sync::{Arc, Mutex, OnceLock, RwLock};
 use frondb_core::{Error, NodeId, RunId, SeqNo, TreeId};
-use frondb_locks::LockTable;
+use frondb_locks::{LockManager, LockTable};
 use frondb_records::TreeOptions;
 use frondb_space::Hold;
 use frondb_trunk::Trunk;
 
 use crate::account::MemtableAccount;
 use crate::large_values::LargeValues;
-use crate::source::MemSource;
 use crate::tombstones::{EmptyRanges, TombstoneSearch};
-use crate::totals::{TreeSizes, TreeTotals};
+use crate::totals::{LOCK_TABLE_BYTES, TreeSizes, TreeTotals};
 use crate::version::Version;
 
 /// State of a tree that only installs change, protected by [`TreeCore::install`].
@@ -56,7 +56,7 @@ pub struct TreeParts {
     /// The tree's name.
     pub name: String,
     /// The tree's options.
-    pub options: TreeOptions,
+    pub options: Arc<TreeOptions>,
     /// The tree's update function, or a stand-in that fails.
     pub update: Option<SharedUpdateFn>,
     /// Why `update` is a stand-in; `None` if it is the real function.
@@ -67,8 +67,8 @@ pub struct TreeParts {
     pub install: InstallState,
     /// Keeps the extents of large values that the first version refers to.
     pub hold: Arc<Hold>,
-    /// Row and range locks of transactions.
-    pub locks: Arc<LockTable>,
+    /// Has the row and range locks of transactions.
+    pub lock_manager: Arc<LockManager>,
     /// The account that the tree's memtables are charged to.
     pub account: Arc<MemtableAccount>,
     /// The totals over all trees of the database.
@@ -107,8 +107,9 @@ pub struct TreeCore {
     mean_value_bytes: AtomicU64,
     /// Whether the last flush appended more than nine tenths of its bytes after all older data.
     sequential: AtomicBool,
-    /// Row and range locks of transactions.
-    pub locks: Arc<LockTable>,
+    /// Row and range locks of transactions: made when the first is requested.
+    locks: OnceLock<Arc<LockTable>>,
+    lock_manager: Arc<LockManager>,
     /// SeqNo of the newest commit with messages for the tree since the database was opened. Set
     /// before that commit becomes visible.
     newest_commit: AtomicU64,
@@ -129,16 +130,17 @@ impl TreeCore {
     pub fn new(parts: TreeParts) -> Arc<Self> {
         let mean_value_bytes = parts.install.values.mean_bytes();
         let version = Version {
-            active: MemSource::new(&parts.account.budget),
+            active: Arc::clone(&parts.account.empty),
             frozen: Vec::new(),
             trunk: parts.trunk,
             hold: parts.hold,
+            flushes: 0,
         };
         Arc::new(Self {
             id: parts.id,
             engine: parts.engine,
             name: RwLock::new(parts.name),
-            options: RwLock::new(Arc::new(parts.options)),
+            options: RwLock::new(parts.options),
             update: parts.update,
             missing: parts.missing,
             version: RwLock::new(Arc::new(version)),
@@ -151,7 +153,8 @@ impl TreeCore {
             flush_raw_bytes: 0.into(),
             mean_value_bytes: mean_value_bytes.into(),
             sequential: false.into(),
-            locks: parts.locks,
+            locks: OnceLock::new(),
+            lock_manager: parts.lock_manager,
             newest_commit: 0.into(),
             prepared_end: 0.into(),
             tombstone_search: TombstoneSearch::default(),
@@ -164,6 +167,28 @@ impl TreeCore {
     #[must_use]
     pub fn version(&self) -> Arc<Version> {
         Arc::clone(&self.version.read())
+    }
+
+    /// Row and range locks of transactions.
+    #[inline]
+    #[must_use]
+    pub fn locks(&self) -> &Arc<LockTable> {
+        self.locks.get().unwrap_or_else(|| self.make_locks())
+    }
+
+    #[cold]
+    fn make_locks(&self) -> &Arc<LockTable> {
+        // Made before the cell is locked, because it takes another lock. Of two threads, the second
+        // drops its table, and the manager forgets that one.
+        let (table, mut is_first) = (self.lock_manager.table(self.id), false);
+        let table = self.locks.get_or_init(|| {
+            is_first = true;
+            table
+        });
+        if is_first {
+            self.account.budget.count(Part::Trunk, LOCK_TABLE_BYTES);
+        }
+        table
     }
 
     /// Bytes on disk of the large values that runs refer to.
@@ -229,7 +254,19 @@ impl TreeCore {
     pub fn begin_count(&self) {
         let version = self.version.write();
         if !self.counted.swap(true, Ordering::Relaxed) {
-            self.totals.change(TreeSizes::default(), TreeSizes::of(&version));
+            self.change_sizes(TreeSizes::default(), TreeSizes::of(&version));
+        }
+    }
+
+    /// Changes the tree's share of the totals, and what it charges to the budget. REQUIRES: the lock
+    /// of the version, except when the tree ends.
+    fn change_sizes(&self, old: TreeSizes, new: TreeSizes) {
+        self.totals.change(old, new);
+        let (old, new) = (old.memory_bytes(), new.memory_bytes());
+        if new >= old {
+            self.account.budget.count(Part::Trunk, new - old);
+        } else {
+            self.account.budget.uncount(Part::Trunk, old - new);
         }
     }
 
@@ -238,11 +275,11 @@ impl TreeCore {
     pub fn retire(&self, trunk: Trunk) -> Arc<Version> {
         let mut version = self.version.write();
         if self.counted.swap(false, Ordering::Relaxed) {
-            self.totals.change(TreeSizes::of(&version), TreeSizes::default());
+            self.change_sizes(TreeSizes::of(&version), TreeSizes::default());
         }
         let hold = version.hold.successor();
-        let active = MemSource::new(&self.account.budget);
-        self.replace(&mut version, Version { active, frozen: Vec::new(), trunk, hold })
+        let (active, flushes) = (Arc::clone(&self.account.empty), version.flushes);
+        self.replace(&mut version, Version { active, frozen: Vec::new(), trunk, hold, flushes })
     }
 
     // --- Commits ---
@@ -270,5 +307,18 @@ impl TreeCore {
     #[must_use]
     pub fn prepared_end(&self) -> frondb_core::Lsn {
         frondb_core::Lsn(self.prepared_end.load(Ordering::Acquire))
+    }
+}
+
+impl Drop for TreeCore {
+    /// Ends the charges of the tree: those of its version too, if it was not dropped.
+    fn drop(&mut self) {
+        if self.counted.swap(false, Ordering::Relaxed) {
+            let sizes = TreeSizes::of(&self.version.read());
+            self.change_sizes(sizes, TreeSizes::default());
+        }
+        if self.locks.get().is_some() {
+            self.account.budget.uncount(Part::Trunk, LOCK_TABLE_BYTES);
+        }
     }
 }

@@ -108,8 +108,7 @@ fn bytes_of(extents: &[Extent]) -> u64 {
 /// Bytes on disk of all large values that the tree owns.
 fn owned_bytes(tree: &TreeCore, version: &Version) -> u64 {
     let install = tree.install.lock();
-    let in_runs: u64 = install.values.values().map(|value| bytes_of(value)).sum();
-    in_runs + version.sources().map(|source| source.value_bytes()).sum::<u64>()
+    install.values.bytes() + version.sources().map(|source| source.value_bytes()).sum::<u64>()
 }
 
 /// The references to large values in memtables, each with its key in front.

@@ -204,19 +204,22 @@ impl Node {
         id: NodeId,
         lo: Key,
         hi: Option<Key>,
-        runs: Vec<View>,
+        mut runs: Vec<View>,
         range_deletes: Arc<RangeDeletes>,
-        body: Body,
+        mut body: Body,
         hints: Arc<CompactionHints>,
     ) -> Arc<Self> {
         let mut totals = NodeTotals::default();
+        // Lives long, and a database may have very many nodes.
+        runs.shrink_to_fit();
         for view in &runs {
             totals.add_view(view);
         }
-        match &body {
+        match &mut body {
             Body::Leaf { base } => {
+                base.shrink_to_fit();
                 totals.leaves = 1;
-                for view in base {
+                for view in &*base {
                     totals.add_view(view);
                     totals.base_raw_bytes += view.raw_bytes();
                     if view.run.meta().codec.is_some_and(Codec::is_slow) {

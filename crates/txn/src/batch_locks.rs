@@ -33,7 +33,7 @@ impl<'a> BatchLocks<'a> {
         let mut locker: Option<Locker> = None;
         for section in batch.sections().iter().filter(|section| section.count > 0) {
             let tree = section.handle.core();
-            match tree.locks.begin_unlocked() {
+            match tree.locks().begin_unlocked() {
                 Some(guard) if locker.is_none() => unlocked.push(guard),
                 _ => {
                     // Release the guards first: this batch may wait for a transaction that waits
@@ -56,7 +56,7 @@ fn lock_all(locker: &mut Locker, batch: &Batch) -> Result<()> {
     for section in batch.sections() {
         let tree = &section.handle;
         let named = |error: Error| error.context(format_args!("tree {:?}", tree.name()));
-        let locks = &tree.core().locks;
+        let locks = tree.core().locks();
         let mut input = Reader::new(&section.bytes);
         while !input.is_empty() {
             let op =

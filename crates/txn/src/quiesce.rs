@@ -50,7 +50,7 @@ fn keep_writers_out(
     for tree in trees {
         tree.check(txns.reads.engine)?;
         let wait = LockWait::Upto(timeout);
-        let locked = locker.lock_range(&tree.core().locks, b"", None, LockMode::Shared, wait);
+        let locked = locker.lock_range(tree.core().locks(), b"", None, LockMode::Shared, wait);
         // Wait for prepared transactions too, which keep their locks until they are decided: with a
         // binary log every transaction is prepared for a moment. On a deadlock the caller retries.
         if locked.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Deadlock) {

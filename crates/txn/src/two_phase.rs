@@ -96,7 +96,7 @@ pub fn lock_again(txns: &Transactions) -> Result<()> {
         let mut messages = 0;
         prepared::for_each_write(&txns.prepared, &xid, &mut |tree, written| {
             messages += if let Written::Tree(entries) = written { entries } else { 1 };
-            let locks = &tree.locks;
+            let locks = tree.locks();
             let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
             let locked = match written {
                 Written::Key(key) => locker.lock_row(locks, key, mode, wait),

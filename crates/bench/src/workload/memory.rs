@@ -4,12 +4,14 @@
 //! | module | cases |
 //! |---|---|
 //! | [`held`] | cursors and snapshots that are kept during a load, small options, large filters |
+//! | [`many`] | a transaction with locks in several trees, thousands of idle trees |
 //! | [`reopen`] | opening a database whose log is much longer than the memory |
 //! | [`shared`] | the bound, the keys, and where the memory went |
 //!
 //! Each case is a variant of the workload, so it has a child process and a peak of its own.
 
 mod held;
+mod many;
 mod reopen;
 mod shared;
 
@@ -23,11 +25,12 @@ pub(crate) const ROWS: u64 = 3_000_000;
 
 /// The names of the cases, in the order in which they run.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    held::names().chain(reopen::names())
+    held::names().chain(reopen::names()).chain(many::names())
 }
 
 pub(super) fn run(spec: &Spec, progress: &Progress) -> Result<Measurement> {
-    reopen::run(spec, progress).unwrap_or_else(|| held::run(spec, progress))
+    let special = reopen::run(spec, progress).or_else(|| many::run(spec, progress));
+    special.unwrap_or_else(|| held::run(spec, progress))
 }
 
 #[cfg(test)]

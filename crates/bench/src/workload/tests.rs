@@ -318,7 +318,7 @@ fn merge_measures_the_kernel_with_and_without_compression() {
 #[test]
 fn memory_has_a_case_for_each_thing_that_could_hold_more() {
     let variants = Workload::Memory.variants(Codec::Standard);
-    assert_eq!(variants.len(), 12);
+    assert_eq!(variants.len(), 15);
     for (variant, connections) in [(1, 0.0), (3, 0.0), (4, 4.0), (6, 16.0)] {
         let scratch = Scratch::new(&format!("memory-{variant}"));
         let spec = Spec { rows: 2_000, ..spec(Workload::Memory, variant, &scratch) };
@@ -333,6 +333,16 @@ fn memory_has_a_case_for_each_thing_that_could_hold_more() {
         assert_eq!(held, [figure("peak / option")]);
         assert_eq!(figure("connections, 32 KiB each").value, connections);
         assert!(figure("memory_used, peak").value > 0.0);
+    }
+    // Locks of a transaction over two trees, and idle trees.
+    for (variant, rows) in [(12, 2_000), (14, 10)] {
+        let scratch = Scratch::new(&format!("memory-{variant}"));
+        let spec = Spec { rows: 3_000, ..spec(Workload::Memory, variant, &scratch) };
+        let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
+        assert_eq!((&m.variant, m.rows), (&variants[variant].name, Some(rows)));
+        let held: Vec<_> = m.figures.iter().filter(|figure| figure.met.is_some()).collect();
+        assert_eq!(held.len(), 1);
+        assert_eq!(held[0].name, format!("{}: peak / option", m.variant));
     }
 }
 

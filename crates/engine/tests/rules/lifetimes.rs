@@ -19,7 +19,7 @@ fn named(device: &MemoryDevice) -> Vec<Extent> {
     let engine = open(device).unwrap();
     let mut named = Vec::new();
     for tree in engine.txns.background.jobs.trees.all() {
-        named.extend(tree.install.lock().values.values().flatten().copied());
+        named.extend(tree.install.lock().values.iter().flatten().copied());
         tree.version().trunk.for_each(&mut |node| {
             node.views().for_each(|view| named.extend(view.run.meta().extents.iter().copied()));
         });

@@ -55,6 +55,16 @@ pub(super) struct List {
     pub(super) idle_puts: u64,
 }
 
+/// A list that nothing was added to.
+pub(super) static EMPTY: List = List {
+    ranges: Vec::new(),
+    probe: None,
+    probes: 0,
+    watched_from: None,
+    commits: VecDeque::new(),
+    idle_puts: 0,
+};
+
 /// How a walk over a tree skips known-empty ranges: it begins at `at`, and it ends at `lo` or `hi`,
 /// where the next large range begins.
 #[derive(Default, PartialEq, Eq, Debug)]

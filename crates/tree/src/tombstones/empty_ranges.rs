@@ -37,7 +37,6 @@
 //! that grew remembers some of its former ends, so that readers with a slightly older snapshot, of
 //! which there are always some beside writers, lose little of it.
 
-use frondb_core::sync::Mutex;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::{Direction, SeqNo};
 use frondb_memtable::Memtable;
@@ -45,6 +44,7 @@ use frondb_writeset::FoundEmpty;
 
 use super::empty_list::{Around, DELETES_MIN, FOUND_MIN, List, Probe};
 use super::empty_range::EmptyRange;
+use super::lazy_list::LazyList;
 
 /// Minimum number of deletes that are inserted into a memtable between two probes. A reader may
 /// have to step over this many.
@@ -73,7 +73,7 @@ pub struct EmptyRanges {
     /// Whether commits report puts: there are ranges, a probe is under way, or readers may find ranges.
     /// Becomes true only under the commit lock, so no commit misses it.
     watched: AtomicBool,
-    list: Mutex<List>,
+    list: LazyList,
     /// Whether [`List::watched_from`] is set, so that what readers find can be taken.
     is_complete: AtomicBool,
     /// How many deletes the active memtable had when a probe was last requested.

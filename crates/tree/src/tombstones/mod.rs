@@ -6,12 +6,14 @@
 //!  search.rs         when a memtable is searched for them, and what a commit does about it
 //!  empty_ranges.rs   key ranges without entries, found by probes and readers
 //!  empty_list.rs     the list of them, and how a walk skips them
+//!  lazy_list.rs      the lock of the list, which most trees never fill
 //!  empty_range.rs    one of them, and what it was before it grew
 //! ```
 
 mod empty_list;
 mod empty_range;
 mod empty_ranges;
+mod lazy_list;
 mod runs;
 mod search;
 #[cfg(test)]

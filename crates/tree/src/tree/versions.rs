@@ -11,18 +11,42 @@ use crate::totals::TreeSizes;
 use crate::version::Version;
 
 impl TreeCore {
+    /// The active memtable, for the messages of a commit. An idle tree gets one now. REQUIRES: the
+    /// commit lock, or that no other thread uses the tree yet.
+    #[must_use]
+    pub fn active_for_commit(&self) -> Arc<MemSource> {
+        let active = Arc::clone(&self.version.read().active);
+        if Arc::ptr_eq(&active, &self.account.empty) { self.activate() } else { active }
+    }
+
+    /// Publishes a version with an active memtable of its own.
+    #[cold]
+    fn activate(&self) -> Arc<MemSource> {
+        let mut version = self.version.write();
+        let active = MemSource::new(&self.account.budget);
+        let new = Version {
+            active: Arc::clone(&active),
+            frozen: version.frozen.clone(),
+            trunk: version.trunk.clone(),
+            hold: Arc::clone(&version.hold),
+            flushes: version.flushes,
+        };
+        self.replace(&mut version, new);
+        active
+    }
+
     /// Replaces the active memtable. REQUIRES: no other thread uses the tree yet.
     pub fn set_active(&self, active: Arc<MemSource>) {
         let mut version = self.version.write();
         let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
-        let frozen = version.frozen.clone();
-        self.replace(&mut version, Version { active, frozen, trunk, hold });
+        let (frozen, flushes) = (version.frozen.clone(), version.flushes);
+        self.replace(&mut version, Version { active, frozen, trunk, hold, flushes });
     }
 
     /// Replaces the version, and with it the tree's share of the totals. Returns the old version.
     pub(super) fn replace(&self, version: &mut Arc<Version>, new: Version) -> Arc<Version> {
         if self.counted.load(Ordering::Relaxed) {
-            self.totals.change(TreeSizes::of(version), TreeSizes::of(&new));
+            self.change_sizes(TreeSizes::of(version), TreeSizes::of(&new));
         }
         std::mem::replace(version, Arc::new(new))
     }
@@ -50,7 +74,7 @@ impl TreeCore {
         self.freeze_under(&mut version, Some(source));
     }
 
-    /// Publishes a version with a new active memtable, `above` below it, and below that the
+    /// Publishes a version with an empty active memtable, `above` below it, and below that the
     /// previous active memtable unless it is empty.
     fn freeze_under(&self, version: &mut Arc<Version>, above: Option<Arc<MemSource>>) {
         let mut frozen = Vec::with_capacity(version.frozen.len() + 2);
@@ -63,10 +87,11 @@ impl TreeCore {
         }
         frozen.extend(version.frozen.iter().cloned());
         let new = Version {
-            active: MemSource::new(&self.account.budget),
+            active: Arc::clone(&self.account.empty),
             frozen,
             trunk: version.trunk.clone(),
             hold: Arc::clone(&version.hold),
+            flushes: version.flushes,
         };
         self.replace(version, new);
     }
@@ -90,7 +115,8 @@ impl TreeCore {
             .collect();
         let hold = if orphans { version.hold.successor() } else { Arc::clone(&version.hold) };
         let active = Arc::clone(&version.active);
-        let old = self.replace(&mut version, Version { active, frozen, trunk, hold });
+        let flushes = version.flushes + u64::from(flushed.is_some());
+        let old = self.replace(&mut version, Version { active, frozen, trunk, hold, flushes });
         drop(version);
         if let Some(flushed) = flushed {
             // A reader may still hold its memory, but no flush can free it, so writers do not wait

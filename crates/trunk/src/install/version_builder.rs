@@ -127,7 +127,7 @@ impl<'a> VersionBuilder<'a> {
                 let body = Body::Inner { children: nodes };
                 let deletes = Arc::default();
                 let root =
-                    Node::new(id, Key::from([]), None, Vec::new(), deletes, body, Arc::default());
+                    Node::new(id, Key::default(), None, Vec::new(), deletes, body, Arc::default());
                 self.changed.insert(id, Arc::clone(&root));
                 root
             }

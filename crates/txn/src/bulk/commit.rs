@@ -85,7 +85,7 @@ impl LoadShared {
 fn lock_all(locker: &mut Locker, parts: &[Attachment], timeout: Duration) -> Result<()> {
     for part in parts {
         let wait = LockWait::Upto(timeout);
-        let locked = locker.lock_range(&part.tree.locks, b"", None, LockMode::Exclusive, wait);
+        let locked = locker.lock_range(part.tree.locks(), b"", None, LockMode::Exclusive, wait);
         locked.map_err(|error| {
             error.context(format_args!("a bulk load into tree {:?}", part.tree.name.read()))
         })?;

@@ -194,7 +194,7 @@ impl Core {
     /// Locks the whole tree unless another transaction has locks on it.
     fn try_lock_tree(&self, state: &mut TransactionState, tree: &Tree) -> Result<bool> {
         let (mode, wait) = (LockMode::Exclusive, LockWait::NoWait);
-        let locked = state.locker.lock_range(&tree.core().locks, b"", None, mode, wait);
+        let locked = state.locker.lock_range(tree.core().locks(), b"", None, mode, wait);
         match self.locked(state, tree, locked) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::Busy => Ok(false),

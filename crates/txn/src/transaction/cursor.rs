@@ -422,7 +422,7 @@ impl TransactionCursor {
         let wait = state.wait(lock.wait);
         let gaps =
             lock.gaps && self.core.options.isolation.locks_gaps() && lock.wait != Wait::SkipLocked;
-        let table = &self.tree.core().locks;
+        let table = self.tree.core().locks();
         let locked = match (found, gaps) {
             (None, false) => return Ok(false),
             (Some(row), false) => state.locker.lock_row(table, row, lock.mode, wait),
@@ -449,7 +449,7 @@ impl TransactionCursor {
         hi: Bound<&[u8]>,
         row: Option<&[u8]>,
     ) -> Result<frondb_locks::Acquired> {
-        let table = &self.tree.core().locks;
+        let table = self.tree.core().locks();
         match row {
             Some(row) => state.locker.lock_next(table, lo, hi, row, mode, wait),
             None => state.locker.lock_gap(table, lo, hi, wait),

@@ -17,7 +17,7 @@ impl TransactionState {
 
     /// Releases the lock of a row that was read and is not wanted.
     pub(super) fn unlock_row(&mut self, tree: &Tree, key: &[u8]) {
-        self.locker.unlock_row(&tree.core().locks, key);
+        self.locker.unlock_row(tree.core().locks(), key);
         self.entry.set_locks(self.locker.lock_count());
     }
 }
@@ -32,7 +32,7 @@ impl Core {
         wait: Wait,
     ) -> Result<Acquired> {
         let wait = state.wait(wait);
-        let locked = state.locker.lock_row(&tree.core().locks, key, mode, wait);
+        let locked = state.locker.lock_row(tree.core().locks(), key, mode, wait);
         self.locked(state, tree, locked)
     }
 

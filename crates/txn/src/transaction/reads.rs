@@ -65,7 +65,7 @@ impl Transaction {
             return Ok(());
         }
         let wait = state.wait(wait);
-        let locked = state.locker.lock_range(&tree.core().locks, lo, hi, mode, wait);
+        let locked = state.locker.lock_range(tree.core().locks(), lo, hi, mode, wait);
         self.core.locked(&mut state, tree, locked).map(drop)
     }
 

@@ -194,7 +194,7 @@ impl Core {
             return Ok(acquired);
         }
         if !acquired.was_held {
-            state.locker.share_row(&tree.core().locks, key);
+            state.locker.share_row(tree.core().locks(), key);
         }
         Err(exists(tree))
     }
@@ -227,7 +227,7 @@ impl Core {
     ) -> Result<()> {
         let wait = state.wait(Wait::Timeout);
         let mode = LockMode::Exclusive;
-        let locked = state.locker.lock_range(&tree.core().locks, lo, hi, mode, wait);
+        let locked = state.locker.lock_range(tree.core().locks(), lo, hi, mode, wait);
         self.locked(state, tree, locked)?;
         if !self.options.snapshot_isolation {
             return Ok(());

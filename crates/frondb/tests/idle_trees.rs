@@ -1,0 +1,78 @@
+//! The memory of trees that nothing uses: few bytes for each, and charged to the budget.
+//!
+//! This program has an allocator that counts, so it has no other tests.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(unsafe_code, reason = "an allocator is unsafe; this one only counts")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use frondb::{Db, Options, TreeOptions};
+use frondb_testkit::TempDir;
+
+struct Counting;
+
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const TREES: u64 = 400;
+/// Bytes of each tree's name.
+const NAME: u64 = 8;
+
+/// What the trees take in all, and of that what the budget does not know of, each in bytes a tree.
+fn per_tree(before: (u64, u64), now: (u64, u64)) -> (u64, i64) {
+    let (held, charged) = (now.0 - before.0, now.1.saturating_sub(before.1));
+    (held / TREES, (held as i64 - charged as i64) / TREES as i64)
+}
+
+fn memory(db: &Db) -> (u64, u64) {
+    (HELD.load(Ordering::Relaxed), db.stats().memory_used)
+}
+
+#[test]
+fn idle_trees_take_little_memory_and_all_of_it_is_charged() {
+    let dir = TempDir::new("idle-trees");
+    let options = || Options::new().create(true).memory_bytes(16 << 20);
+    let db = Db::open(dir.path(), options()).unwrap();
+    db.create_tree("first", TreeOptions::new()).unwrap();
+    let before = memory(&db);
+    for n in 0..TREES {
+        db.create_tree(&format!("t{n:07}"), TreeOptions::new()).unwrap();
+    }
+    let (held, beside) = per_tree(before, memory(&db));
+    println!("new trees: {held} bytes each, {beside} not charged");
+    // Two copies of the name: a string of the tree, and a string in an ordered map.
+    let names = 2 * NAME + 24 + 48;
+    assert!(held <= 976 + names, "a new tree takes {held} bytes");
+    assert!(beside <= 0, "{beside} bytes of a tree are not charged");
+
+    // Trees that were written to and flushed.
+    for n in 0..TREES {
+        let tree = db.open_tree(&format!("t{n:07}")).unwrap();
+        tree.put(b"key", b"value").unwrap();
+    }
+    db.flush().unwrap();
+    db.checkpoint().unwrap();
+    let (held, beside) = per_tree(before, memory(&db));
+    println!("with a run: {held} bytes each, {beside} not charged");
+    assert!(held <= 1840 + names, "a tree with a run takes {held} bytes");
+    assert!((-256..=0).contains(&beside), "{beside} bytes of a tree are not charged");
+    drop(db);
+}
