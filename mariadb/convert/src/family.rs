@@ -98,8 +98,7 @@ fn convert_all(
     made: &Made,
     outcome: &mut Outcome,
 ) -> Result<()> {
-    // The server ends with a signal when it alters a locked table of which a default uses a sequence.
-    let can_lock = family.tables.iter().all(|table| !table.uses_sequence);
+    let can_lock = family.can_be_locked();
     if let Err(error) = if can_lock { lock(session, family, made) } else { Ok(()) } {
         outcome.left = leave(family, &refusal(error)?);
         return Ok(());

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use crate::catalog::{Catalog, ForeignKey, Name};
 use crate::client::{Row, literal, quoted};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::Engine;
 use crate::session::Session;
 
@@ -135,11 +135,19 @@ pub(crate) fn add_dropped_keys(session: &mut Session, catalog: &mut Catalog) -> 
 }
 
 /// Completes the replacement of a table by its copy if both have got their new names, and else takes it
-/// back: the copy need not be complete then.
+/// back: the copy need not be complete then. Stops if another session has taken the name in between.
 fn end_copy(session: &mut Session, table: &Name, number: &str) -> Result<()> {
     let (new, old) = names_of_copy(&table.schema, number.parse().unwrap_or(0));
-    if !exists(session, table)? && exists(session, &old)? {
-        session.change(&format!("ALTER TABLE {} RENAME {}", old.quoted(), table.quoted()))?;
+    if exists(session, &old)? {
+        if !exists(session, table)? {
+            session.change(&format!("ALTER TABLE {} RENAME {}", old.quoted(), table.quoted()))?;
+        } else if exists(session, &new)? {
+            // Not the copy, which has its first name still: the rows are only in the old table.
+            return Err(Error::Lost(format!(
+                "{table} was created by somebody else while its name was free, and its rows are in {old}: give the \
+                 new table another name, or drop it"
+            )));
+        }
     }
     drop_references(session, &new)?;
     session.change(&format!("DROP TABLE IF EXISTS {}", new.quoted()))?;

@@ -46,6 +46,12 @@ impl Family {
         self.to_convert().next().is_none() && self.keys.iter().all(|key| !key.is_dropped)
     }
 
+    /// Whether the tables can be locked: the server ends with a signal when it alters a locked table of
+    /// which a default uses a sequence.
+    pub(crate) fn can_be_locked(&self) -> bool {
+        self.tables.iter().all(|table| !table.uses_sequence)
+    }
+
     /// The tables that have another engine.
     pub(crate) fn to_convert(&self) -> impl Iterator<Item = &Table> {
         self.tables.iter().filter(|table| table.engine != self.goal.name())
@@ -102,8 +108,15 @@ pub(crate) fn plan(catalog: Catalog, goal: Engine) -> Plan {
 
 /// What keeps a family from its goal: the table, and why.
 fn obstacle(family: &Family, catalog: &Catalog) -> Option<(Name, String)> {
-    let stays =
-        family.to_convert().find_map(|table| Some((table.name.clone(), table.stays?.to_owned())));
+    let is_locked = family.can_be_locked();
+    let stays = family.to_convert().find_map(|table| {
+        // What others write between the copy and its new name would be lost.
+        let unlocked = (table.is_versioned && !is_locked).then_some(
+            "it is system-versioned, and a default of it or of a table that foreign keys connect with it uses a \
+             sequence: such tables cannot be locked while the rows are copied",
+        );
+        Some((table.name.clone(), table.stays.or(unlocked)?.to_owned()))
+    });
     stays.or_else(|| {
         let mut ends = family
             .keys
@@ -218,6 +231,15 @@ mod tests {
         assert_eq!(families, ["c -> FronDB"]);
         let with = "s.a: foreign keys connect it with s.b, which stays: it has a FULLTEXT index";
         assert_eq!(left, [with, "s.b: it has a FULLTEXT index"]);
+    }
+
+    #[test]
+    fn rows_are_copied_only_where_tables_can_be_locked() {
+        let mut tables: Vec<Table> = ["a", "b", "c"].map(|of| table(of, "InnoDB", 1)).into();
+        (tables[0].is_versioned, tables[1].uses_sequence) = (true, true);
+        assert_eq!(planned(tables.clone(), Vec::new()).0.len(), 3, "the two have no foreign key");
+        let (families, left) = planned(tables, vec![key("b", "a", false)]);
+        assert_eq!((families.as_slice(), left.len()), (&["c -> FronDB".to_owned()][..], 2));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The session of a run, which only shows what would change if the user wants no more.
 
 use crate::client::{Client, Row};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Zero dates and zeros in AUTO_INCREMENT columns are copied as they are, and the rows of a table are not
 /// checked anew.
@@ -18,6 +18,13 @@ impl Session {
     pub(crate) fn begin(options: &[String], is_dry: bool, lock_wait_seconds: u32) -> Result<Self> {
         let mut client = Client::connect(options)?;
         client.query(&format!("{SETTINGS}, lock_wait_timeout = {lock_wait_seconds}"))?;
+        // Another run would take the work of this one for what a stopped one has left. The lock ends with
+        // the session.
+        let locked = format!("SELECT GET_LOCK('frondb-convert', {lock_wait_seconds})");
+        if !is_dry && client.query(&locked)? != [["1"]] {
+            let why = "another frondb-convert is running on this server: wait for its end";
+            return Err(Error::Lost(why.to_owned()));
+        }
         Ok(Self { client, is_dry })
     }
 

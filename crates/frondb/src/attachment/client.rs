@@ -56,7 +56,7 @@ pub struct AttachedStats {
 pub struct AttachedTree {
     /// The tree's name.
     pub name: String,
-    /// Its statistics, by name; empty if it was dropped meanwhile.
+    /// Its statistics, by name.
     pub stats: Vec<(String, u64)>,
     /// Its statistics as a readable page.
     pub page: String,
