@@ -6,6 +6,9 @@
 //!  busy    200 connections, each of which reads points and ranges and writes
 //!  rest    the same connections, idle
 //!  closed  they have ended
+//!  insert  one statement adds a million rows with two secondary keys to a table that has rows
+//!  delete  one statement deletes half of them
+//!  status  SHOW TABLE STATUS of 5,000 tables of three indexes, just created, twice
 //! ```
 //!
 //! No engine is responsible for the memory that the server itself needs for so many connections.
@@ -16,7 +19,7 @@
 //! proves nothing: the report says how much it used.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use frondb_bench::driver::Progress;
 use frondb_bench::report::{Figure, Measurement};
@@ -38,7 +41,20 @@ const WHOLE_BYTES_MIN: u64 = 200 << 20;
 /// Time to wait before the memory at rest is measured: an idle engine frees memory after a second.
 const REST: Duration = Duration::from_secs(3);
 /// The stages at which memory is bounded.
-const STAGES: [&str; 4] = ["load, peak", "busy, peak", "at rest", "closed"];
+const STAGES: [&str; 7] = [
+    "load, peak",
+    "busy, peak",
+    "at rest",
+    "closed",
+    "insert, two secondary keys, peak",
+    "delete, peak",
+    "table status, peak",
+];
+/// The stages with connections that may take memory beside the option.
+const CONNECTED: [&str; 2] = ["busy, peak", "at rest"];
+/// Rows that the statement of the stage *insert* adds.
+const INSERTED: u64 = 1_000_000;
+const TABLES: u64 = 5000;
 
 pub(crate) fn measure(
     contender: Contender,
@@ -69,6 +85,21 @@ pub(crate) fn measure(
     drop(idle);
     thread::sleep(REST);
     stages.push(process.resident_bytes()?);
+    progress.say("insert, delete");
+    for statements in [insert(contender), delete()] {
+        process.forget_peak()?;
+        owner.run(statements).map_err(Error::engine)?;
+        stages.push(process.resident_peak_bytes()?);
+    }
+    progress.say("table status");
+    process.forget_peak()?;
+    owner.run(create_tables(contender)).map_err(Error::engine)?;
+    let begun = Instant::now();
+    owner.query("SHOW TABLE STATUS FROM many").map_err(Error::engine)?;
+    let first = begun.elapsed().as_secs_f64();
+    owner.query("SHOW TABLE STATUS FROM many").map_err(Error::engine)?;
+    let second = begun.elapsed().as_secs_f64() - first;
+    stages.push(process.resident_peak_bytes()?);
     drop(owner);
     let disk = host.stop()?;
     let mut figures = vec![
@@ -85,6 +116,8 @@ pub(crate) fn measure(
     let transactions = (CONNECTIONS * TRANSACTIONS) as f64;
     let cpu = cpu.as_secs_f64() * 1e6 / transactions;
     figures.push(Figure::plain("server CPU of a transaction", cpu, "us"));
+    figures.push(Figure::plain("table status of 5,000 tables, first", first, "s"));
+    figures.push(Figure::plain("table status of 5,000 tables, again", second, "s"));
     Ok(Measurement {
         rows: Some(rows),
         rss_empty_bytes: Some(start),
@@ -111,8 +144,8 @@ pub(crate) fn held(option: u64, ours: &Measurement, control: &Measurement) -> Ve
         m.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
     };
     let hold = |stage: &&str| {
-        let connected = !matches!(*stage, "load, peak" | "closed");
-        let allowed = if connected { mib(CONNECTIONS * CONNECTION_BYTES) } else { 0.0 };
+        let allowed =
+            if CONNECTED.contains(stage) { mib(CONNECTIONS * CONNECTION_BYTES) } else { 0.0 };
         let whole = of(ours, stage)? - allowed;
         let more = whole - of(control, stage)?;
         let by_option =
@@ -137,6 +170,33 @@ fn load(contender: Contender, owner: &mut Client, rows: u64) -> Result<()> {
     );
     let rows_of = "SELECT seq AS id, CRC32(seq) AS k, REPEAT(MD5(seq), 30) AS c";
     owner.run([format!("{table} {rows_of} FROM seq_1_to_{rows}")]).map_err(Error::engine)
+}
+
+/// A table with a row takes no bulk statement: each row is locked and written by itself.
+fn insert(contender: Contender) -> Vec<String> {
+    let engine = contender.engine().name();
+    vec![
+        format!(
+            "CREATE TABLE k (id INT PRIMARY KEY, a INT UNSIGNED, b INT UNSIGNED, KEY (a), KEY (b)) \
+             ENGINE={engine}"
+        ),
+        "INSERT INTO k VALUES (0, 0, 0)".to_owned(),
+        format!("INSERT INTO k SELECT seq, CRC32(seq), CRC32(seq + 7) FROM seq_1_to_{INSERTED}"),
+    ]
+}
+
+fn delete() -> Vec<String> {
+    vec![format!("DELETE FROM k WHERE id <= {}", INSERTED / 2)]
+}
+
+fn create_tables(contender: Contender) -> Vec<String> {
+    let engine = contender.engine().name();
+    let table = |n| {
+        format!(
+            "CREATE TABLE many.t{n} (id INT PRIMARY KEY, a INT, b INT, KEY (a), KEY (b)) ENGINE={engine}"
+        )
+    };
+    std::iter::once("CREATE DATABASE many".to_owned()).chain((0..TABLES).map(table)).collect()
 }
 
 /// Lets all connections work at the same time; returns the connections when they are idle.

@@ -264,6 +264,7 @@ class ha_frondb final : public handler {
   int indexes_to_optimize(THD *thd, std::vector<uint> *indexes) const;
   int optimize_index(THD *thd, uint index, frondb_progress progress, void *data);
   int report_size(uint flag);
+  bool needs_statistics(uint flag) const;
   void report_create_time();
   int count_range(uint index, const key_range *min, const key_range *max, ha_rows *rows);
   bool may_read_ahead() const;

@@ -65,7 +65,7 @@ double live_rows(const frondb_message_counts &part, const frondb_message_counts 
 int ha_frondb::info(uint flag) {
   if (flag & HA_STATUS_ERRKEY) errkey = use_.connection ? use_.connection->duplicate_key : ~0u;
   return guarded([&] {
-    if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST))
+    if (flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST) && needs_statistics(flag))
       // One measurement serves all handlers, and comes before its results are used.
       if (int error = share_->measure_if_stale(table)) return error;
     if (flag & HA_STATUS_VARIABLE)
@@ -79,6 +79,15 @@ int ha_frondb::info(uint flag) {
     if (flag & HA_STATUS_AUTO && table->found_next_number_field) stats.auto_increment_value = share_->auto_increment;
     return 0;
   });
+}
+
+/** SHOW TABLE STATUS and the information schema open every table of a database and ask for sizes, not for the rows of a
+    key. To measure the indexes of thousands of tables, and to write the results, would take most of their time. The
+    server opens tables for them under the command SHOW FIELDS, and only they ask for the extra variables. A statement
+    that uses the table later asks again. */
+bool ha_frondb::needs_statistics(uint flag) const {
+  bool opens_for_listing = flag & HA_STATUS_OPEN && thd_sql_command(ha_thd()) == SQLCOM_SHOW_FIELDS;
+  return !opens_for_listing && !(flag & HA_STATUS_VARIABLE_EXTRA);
 }
 
 int ha_frondb::report_size(uint flag) {
