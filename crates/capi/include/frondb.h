@@ -3323,12 +3323,13 @@ frondb_error *frondb_db_set_commit_hook(frondb_db *db,
                                         void (*free_user_data)(void *user_data));
 
 /**
- * All locks that transactions hold now, unordered. Locks come and go while the list is made, so it
- * is not a consistent snapshot. The call copies every key; it is meant for diagnosis.
+ * The locks that transactions hold now, unordered, at most `max` of them; 0 is no bound. Locks come
+ * and go while the list is made, so it is not a consistent snapshot. The call copies every key, and
+ * a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
  *
  * Threads: any.
  */
-frondb_error *frondb_db_locks(frondb_db *db, frondb_locks **locks);
+frondb_error *frondb_db_locks(frondb_db *db, size_t max, frondb_locks **locks);
 
 /**
  * All current waits for locks, each with the transactions it waits for.

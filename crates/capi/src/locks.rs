@@ -69,17 +69,20 @@ pub struct frondb_lock_info {
     waited_nanos: u64,
 }
 
-/// All locks that transactions hold now, unordered. Locks come and go while the list is made, so it
-/// is not a consistent snapshot. The call copies every key; it is meant for diagnosis.
+/// The locks that transactions hold now, unordered, at most `max` of them; 0 is no bound. Locks come
+/// and go while the list is made, so it is not a consistent snapshot. The call copies every key, and
+/// a large transaction holds hundreds of thousands of locks; it is meant for diagnosis.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn frondb_db_locks(
     db: *mut frondb_db,
+    max: usize,
     locks: Option<&mut MaybeUninit<*mut frondb_locks>>,
 ) -> *mut frondb_error {
     create(locks, || {
-        let held = handle::shared::<Db>(db)?.locks();
+        let held = handle::shared::<Db>(db)?;
+        let held = held.locks_up_to(if max == 0 { usize::MAX } else { max });
         let items = held.into_iter().map(|held| Item {
             transaction: held.transaction,
             tree: held.tree.get().into(),

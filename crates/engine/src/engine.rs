@@ -246,10 +246,10 @@ impl Engine {
 
     // --- Locks and statistics ---
 
-    /// All locks that transactions hold now.
+    /// The first `max` locks that transactions hold now.
     #[must_use]
-    pub fn locks(&self) -> Vec<LockInfo> {
-        self.txns.locks.locks()
+    pub fn locks(&self, max: usize) -> Vec<LockInfo> {
+        self.txns.locks.locks(max)
     }
 
     /// All lock waits in progress.

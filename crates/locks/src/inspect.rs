@@ -18,21 +18,21 @@ use crate::table::{LockTable, RANGE_BYTES, ROW_BYTES};
 const LISTED_ROWS: usize = 1024;
 
 impl LockManager {
-    /// All locks, tree by tree: rows, then packed rows of transactions with very many, then ranges,
-    /// each in key order. Not a consistent view: locks come and go while the list is built. Copies
-    /// every key, so it is meant for people.
+    /// The first `max` locks, tree by tree: rows, then packed rows of transactions with very many,
+    /// then ranges, each in key order. Not a consistent view: locks come and go while the list is
+    /// built. Copies every key, so it is meant for people.
     #[must_use]
-    pub fn locks(&self) -> Vec<LockInfo> {
-        let mut locks = Vec::new();
+    pub fn locks(&self, max: usize) -> Vec<LockInfo> {
+        let mut list = List { locks: Vec::new(), max };
         for table in self.tables() {
-            list_rows(&table, &mut locks);
-            list_packs(&table, &mut locks);
-            table.state.lock().ranges.for_each(&mut |range| {
-                let (lo, hi) = (range.lo.clone(), range.hi.clone());
-                locks.push(info(range.locker, table.tree, Area::range(lo, hi, range.class)));
-            });
+            list.add_rows(&table);
+            list.add_packs(&table);
+            list.add_ranges(&table);
+            if list.is_full() {
+                break;
+            }
         }
-        locks
+        list.locks
     }
 
     /// All waits, tree by tree in the order in which they were queued.
@@ -116,38 +116,61 @@ impl LockManager {
     }
 }
 
-/// Adds the rows of a table, in pieces.
-fn list_rows(table: &LockTable, locks: &mut Vec<LockInfo>) {
-    let mut from = Bound::Unbounded;
-    loop {
-        let state = table.state.lock();
-        let mut last = None;
-        for (key, row) in state.rows.range((from, Bound::Unbounded)).take(LISTED_ROWS) {
-            for holder in &row.holders {
-                let area = Area::row(key.clone(), Class::row(row.mode));
-                locks.push(info(*holder, table.tree, area));
+/// Locks that are being listed: at most `max`.
+struct List {
+    locks: Vec<LockInfo>,
+    max: usize,
+}
+
+impl List {
+    fn is_full(&self) -> bool {
+        self.locks.len() >= self.max
+    }
+
+    fn add(&mut self, transaction: u64, tree: TreeId, area: Area) {
+        if self.is_full() {
+            return;
+        }
+        let mode = area.class.mode();
+        self.locks.push(LockInfo { transaction, tree, locked: locked(area), mode });
+    }
+
+    /// Adds the rows of a table, in pieces.
+    fn add_rows(&mut self, table: &LockTable) {
+        let mut from = Bound::Unbounded;
+        while !self.is_full() {
+            let state = table.state.lock();
+            let mut last = None;
+            for (key, row) in state.rows.range((from, Bound::Unbounded)).take(LISTED_ROWS) {
+                for holder in &row.holders {
+                    self.add(*holder, table.tree, Area::row(key.clone(), Class::row(row.mode)));
+                }
+                last = Some(key.clone());
             }
-            last = Some(key.clone());
-        }
-        let Some(last) = last else { return };
-        from = Bound::Excluded(last);
-    }
-}
-
-/// Adds the packed rows of a table.
-fn list_packs(table: &LockTable, locks: &mut Vec<LockInfo>) {
-    // Packs never change, so the lock is not held while they are read.
-    let packs = table.state.lock().packs.clone();
-    for pack in packs {
-        let mut keys = pack.keys.keys();
-        while let Some(key) = keys.next_key() {
-            let area = Area::row(Key::new(key), Class::row(pack.mode));
-            locks.push(info(pack.locker, table.tree, area));
+            let Some(last) = last else { return };
+            from = Bound::Excluded(last);
         }
     }
-}
 
-fn info(transaction: u64, tree: TreeId, area: Area) -> LockInfo {
-    let mode = area.class.mode();
-    LockInfo { transaction, tree, locked: locked(area), mode }
+    /// Adds the packed rows of a table.
+    fn add_packs(&mut self, table: &LockTable) {
+        // Packs never change, so the lock is not held while they are read.
+        let packs = table.state.lock().packs.clone();
+        for pack in packs {
+            let mut keys = pack.keys.keys();
+            while !self.is_full()
+                && let Some(key) = keys.next_key()
+            {
+                let area = Area::row(Key::new(key), Class::row(pack.mode));
+                self.add(pack.locker, table.tree, area);
+            }
+        }
+    }
+
+    fn add_ranges(&mut self, table: &LockTable) {
+        table.state.lock().ranges.for_each(&mut |range| {
+            let (lo, hi) = (range.lo.clone(), range.hi.clone());
+            self.add(range.locker, table.tree, Area::range(lo, hi, range.class));
+        });
+    }
 }

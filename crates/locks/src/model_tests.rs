@@ -300,7 +300,7 @@ impl World {
     /// The holders at each point: rows and ranges separately, the strongest range only.
     fn locks(&self) -> BTreeMap<(usize, u64, bool, u32), Sort> {
         let mut locks = BTreeMap::new();
-        for lock in self.manager.locks() {
+        for lock in self.manager.locks(usize::MAX) {
             let of = |key: &[u8]| 2 * key[0] + u8::from(key.len() > 1);
             let (kind, points) = match &lock.locked {
                 Locked::Row { key } => (Kind::Row, 1 << of(key)),

@@ -33,6 +33,9 @@ impl Engine {
     }
 }
 
+/// InnoDB's log, 96 MB by itself, in each of some fifty data directories of the tests.
+pub(crate) const INNODB_LOG: &str = "--innodb-log-file-size=8M";
+
 /// The options that a server starts with.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -123,6 +126,7 @@ impl Options {
         let mut all = Vec::new();
         if self.defaults.is_none() {
             all.push("--plugin-maturity=experimental".to_owned());
+            all.push(INNODB_LOG.to_owned());
         }
         match self.port {
             None => all.push("--skip-networking".to_owned()),

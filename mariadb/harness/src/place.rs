@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result, harness};
+use crate::options::INNODB_LOG;
 
 /// Where Debian's packages put the server's plugins.
 const PLUGINS: &str = "/usr/lib/mysql/plugin";
@@ -73,6 +74,7 @@ impl Place {
         let program = "mariadb-install-db";
         let done = Command::new(program)
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .arg(INNODB_LOG)
             .arg(format!("--datadir={}", self.data().display()))
             .arg(format!("--user={}", user()?))
             // The program runs a server too, without a folder of its own: see `arguments`.

@@ -63,7 +63,7 @@ std::string LockRow::text() const {
 
 Error held_locks(TreeNames *names, std::vector<LockRow> *rows) {
   Locks locks;
-  if (Error error = frondb_db_locks(db(), locks.out())) return error;
+  if (Error error = frondb_db_locks(db(), LOCK_ROWS_MAX, locks.out())) return error;
   return rows_of(locks, names, rows);
 }
 

@@ -107,7 +107,7 @@ static void wrong_memory(frondb_db *db, frondb_tree *tree) {
 static size_t count_locks(frondb_db *db) {
   frondb_locks *locks;
   size_t count;
-  OK(frondb_db_locks(db, &locks));
+  OK(frondb_db_locks(db, 0, &locks));
   count = frondb_locks_count(locks);
   CHECK(frondb_locks_free(locks) == FRONDB_OK);
   return count;
@@ -153,7 +153,7 @@ static void places_are_cleared(frondb_db *db, frondb_tree *tree) {
   CLEARS_HANDLE(frondb_db_recovery(NULL, (frondb_stats **)&place));
   CLEARS_HANDLE(frondb_db_list_trees(NULL, (frondb_list **)&place));
   CLEARS_HANDLE(frondb_db_prepared(NULL, (frondb_list **)&place));
-  CLEARS_HANDLE(frondb_db_locks(NULL, (frondb_locks **)&place));
+  CLEARS_HANDLE(frondb_db_locks(NULL, 0, (frondb_locks **)&place));
   CLEARS_HANDLE(frondb_db_transactions(NULL, (frondb_transactions **)&place));
   CHECK(frondb_buffer_free(buffer) == FRONDB_OK);
   CHECK(count_locks(db) == 0);

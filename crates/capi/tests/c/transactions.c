@@ -122,7 +122,10 @@ static void locks(frondb_db *db, frondb_tree *tree) {
   FAILS(FRONDB_INVALID, lock(two, tree, "l2", 9, FRONDB_WAIT));
   FAILS(FRONDB_INVALID, lock(two, tree, "l2", FRONDB_LOCK_SHARED, 9));
 
-  OK(frondb_db_locks(db, &held));
+  OK(frondb_db_locks(db, 2, &held));
+  CHECK(frondb_locks_count(held) == 2);
+  CHECK(frondb_locks_free(held) == FRONDB_OK);
+  OK(frondb_db_locks(db, 0, &held));
   CHECK(frondb_locks_count(held) >= 3);
   OK(frondb_txn_id(one, &id));
   OK(frondb_tree_id(tree, &tree_id));

@@ -94,7 +94,14 @@ impl Db {
     /// transaction others wait for.
     #[must_use]
     pub fn locks(&self) -> Vec<LockInfo> {
-        self.engine.locks()
+        self.locks_up_to(usize::MAX)
+    }
+
+    /// As [`locks`](Self::locks), but at most `max` of them: a large transaction holds hundreds of
+    /// thousands, and each entry of the list has a copy of its key.
+    #[must_use]
+    pub fn locks_up_to(&self, max: usize) -> Vec<LockInfo> {
+        self.engine.locks(max)
     }
 
     /// All current waits for locks, each with the transactions it waits for.

@@ -74,7 +74,7 @@ impl Setup {
     }
 
     fn nothing_is_left(&self) {
-        assert_eq!(self.manager.locks(), []);
+        assert_eq!(self.manager.locks(usize::MAX), []);
         assert_eq!(self.manager.waits(), []);
         assert_eq!(self.manager.stats().waiting, 0);
         assert!(self.tables.iter().all(|table| table.begin_unlocked().is_some()));
@@ -104,7 +104,7 @@ fn a_waiter_goes_on_when_the_row_is_free() {
     assert_eq!(setup.manager.stats().waiting, 1);
     drop(holder);
     let waiter = granted(waiter);
-    assert_eq!(setup.manager.locks()[0].transaction, 2);
+    assert_eq!(setup.manager.locks(usize::MAX)[0].transaction, 2);
     assert_eq!(setup.manager.stats().counts.waits, 1);
     drop(waiter);
     setup.nothing_is_left();
@@ -418,7 +418,7 @@ fn escalation_takes_nothing_that_another_waits_for() {
     assert_eq!(setup.manager.waits()[0].blockers, [1]);
     drop(scan);
     let writer = granted(writer);
-    let ranges = setup.manager.locks().into_iter().filter(|lock| lock.transaction == 3);
+    let ranges = setup.manager.locks(usize::MAX).into_iter().filter(|lock| lock.transaction == 3);
     let over = |lock: &LockInfo| match &lock.locked {
         Locked::Range { lo, hi } => {
             lo[..] <= b"mm"[..] && hi.as_ref().is_none_or(|hi| hi[..] > b"mm"[..])
