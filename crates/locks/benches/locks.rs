@@ -1,5 +1,6 @@
 //! Measures the cost of a lock: acquired and released by a locker of its own, in an empty table and
-//! in one with a million locks, by one thread and by four; and the cost of a scan's step.
+//! in one with a million locks, by one thread and by four; the cost of a scan's step; and of rows of
+//! large transactions.
 //!
 //! `cargo bench -p frondb-locks -- [rounds] [words of a case's name]`. Prints the third-fastest of
 //! nine samples, in nanoseconds per lock: processor time if one thread runs (other processes do not
@@ -77,6 +78,19 @@ fn scan(setup: &Setup, rounds: u64) {
     }
 }
 
+/// Transactions of so many rows that each packs them. The rows of each lie between those of all the
+/// others, so no locks can be joined, and each request asks the packs of all.
+fn large_transactions(rows: u64) {
+    let options = LockOptions { bytes_max: 2 << 20, ..LockOptions::default() };
+    let manager = LockManager::new(options, Budget::new(64 << 20));
+    let table = manager.table(TreeId(1));
+    let mut lockers: Vec<Locker> = (0..8).map(|id| manager.locker(id)).collect();
+    for n in 0..rows {
+        let locker = &mut lockers[n as usize % 8];
+        locker.lock_row(&table, &key(n), Exclusive, LockWait::Forever).unwrap();
+    }
+}
+
 fn threads(setup: &Setup, count: u64, rounds: u64, rows: u64) {
     std::thread::scope(|scope| {
         for thread in 0..count {
@@ -132,6 +146,7 @@ fn main() {
     case("row, a gap elsewhere, 1 a transaction", rounds, &mut || {
         transactions(&ranged, 0, rounds, 1);
     });
+    case("row, 8 large transactions", 4 * rounds, &mut || large_transactions(4 * rounds));
     let full = Setup::new().with_others();
     case("row, 1 M others, 1 a transaction", rounds, &mut || transactions(&full, 0, rounds, 1));
     case("row, 1 M others, 10 a transaction", rounds, &mut || transactions(&full, 0, rounds, 10));

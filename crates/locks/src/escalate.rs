@@ -51,9 +51,10 @@ const FULL: u64 = 8;
 pub(crate) struct Bounds {
     /// It packs its rows when its locks take more bytes than this and than its share.
     pack_at: u64,
-    /// It joins neighbours when its locks take at least this many bytes: the last attempt left more
-    /// than half of the share.
-    join_at: u64,
+    /// Bytes that the last attempt to join neighbours left; 0 if that is at most half of the share.
+    left: u64,
+    /// If that attempt saved hardly anything, the bytes of the others' locks at that time.
+    in_vain: Option<u64>,
     /// Bytes of all locks when this locker could not free memory, and all locks together took
     /// [`FULL`] times their limit; 0 if that is not so.
     full_at: u64,
@@ -132,9 +133,12 @@ impl Locker {
     /// Bytes that the locks of this locker may take.
     fn share(&self) -> u64 {
         let max = self.manager.bytes_max.load(Ordering::Relaxed);
+        (max.saturating_sub(self.others_bytes()) / SHARE).max(LEAST_BYTES.min(max / SHARE))
+    }
+
+    fn others_bytes(&self) -> u64 {
         let own = self.charged.as_ref().map_or(0, |charged| charged.bytes());
-        let others = self.all_bytes().saturating_sub(own);
-        (max.saturating_sub(others) / SHARE).max(LEAST_BYTES.min(max / SHARE))
+        self.all_bytes().saturating_sub(own)
     }
 
     fn all_bytes(&self) -> u64 {
@@ -150,14 +154,26 @@ impl Locker {
         // The new packs are built before the old ones and the rows are freed.
         let _packing = self.manager.budget.reserve(Part::Work, self.packed_bytes() + share / 16);
         self.pack();
-        if self.may_join && self.bytes > share / 2 && self.bytes >= self.bounds.join_at {
+        if self.may_join && self.bytes > share / 2 && self.bytes >= self.join_at() {
+            let before = self.bytes;
             self.join(share / 2);
-            // Each attempt visits all locks, so it is worth while only once they are many more.
-            self.bounds.join_at = if self.bytes > share / 2 { self.bytes / 2 * 3 } else { 0 };
+            self.bounds.left = if self.bytes > share / 2 { self.bytes } else { 0 };
+            let in_vain = self.bytes > before / 8 * 7;
+            self.bounds.in_vain = in_vain.then(|| self.others_bytes());
         }
         self.bounds.pack_at = self.bytes + (share / 4).max(self.bytes / 8);
         let charged = self.charged.as_ref().map_or(0, |charged| charged.bytes());
         self.charge_to_budget(charged);
+    }
+
+    /// Bytes from which on neighbours are joined again. An attempt visits all locks and asks those of
+    /// all others, so it is worth while only once they are many more. If others' locks keep them
+    /// apart, it can wait until those release some or memory is short.
+    fn join_at(&self) -> u64 {
+        let can_wait = self.bounds.in_vain.is_some_and(|others| {
+            self.others_bytes() > others / 16 * 15 && self.all_bytes() <= self.full_bytes()
+        });
+        if can_wait { self.bounds.left * 4 } else { self.bounds.left / 2 * 3 }
     }
 
     fn packed_bytes(&self) -> u64 {
@@ -188,10 +204,10 @@ impl Locker {
             let held = &mut self.tables[at];
             held.pack_rows(self.id);
             let before = held.bytes();
-            for mix in [false, true] {
-                if held.bytes() > before / 2 {
-                    has_joined |= held.join_neighbours(self.id, &self.manager, mix);
-                }
+            let joined = held.join_neighbours(self.id, &self.manager, false);
+            has_joined |= joined.any;
+            if held.bytes() > before / 2 && joined.met_other_class {
+                has_joined |= held.join_neighbours(self.id, &self.manager, true).any;
             }
             self.count_table(at);
         }
@@ -220,7 +236,7 @@ impl Locker {
         } else if all <= self.bounds.full_at / 16 * 15 {
             // Others have released locks, perhaps some that lay between these.
             let share = self.share();
-            self.bounds.join_at = 0;
+            self.bounds.left = 0;
             self.escalate(share);
             self.note_full(share);
         }

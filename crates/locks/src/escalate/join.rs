@@ -21,18 +21,27 @@ struct Join<'a> {
     /// The rows that stay packed.
     alone: PackBuilder,
     held: &'a mut HeldLocks,
-    has_joined: bool,
+    joined: Joined,
+}
+
+/// What an attempt to join did.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Joined {
+    /// Whether there is a new range.
+    pub(super) any: bool,
+    /// Whether neighbours stayed apart because one is shared and one exclusive.
+    pub(super) met_other_class: bool,
 }
 
 impl HeldLocks {
-    /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together. Returns
-    /// whether there is a new range. REQUIRES: all rows are packed.
+    /// Joins neighbouring locks into ranges; with `mix`, shared and exclusive ones together.
+    /// REQUIRES: all rows are packed.
     pub(super) fn join_neighbours(
         &mut self,
         locker: u64,
         manager: &LockManager,
         mix: bool,
-    ) -> bool {
+    ) -> Joined {
         let own = self.own_packs(locker);
         let mut stream = LockStream {
             ranges: self.all_ranges().into_iter().peekable(),
@@ -41,8 +50,8 @@ impl HeldLocks {
         let row_bytes = (self.packed.1 / self.packed.0.max(1)).max(1);
         let least_rows = (RANGE_BYTES / row_bytes) as usize + 1;
         let table = Arc::clone(&self.table);
-        let (alone, has_joined) = (PackBuilder::default(), false);
-        let mut join = Join { locker, mix, least_rows, alone, held: self, has_joined };
+        let (alone, joined) = (PackBuilder::default(), Joined::default());
+        let mut join = Join { locker, mix, least_rows, alone, held: self, joined };
         let mut open: Option<LockGroup> = None;
         while !stream.is_empty() {
             let mut state = table.state.lock();
@@ -73,10 +82,10 @@ impl HeldLocks {
             // table.
             open = open.take().and_then(|group| join.close(group, &mut state));
         }
-        let Join { alone, has_joined, .. } = join;
+        let Join { alone, joined, .. } = join;
         // Rows that became part of ranges need no pack any more.
         self.replace_packs(locker, alone.packs(locker).collect());
-        has_joined
+        joined
     }
 
     /// All ranges, in order. They stay.
@@ -108,20 +117,21 @@ impl Join<'_> {
         if group.locks == 1 {
             return Some(group);
         }
-        self.has_joined = true;
+        self.joined.any = true;
         let (lo, hi) = (group.lo.clone(), group.hi.clone());
         self.held.add_range(self.locker, state, lo, hi, group.class);
         Some(group.into_range())
     }
 
     fn may_join(
-        &self,
+        &mut self,
         group: &LockGroup,
         next: &LockGroup,
         state: &TableState,
         interests: &[Area],
     ) -> bool {
         if group.class != next.class && !self.mix {
+            self.joined.met_other_class = true;
             return false;
         }
         let area = group.new_area(next);
