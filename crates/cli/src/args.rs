@@ -82,7 +82,7 @@ pub(crate) enum Command {
     Del(Del),
     /// Print keys and values in order
     Scan(Scan),
-    /// Load a CSV, TSV or binary file into a tree
+    /// Load a file of CSV, TSV, JSON lines or a dump into a tree
     Load(Load),
     /// Write a tree to a CSV, TSV or binary file
     Dump(Dump),

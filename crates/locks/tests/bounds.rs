@@ -145,7 +145,7 @@ fn many_transactions_keep_to_the_limit_together() {
         let mut prng = Prng::new(transactions);
         for n in 0..120_000 {
             let at = prng.index(lockers.len());
-            // Each has a third of its locks in keys of its own.
+            // Each has keys of its own, so what lies between them can be joined.
             let key = (at as u64) << 32 | prng.below(1 << 32);
             lock(&mut lockers[at], &setup.tables[n % 3], key, What::Writes);
         }

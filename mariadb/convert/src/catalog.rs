@@ -88,7 +88,7 @@ pub(crate) fn all_schemas(client: &mut Client) -> Result<BTreeSet<String>> {
 pub(crate) fn read(
     client: &mut Client,
     schemas: BTreeSet<String>,
-    is_ours: impl Fn(&str) -> bool,
+    is_ours: impl Fn(&Name) -> bool,
 ) -> Result<Catalog> {
     let list = schemas.iter().map(|schema| literal(schema)).collect::<Vec<_>>().join(", ");
     let mut names = |what: &str, from: &str| -> Result<BTreeSet<Name>> {
@@ -158,8 +158,7 @@ pub(crate) fn read(
     };
     let tables = rows.iter().filter_map(table);
     // The comparison of the information schema ignores case.
-    let is_meant =
-        |table: &Table| schemas.contains(&table.name.schema) && !is_ours(&table.name.table);
+    let is_meant = |table: &Table| schemas.contains(&table.name.schema) && !is_ours(&table.name);
     let tables = tables.filter(is_meant).collect();
     Ok(Catalog { schemas, tables, keys })
 }

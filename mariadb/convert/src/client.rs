@@ -78,7 +78,7 @@ impl Client {
             if line == mark {
                 break;
             }
-            if !error.is_empty() || line.starts_with("ERROR ") {
+            if !error.is_empty() || is_error(line) {
                 error.push(line.to_owned());
                 if Error::of_server(line).ends_session() {
                     // The program would wait for more statements. It ends with its input.
@@ -99,6 +99,14 @@ impl Client {
             false => Error::Lost(said.join(" ")),
         }
     }
+}
+
+/// Whether the program reports an error with this line: a row may begin with "ERROR ", too.
+fn is_error(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("ERROR ") else { return false };
+    let rest = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let has_state = rest.starts_with(" (") && rest.get(7..).is_some_and(|it| it.starts_with(")"));
+    has_state || rest.starts_with("at line ")
 }
 
 impl Drop for Client {
@@ -138,6 +146,17 @@ pub(crate) fn literal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_look_like_errors_are_rows() {
+        assert!(is_error("ERROR 1146 (42S02) at line 3: Table 'a.b' doesn't exist"));
+        assert!(is_error("ERROR at line 1: Unknown command '\\x'."));
+        assert!(
+            ["ERROR log", "ERROR 7", "ERROR x (a)", "ERROR", "ERRORS"]
+                .iter()
+                .all(|row| !is_error(row))
+        );
+    }
 
     #[test]
     fn values_and_names_are_read_and_written() {

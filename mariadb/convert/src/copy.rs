@@ -80,6 +80,14 @@ pub(crate) fn fill(session: &mut Session, table: &Name, number: usize) -> Result
         // Hidden columns, which the information schema does not list.
         columns.extend(["row_start", "row_end"].map(quoted));
     }
+    let listed = session.read(&format!(
+        "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = {} AND table_name = {}",
+        literal(&table.schema),
+        literal(&table.table)
+    ))?;
+    if listed != [[rows.len().to_string()]] {
+        return Err(Error::Server(0, format!("{} of {listed:?} columns were read", rows.len())));
+    }
     let (new, _) = journal::names_of_copy(&table.schema, number);
     let (columns, new, from) = (columns.join(", "), new.quoted(), table.quoted());
     session.change("SET SESSION system_versioning_insert_history = 1")?;
@@ -104,6 +112,11 @@ pub(crate) fn exchange(session: &mut Session, table: &Name, number: usize) -> Re
     let (new, old) = journal::names_of_copy(&table.schema, number);
     session.change(&format!("ALTER TABLE {} RENAME {}", table.quoted(), old.quoted()))?;
     session.change(&format!("ALTER TABLE {} RENAME {}", new.quoted(), table.quoted()))
+}
+
+/// Forgets a copy that could not be made: a table of its name is somebody else's.
+pub(crate) fn forget(session: &mut Session, table: &Name) -> Result<()> {
+    journal::remove(session, table, "")
 }
 
 /// Drops what the exchange has left, or the copy of which nothing came. No table is locked.

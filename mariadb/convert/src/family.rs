@@ -10,7 +10,7 @@
 //! | the copies get the names of the tables | the next run uses the table, or the copy if it has the name |
 //! | foreign keys removed from the journal | the next run sees that they exist |
 //!
-//! If the server refuses a table, the family gets its former engine back. While tables are locked, the
+//! If the server refuses a table or a foreign key, the family gets its former engine back. While tables are locked, the
 //! rows remain what the foreign keys demand, so these need no check; otherwise they are checked. Tables of
 //! which a default uses a sequence are not locked.
 
@@ -31,8 +31,20 @@ pub(crate) struct Outcome {
     /// Tables that have kept their engine, and why.
     pub(crate) left: Vec<(Name, String)>,
     /// Foreign keys that could not be added; they stay in the journal.
-    pub(crate) missing: Vec<(ForeignKey, String)>,
+    pub(crate) missing: Vec<Missing>,
 }
+
+/// A foreign key that could not be added.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    pub(crate) key: ForeignKey,
+    pub(crate) why: String,
+    /// Whether rows have no parent: another engine would refuse it, too.
+    pub(crate) is_data: bool,
+}
+
+/// The server's error for rows without a parent.
+const NO_PARENT: u32 = 1452;
 
 /// Converts a family. An error ends the run.
 pub(crate) fn convert(
@@ -77,16 +89,19 @@ fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, St
         journal::create(session, schema, family.goal)?;
     }
     let mut made = Made::new();
-    for (table, number) in family.to_convert().filter(|table| table.is_versioned).zip(1..) {
-        made.push((table.name.clone(), number));
+    let mut number = 0;
+    for table in family.to_convert().filter(|table| table.is_versioned) {
+        number = journal::free_number(session, &table.name.schema, number)?;
         journal::add_copy(session, &table.name, number)?;
         if let Err(error) = copy::make(session, &table.name, number, family.goal) {
             let why = refusal(error)?;
+            copy::forget(session, &table.name)?;
             for (table, number) in &made {
                 copy::drop_rest(session, table, *number)?;
             }
             return Ok(Err(format!("{}: {why}", table.name)));
         }
+        made.push((table.name.clone(), number));
     }
     Ok(Ok(made))
 }
@@ -109,14 +124,26 @@ fn convert_all(
     let mut copied: &[(Name, usize)] = made;
     if let Err(error) = result {
         outcome.left = leave(family, &refusal(error)?);
-        for table in done {
+        for table in &done {
             change_engine(session, table, family.goal.other())?;
         }
         copied = &[];
     }
     let dropped_before = family.keys.iter().filter(|key| key.is_dropped);
     let checks = !can_lock || dropped_before.clone().next().is_some();
-    let added = add_keys(session, dropped_before.chain(dropped), copied, checks, outcome)?;
+    let keys: Vec<&ForeignKey> = dropped_before.chain(dropped).collect();
+    let mut added = add_keys(session, &keys, copied, checks, outcome)?;
+    if let Some(why) = refused_key(outcome).filter(|_| outcome.left.is_empty()) {
+        // The engine does not take a key that the other one has: the family goes back.
+        drop_added(session, &added, copied)?;
+        for table in &done {
+            change_engine(session, table, family.goal.other())?;
+        }
+        outcome.missing.clear();
+        outcome.left = leave(family, &why);
+        copied = &[];
+        added = add_keys(session, &keys, copied, checks, outcome)?;
+    }
     // Copies have their foreign keys before they get their names, since a table that is renamed is not
     // locked any more.
     for (table, number) in copied {
@@ -200,27 +227,55 @@ fn drop_keys<'a>(
     Ok(())
 }
 
+/// The copy of a table, or the table if it has none.
+fn present(table: &Name, copied: &[(Name, usize)]) -> Name {
+    match copied.iter().find(|(of, _)| of == table) {
+        Some((_, number)) => journal::names_of_copy(&table.schema, *number).0,
+        None => table.clone(),
+    }
+}
+
+/// Why the engine does not take one of the keys, if it is not for rows without a parent.
+fn refused_key(outcome: &Outcome) -> Option<String> {
+    let missing = outcome.missing.iter().find(|missing| !missing.is_data)?;
+    let (key, why) = (&missing.key, &missing.why);
+    Some(format!("the engine refuses the foreign key {} of {}: {why}", key.name, key.child))
+}
+
+/// Drops keys again that were added; the journal still has them.
+fn drop_added(
+    session: &mut Session,
+    added: &[&ForeignKey],
+    copied: &[(Name, usize)],
+) -> Result<()> {
+    for key in added {
+        let (child, name) = (present(&key.child, copied).quoted(), quoted(&key.name));
+        session.change(&format!("ALTER TABLE {child} DROP FOREIGN KEY {name}"))?;
+    }
+    Ok(())
+}
+
 /// Adds the foreign keys, each by a statement of its own: one may be refused. Those of tables that are
 /// copied are added to the copies. Returns the keys that are added.
 fn add_keys<'a>(
     session: &mut Session,
-    keys: impl Iterator<Item = &'a ForeignKey>,
+    keys: &[&'a ForeignKey],
     copied: &[(Name, usize)],
     checks: bool,
     outcome: &mut Outcome,
 ) -> Result<Vec<&'a ForeignKey>> {
-    let present = |table: &Name| match copied.iter().find(|(of, _)| of == table) {
-        Some((_, number)) => journal::names_of_copy(&table.schema, *number).0,
-        None => table.clone(),
-    };
+    let present = |table: &Name| present(table, copied);
     session.change(&format!("SET SESSION foreign_key_checks = {}", u8::from(checks)))?;
     let mut added = Vec::new();
-    for key in keys {
+    for key in keys.iter().copied() {
         let clause = key.clause_with_parent(&present(&key.parent));
         let statement = format!("ALTER TABLE {} ADD {clause}", present(&key.child).quoted());
         match session.change(&statement) {
             Ok(()) => added.push(key),
-            Err(error) => outcome.missing.push((key.clone(), refusal(error)?)),
+            Err(error) => {
+                let is_data = matches!(error, Error::Server(NO_PARENT, _));
+                outcome.missing.push(Missing { key: key.clone(), why: refusal(error)?, is_data });
+            }
         }
     }
     session.change("SET SESSION foreign_key_checks = 1")?;

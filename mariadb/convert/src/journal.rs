@@ -23,9 +23,33 @@ const TABLE: &str = "frondb_convert_journal";
 const NEW: &str = "frondb_convert_new_";
 const OLD: &str = "frondb_convert_old_";
 
-/// Whether a table is this program's.
-pub(crate) fn is_ours(table: &str) -> bool {
-    table == TABLE || table.starts_with(NEW) || table.starts_with(OLD)
+/// What the table says of itself; a table of this name without it is somebody else's.
+const COMMENT: &str = "Foreign keys that frondb-convert adds again: run it once more";
+
+/// The names of tables in these databases that are this program's: the journal, and the copies that are
+/// noted there.
+pub(crate) fn tables(session: &mut Session, schemas: &BTreeSet<String>) -> Result<BTreeSet<Name>> {
+    let mut ours = BTreeSet::new();
+    for schema in schemas {
+        ours.insert(Name::new(schema, TABLE));
+        for row in rows(session, schema)?.iter().filter(|row| row[1].is_empty()) {
+            let (new, old) = names_of_copy(schema, row[4].parse().unwrap_or(0));
+            ours.extend([new, old]);
+        }
+    }
+    Ok(ours)
+}
+
+/// The first number above `number` for a copy of which nobody has the names.
+pub(crate) fn free_number(session: &mut Session, schema: &str, number: usize) -> Result<usize> {
+    let mut number = number + 1;
+    loop {
+        let (new, old) = names_of_copy(schema, number);
+        if !exists(session, &new)? && !exists(session, &old)? {
+            return Ok(number);
+        }
+        number += 1;
+    }
 }
 
 pub(crate) fn table_of(schema: &str) -> String {
@@ -43,7 +67,7 @@ pub(crate) fn create(session: &mut Session, schema: &str, engine: Engine) -> Res
         "CREATE TABLE IF NOT EXISTS {} (table_name VARCHAR(64), constraint_name VARCHAR(64), \
          parent_schema VARCHAR(64) NOT NULL, parent_table VARCHAR(64) NOT NULL, clause TEXT NOT NULL, \
          PRIMARY KEY (table_name, constraint_name)) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ENGINE={} \
-         COMMENT 'Foreign keys that frondb-convert adds again: run it once more'",
+         COMMENT '{COMMENT}'",
         table_of(schema),
         engine.name()
     ))
@@ -82,8 +106,20 @@ pub(crate) fn drop_if_empty(session: &mut Session, schema: &str) -> Result<()> {
     Ok(())
 }
 
+/// Whether a database has a journal.
 fn has(session: &mut Session, schema: &str) -> Result<bool> {
-    exists(session, &Name::new(schema, TABLE))
+    let found = session.read(&format!(
+        "SELECT table_comment FROM information_schema.tables WHERE table_schema = {} AND table_name = '{TABLE}'",
+        literal(schema)
+    ))?;
+    match found.first().and_then(|row| row.first()) {
+        None => Ok(false),
+        Some(comment) if comment == COMMENT => Ok(true),
+        Some(_) => Err(Error::Lost(format!(
+            "frondb-convert keeps its journal in a table {}, which is somebody else's here: rename it",
+            Name::new(schema, TABLE)
+        ))),
+    }
 }
 
 fn exists(session: &mut Session, name: &Name) -> Result<bool> {

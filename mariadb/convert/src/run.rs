@@ -40,7 +40,9 @@ fn convert(args: &Args) -> Result<Outcome> {
     check_engine(&mut session, goal)?;
     let schemas = schemas(&mut session, args)?;
     journal::end_copies(&mut session, &schemas)?;
-    let mut catalog = catalog::read(&mut session.client, schemas.clone(), journal::is_ours)?;
+    let ours = journal::tables(&mut session, &schemas)?;
+    let is_ours = |table: &catalog::Name| ours.contains(table);
+    let mut catalog = catalog::read(&mut session.client, schemas.clone(), is_ours)?;
     journal::add_dropped_keys(&mut session, &mut catalog)?;
     let Plan { families, left } = plan::plan(catalog, goal);
     let mut all = Outcome { left, missing: Vec::new() };
@@ -85,7 +87,7 @@ fn report(outcome: &Outcome) -> u8 {
     for (table, why) in &outcome.left {
         say(&format!("-- stays: {table}: {why}"));
     }
-    for (key, why) in &outcome.missing {
+    for family::Missing { key, why, .. } in &outcome.missing {
         say(&format!(
             "-- missing: foreign key {} of {}: {why}; mend that, and run the command again, which adds it. Its definition: {}",
             key.name, key.child, key.clause

@@ -9,8 +9,11 @@
 #include <sql_acl.h>
 #include <sql_class.h>
 
+#include <climits>
 #include <cstdlib>
 #include <memory>
+
+#include <sys/stat.h>
 
 namespace fron {
 namespace {
@@ -20,15 +23,23 @@ std::string resolved(const std::string &path) {
   struct Free {
     void operator()(char *text) const { free(text); }
   };
-  if (std::unique_ptr<char, Free> real{realpath(path.c_str(), nullptr)}) return real.get();
-  size_t slash = path.find_last_of('/');
-  if (errno != ENOENT || slash == std::string::npos) return {};
-  std::string last = path.substr(slash);
-  if (last == "/.." || last == "/.") return {};
-  // A slash at the end names the same folder.
-  std::string before = slash == 0 ? "/" : resolved(path.substr(0, slash));
-  if (before.empty() || last == "/") return before;
-  return before == "/" ? last : before + last;
+  std::string there = path, missing;
+  for (;;) {
+    if (std::unique_ptr<char, Free> real{realpath(there.c_str(), nullptr)}) {
+      std::string found = real.get();
+      if (missing.empty()) return found;
+      return found == "/" ? missing : found + missing;
+    }
+    struct stat link;
+    if (errno != ENOENT || lstat(there.c_str(), &link) == 0) return {};
+    size_t slash = there.find_last_of('/');
+    if (slash == std::string::npos) return {};
+    std::string last = there.substr(slash);
+    if (last == "/.." || last == "/.") return {};
+    // A slash at the end names the same folder.
+    if (last != "/") missing = last + missing;
+    there = slash == 0 ? "/" : there.substr(0, slash);
+  }
 }
 
 /** Whether `path` is `folder` or lies in it; both are resolved. */
@@ -47,8 +58,9 @@ namespace {
 /** Checks a folder that the session names; `resolved_path` receives it without symbolic links. */
 Failure check_folder(const std::string &dir, const char *allowed_prefix, std::string *resolved_path) {
   if (dir[0] != '/') return "give an absolute path";
+  if (dir.size() >= PATH_MAX) return "the path is too long";
   std::string path = *resolved_path = resolved(dir);
-  if (path.empty()) return "a folder of the path cannot be read, or has \"..\" below a missing one";
+  if (path.empty()) return "a folder of the path cannot be read, is a link to what does not exist, or has \"..\" below a missing one";
   if (allowed_prefix && *allowed_prefix) {
     if (*allowed_prefix != '/' || !is_within(path, resolved(allowed_prefix)))
       return "the path is outside of frondb_backup_allowed_prefix, " + std::string(allowed_prefix);

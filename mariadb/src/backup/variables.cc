@@ -23,6 +23,7 @@ namespace {
 char *allowed_prefix;
 
 int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value);
+int check_since(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value);
 
 MYSQL_THDVAR_STR(backup_dir, PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_MEMALLOC,
                  "Setting it makes a backup of all FronDB tables in this folder, which must be empty or missing; the "
@@ -31,7 +32,7 @@ MYSQL_THDVAR_STR(backup_dir, PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_MEMALLOC,
 MYSQL_THDVAR_STR(backup_since, PLUGIN_VAR_NOCMDOPT | PLUGIN_VAR_MEMALLOC,
                  "Folder of the backup that the next one continues, which then holds only what has changed; empty for a "
                  "full backup.",
-                 nullptr, nullptr, "");
+                 check_since, nullptr, "");
 MYSQL_THDVAR_ULONGLONG(backup_throttle, PLUGIN_VAR_RQCMDARG,
                        "Bytes a second that a backup reads, at most; 0 means no limit.", nullptr, nullptr, 0, 0,
                        ULONGLONG_MAX, 0);
@@ -42,8 +43,40 @@ MYSQL_THDVAR_BOOL(backup_wait_for_stage, PLUGIN_VAR_OPCMDARG,
 MYSQL_SYSVAR_STR(backup_allowed_prefix, allowed_prefix, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  "The only folder below which backups may be made; empty for any.", nullptr, nullptr, nullptr);
 
-/** True, with an error, if the statement sets what a backup must not be made of: a global value, or another variable of
-    backups, which would count only after this one has been checked. */
+/** True, with an error, if the statement sets this variable globally: what a backup is made of belongs to the session that
+    makes it. A global folder to continue would make incremental backups of what other sessions mean to be full ones. */
+bool refuses_global(MYSQL_THD thd, std::string_view wanted) {
+  List_iterator_fast<set_var_base> each(thd->lex->var_list);
+  while (set_var_base *any = each++) {
+    if (!any->is_system()) continue;
+    auto *assignment = static_cast<set_var *>(any);
+    std::string_view name(assignment->var->name.str, assignment->var->name.length);
+    if (name != wanted || assignment->type != OPT_GLOBAL) continue;
+    my_error(ER_LOCAL_VARIABLE, MYF(0), assignment->var->name.str);
+    return true;
+  }
+  return false;
+}
+
+/** Takes the text for the variable, as the server does for one without a check. */
+int take_text(MYSQL_THD thd, void *save, struct st_mysql_value *value) {
+  char buffer[FN_REFLEN];
+  int length = sizeof buffer;
+  const char *text = value->val_str(value, buffer, &length);
+  if (text) {
+    text = thd_strmake(thd, text, size_t(length));
+    if (!text) return 1;
+  }
+  *static_cast<const char **>(save) = text;
+  return 0;
+}
+
+int check_since(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
+  return refuses_global(thd, "frondb_backup_since") || take_text(thd, save, value);
+}
+
+/** True, with an error, if the statement sets another variable of backups, which would count only after this one has been
+    checked. */
 bool refuses_assignments(MYSQL_THD thd) {
   constexpr std::string_view OURS = "frondb_backup_", DIR = "frondb_backup_dir";
   List_iterator_fast<set_var_base> each(thd->lex->var_list);
@@ -51,10 +84,6 @@ bool refuses_assignments(MYSQL_THD thd) {
     if (!any->is_system()) continue;
     auto *assignment = static_cast<set_var *>(any);
     std::string_view name(assignment->var->name.str, assignment->var->name.length);
-    if (name == DIR && assignment->type == OPT_GLOBAL) {
-      my_error(ER_LOCAL_VARIABLE, MYF(0), assignment->var->name.str);
-      return true;
-    }
     if (name != DIR && name.substr(0, OURS.size()) == OURS) {
       my_printf_error(ER_UNKNOWN_ERROR, "FronDB: set %s in a statement of its own, before frondb_backup_dir", MYF(0),
                       assignment->var->name.str);
@@ -66,14 +95,8 @@ bool refuses_assignments(MYSQL_THD thd) {
 
 /** Makes the backup while the server checks the value: when it updates a variable it may hold a lock of all variables. */
 int make_backup_in(MYSQL_THD thd, struct st_mysql_sys_var *, void *save, struct st_mysql_value *value) {
-  char buffer[FN_REFLEN];
-  int length = sizeof buffer;
-  const char *dir = value->val_str(value, buffer, &length);
-  if (dir) {
-    dir = thd_strmake(thd, dir, size_t(length));
-    if (!dir) return 1;
-  }
-  *static_cast<const char **>(save) = dir;
+  if (refuses_global(thd, "frondb_backup_dir") || take_text(thd, save, value)) return 1;
+  const char *dir = *static_cast<const char **>(save);
   if (!dir || !*dir) return 0;
   if (!thd->lex->stmt_var_list.is_empty() || !thd->lex->old_var_list.is_empty()) {
     // The server would set the variable once more, to its old value.

@@ -53,6 +53,12 @@ void deadlock() {
   if (THD *thd = _current_thd()) thd->mark_transaction_to_rollback(true);
 }
 
+/** The server's own message for this error does not say what to do. */
+void too_many_locks(const char *sentence) {
+  if (THD *thd = _current_thd())
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_LOCK_TABLE_FULL, "FronDB: %s", sentence);
+}
+
 }  // namespace
 
 Sentence::Sentence(const Error &error) {
@@ -72,6 +78,8 @@ int ha_error(const Error &error) {
   copy(error.message(), last_sentence);
   if (kind == FRONDB_DEADLOCK)
     deadlock();
+  else if (kind == FRONDB_TOO_MANY_LOCKS)
+    too_many_locks(error.message());
   else if (kind == FRONDB_CORRUPTION)
     log(Sentence(error).text());
   else if (kind == FRONDB_POISONED || kind == FRONDB_IO || kind == FRONDB_INTERNAL)

@@ -131,7 +131,8 @@ fn existing(session: &Session<'_>, args: &Load) -> Result<Option<Tree>, Failure>
         // Options equal to those of the tree are accepted, so that a failed load can be run again.
         Ok(tree) if args.options.is_given() && tree.options() != tree_options(&args.options) => {
             Err(Failure::usage(format!(
-                "tree {name} exists with other options, which cannot be changed"
+                "tree {name} exists with other options: leave them out, or change the codec and the \
+                 size of blocks with `frondb alter`"
             )))
         }
         other => Ok(Some(other?)),

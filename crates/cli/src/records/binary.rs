@@ -76,7 +76,11 @@ impl<R: Read> BinaryReader<R> {
     /// Reads the header.
     pub(crate) fn new(mut input: R) -> Result<Self, Failure> {
         let mut header = [0; HEADER_BYTES];
-        read_exact(&mut input, &mut header)?;
+        let (first, rest) = header.split_at_mut(1);
+        if input.read(first)? == 0 {
+            return Err(Failure::input("the input is empty"));
+        }
+        read_exact(&mut input, rest)?;
         check_header(&header)?;
         Ok(Self { input, payload: Vec::new(), at: 0, left: 0, total: 0, ended: false })
     }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 pub(super) const DUMP_HINT: &str =
     "--escapes, --keys or --values hex or base64, and --format binary hold any bytes";
 /// Hint for a file to load that has such bytes.
-const LOAD_HINT: &str = "a table is text in UTF-8: convert the file";
+pub(super) const LOAD_HINT: &str = "a table is text in UTF-8: convert the file";
 
 /// How the cells of a column are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +51,7 @@ impl Cells {
 }
 
 /// Bytes as text that every program reads as the same bytes, or why they are none.
-fn text(bytes: &[u8]) -> Result<&str, &'static str> {
+pub(super) fn text(bytes: &[u8]) -> Result<&str, &'static str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.contains('\0') => Err("has a NUL byte"),
         Ok(text) => Ok(text),

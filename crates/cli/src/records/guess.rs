@@ -70,8 +70,16 @@ pub(crate) fn format(sample: &Sample<'_>) -> Format {
         _ if !is_text || is_dump(sample) => Format::Binary,
         None => Format::Binary,
         Some(b'{') => Format::Jsonl,
+        // Refused with the way to make lines of it.
+        Some(b'[') if is_array(text) => Format::Jsonl,
         Some(_) => Format::Csv,
     }
+}
+
+/// Whether the text begins as an array of JSON objects.
+fn is_array(text: &[u8]) -> bool {
+    let inner = text.trim_ascii_start().get(1..).unwrap_or_default();
+    inner.trim_ascii_start().starts_with(b"{")
 }
 
 /// The delimiter of a table: the preferred one if it divides all rows into the same number of cells, and

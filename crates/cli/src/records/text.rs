@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 
-use super::cells::{Cells, DUMP_HINT};
+use super::cells::{self, Cells, DUMP_HINT};
 use super::guess::CellType;
 use super::quotes::{BYTE_ORDER_MARK, Quotes};
 use super::record::{Entry, Layout, RecordReader, RecordWriter, shown};
@@ -130,6 +130,14 @@ impl<R: Read> TextReader<R> {
             } else {
                 "the file is empty: a table without entries needs a header row"
             }));
+        }
+        if options.header {
+            for name in &head {
+                cells::text(name).map_err(|why| {
+                    Failure::input(format!("a cell of the header row {why}"))
+                        .with_hint(cells::LOAD_HINT)
+                })?;
+            }
         }
         let (key, value) = columns(&head, options)?;
         let layout = layout(&head, options, key, &value);

@@ -56,6 +56,22 @@ fn all_columns_of_any_table_are_loaded() {
 }
 
 #[test]
+fn what_is_no_table_is_refused_with_the_way_out() {
+    let temp = TempDir::new("cli-no-tables");
+    let dir = empty(&temp);
+    let file = dir.join("latin.csv");
+    std::fs::write(&file, b"id,n\xe9,x\n1,2,3\n").unwrap();
+    let args = ["t", file.to_str().unwrap()];
+    let ran = frondb("load", &dir.join("db"), &args).fails(10, "header row has bytes");
+    assert!(ran.err.contains("convert the file"), "{}", ran.err);
+    for json in ["[{\"id\":1}]\n", "{\n  \"id\": 1\n}\n"] {
+        let ran = load(dir, "json", json, &[]).fails(10, "line 1: no JSON object");
+        assert!(ran.err.contains("jq -c"), "{}", ran.err);
+    }
+    frondb_with("load", &dir.join("db"), &["t", "-"], b"").fails(10, "the input is empty");
+}
+
+#[test]
 fn no_row_is_lost_as_a_header() {
     let temp = TempDir::new("cli-headers");
     let ran = load(empty(&temp), "data.csv", "7,x\n8,y\n", &[]).ok();
