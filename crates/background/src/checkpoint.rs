@@ -41,7 +41,9 @@ impl Background {
         start = start.min(self.pins.needed_from());
         let durable = log.wal.durable_lsn();
         self.jobs.trees.for_each(|tree| {
-            for source in tree.version().sources() {
+            // A stowed tree has no memtable that could need the log.
+            let Some(version) = tree.open_version() else { return };
+            for source in version.sources() {
                 if let Some(lsn) = source.needed_from(durable) {
                     start = start.min(lsn);
                 }
@@ -142,7 +144,7 @@ impl Background {
     /// more.
     fn unpin_log(&self, limit: Lsn, relog_below: u64) -> Result<Option<Arc<TreeCore>>> {
         for tree in self.jobs.trees.all() {
-            let version = tree.version();
+            let Some(version) = tree.open_version() else { continue };
             let pins = version.active.first_lsn().is_some_and(|lsn| lsn < limit);
             if !pins {
                 continue;

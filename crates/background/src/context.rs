@@ -81,7 +81,7 @@ impl JobContext {
             options: tree.options().trunk,
             run_env: Arc::clone(&self.reads.runs),
             run_ids: Arc::clone(self.ids.runs()),
-            update: tree.update.clone(),
+            update: tree.update().cloned(),
             packing: Packing::Quick,
         }
     }

@@ -110,11 +110,13 @@ impl Background {
     /// with metadata.
     pub fn freeze_deletes(&self) {
         let trees = self.jobs.trees.all();
-        if trees.iter().any(|tree| frees_space(&tree.version().frozen)) {
+        let open = || trees.iter().filter_map(|tree| Some((tree, tree.open_version()?)));
+        if open().any(|(_, version)| frees_space(&version.frozen)) {
             return;
         }
-        let deletes = trees.iter().filter(|tree| tree.version().active.frees_space());
-        if let Some(tree) = deletes.max_by_key(|tree| tree.version().active.memtable.bytes()) {
+        let deletes = open().filter(|(_, version)| version.active.frees_space());
+        if let Some((tree, _)) = deletes.max_by_key(|(_, version)| version.active.memtable.bytes())
+        {
             self.freeze(tree);
         }
     }
@@ -142,7 +144,7 @@ impl Background {
     /// Freezes every active memtable of more than `above` bytes.
     pub fn freeze_all(&self, above: u64) {
         for tree in self.jobs.trees.all() {
-            if tree.version().active.memtable.bytes() > above {
+            if tree.active_bytes() > above {
                 self.freeze(&tree);
             }
         }

@@ -69,9 +69,8 @@ impl Background {
         if let Some(error) = failure {
             self.fail(&error);
         }
-        let more = |tree: &TreeCore| {
-            !tree.is_dropped() && !tree.version().frozen.is_empty() && !idle.contains(&tree.id)
-        };
+        let more =
+            |tree: &TreeCore| !tree.is_dropped() && tree.has_frozen() && !idle.contains(&tree.id);
         let ended = trees.iter().map(|tree| (Arc::clone(tree), more(tree)));
         self.queue.end_flush_group(&ended.collect::<Vec<_>>());
     }

@@ -30,7 +30,8 @@ impl Background {
         if !self.queue.set_idle(true) {
             return;
         }
-        for tree in self.jobs.trees.all() {
+        // A tree that is stowed has nothing to be planned, whatever snapshots have ended.
+        for tree in self.jobs.trees.all().into_iter().filter(|tree| !tree.is_stowed()) {
             if hides_much(&tree) {
                 // Merges can free the hidden data only after a flush, and no further write would
                 // cause one.
@@ -64,6 +65,9 @@ impl Background {
     pub fn idle_maintenance(&self) {
         self.idle_work_done.store(true, Ordering::Release);
         self.jobs.reads.cursors.unpin_all_old(self.jobs.now());
+        // Twice: the first time, trees that were used count as not used from then on.
+        self.stow_unused();
+        self.stow_unused();
         let result = self.return_space();
         if let Err(error) = result.and_then(|()| self.return_log()) {
             self.fail(&error);
@@ -96,7 +100,7 @@ impl Background {
 /// Whether the active memtable is worth a flush in an idle database: it hides at least a sixteenth
 /// of the entries on disk, or may hide many bytes of large values, and the tree is not small.
 fn hides_much(tree: &TreeCore) -> bool {
-    let version = tree.version();
+    let Some(version) = tree.open_version() else { return false };
     let memtable = &version.active.memtable;
     let totals = version.trunk.root.totals;
     let part_of_all = |messages: u64| messages * 16 >= totals.entries;

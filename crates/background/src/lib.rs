@@ -25,6 +25,7 @@
 //! | `manifest_snapshot.rs` | replaces the manifest's edits by a snapshot |
 //! | `probe.rs` | probes for known-empty ranges |
 //! | `recovery_flusher.rs` | flushes and merges during recovery |
+//! | `stowing.rs` | stows trees that nothing uses |
 //! | `context.rs`, `counters.rs` | the handles that jobs get; counts of their work |
 //!
 //! Planning is pure, jobs do I/O without locks, and an install holds its locks only briefly.
@@ -52,6 +53,7 @@ pub mod priority;
 mod probe;
 mod queue;
 mod recovery_flusher;
+mod stowing;
 mod tasks;
 mod throttle;
 mod waiting;
@@ -69,5 +71,6 @@ pub use period::check_period;
 pub use planning::{plan_all, replan, replan_all};
 pub use queue::{Due, Next, Queue, Task, ValueJobs};
 pub use recovery_flusher::RecoveryFlusher;
+pub use stowing::stow;
 pub use throttle::Throttle;
 pub use worker::worker;

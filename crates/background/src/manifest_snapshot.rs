@@ -7,7 +7,7 @@ use frondb_core::{Lsn, NodeId, Result, RunId, SeqNo, TreeId};
 use frondb_manifest::Manifest;
 use frondb_records::{Edit, TreeOptions, encode_edit};
 use frondb_space::Extent;
-use frondb_tree::{TreeCore, Version};
+use frondb_tree::{State, StowedParts, TreeCore};
 use frondb_trunk::NodeImage;
 
 use crate::background::Background;
@@ -96,7 +96,7 @@ struct TreeState {
     tree: Arc<TreeCore>,
     name: String,
     options: Arc<TreeOptions>,
-    version: Arc<Version>,
+    state: State,
     flushed: SeqNo,
     values: Vec<Vec<Extent>>,
 }
@@ -110,7 +110,7 @@ impl SnapshotState {
             let state = TreeState {
                 name: tree.name.read().clone(),
                 options: tree.options(),
-                version: tree.version(),
+                state: tree.state(),
                 flushed: install.flushed,
                 values: install.values.iter().cloned().collect(),
                 tree: Arc::clone(&tree),
@@ -150,18 +150,24 @@ impl SnapshotState {
         put(&Edit::Log { start, durable })?;
         for state in &self.trees {
             let tree = state.tree.id;
-            let trunk = &state.version.trunk;
-            let options = TreeOptions::clone(&state.options);
-            put(&Edit::CreateTree {
-                tree,
-                name: state.name.clone(),
-                options,
-                root: trunk.root.id,
-            })?;
-            put(&Edit::Flushed { tree, seq: state.flushed })?;
-            for extents in &state.values {
-                put(&Edit::AddValue { tree, extents: extents.clone() })?;
-            }
+            let (name, options) = (state.name.clone(), TreeOptions::clone(&state.options));
+            let begin = |root: NodeId| -> Result<()> {
+                put(&Edit::CreateTree { tree, name, options, root })?;
+                put(&Edit::Flushed { tree, seq: state.flushed })?;
+                let mut values = state.values.iter().cloned();
+                values.try_for_each(|extents| put(&Edit::AddValue { tree, extents }))
+            };
+            let trunk = match &state.state {
+                State::Open(version) => &version.trunk,
+                State::Stowed(stowed) => {
+                    let StowedParts { root, runs, .. } = stowed.parts();
+                    begin(root.id)?;
+                    runs.into_iter().try_for_each(|run| put(&Edit::AddRun(run)))?;
+                    put(&Edit::PutNode { tree, node: root })?;
+                    continue;
+                }
+            };
+            begin(trunk.root.id)?;
             let mut seen = std::collections::HashSet::new();
             let mut result = Ok(());
             trunk.for_each(&mut |node| {

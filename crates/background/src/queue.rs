@@ -23,12 +23,13 @@ mod task;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, Condvar, Mutex};
 use frondb_core::{NodeId, TreeId};
 use frondb_trunk::plan::Planned;
 
 use frondb_tree::tombstones::KeyRange;
-use frondb_tree::{HintSink, TreeCore};
+use frondb_tree::{HintSink, StowingSink, TreeCore};
 
 use crate::jobs::Running;
 use state::{QueueState, SearchWhen};
@@ -39,6 +40,8 @@ pub use task::{Due, Next, Task};
 pub struct Queue {
     state: Mutex<QueueState>,
     changed: Condvar,
+    /// Maintenance is to stow trees. Set without the lock.
+    stowing: AtomicBool,
 }
 
 impl Queue {
@@ -144,9 +147,15 @@ impl Queue {
         }
     }
 
+    /// Whether maintenance is to stow trees. Another call returns `false` until that is requested again.
+    pub(crate) fn take_stowing(&self) -> bool {
+        self.stowing.swap(false, Ordering::Relaxed)
+    }
+
     /// Takes the next task, if there is one that may run now.
     pub fn try_next(&self) -> Option<Task> {
         let mut state = self.state.lock();
+        state.maintenance |= self.stowing.load(Ordering::Relaxed);
         state.next()
     }
 
@@ -159,6 +168,7 @@ impl Queue {
             if state.stopped {
                 return Next::Stopped;
             }
+            state.maintenance |= self.stowing.load(Ordering::Relaxed);
             if let Some(task) = state.next() {
                 return Next::Task(task);
             }
@@ -270,5 +280,14 @@ impl HintSink for Queue {
         if nodes.insert(node) {
             self.changed.notify_all();
         }
+    }
+}
+
+impl StowingSink for Queue {
+    fn request_stowing(&self) {
+        self.stowing.store(true, Ordering::Relaxed);
+        // A worker that is about to wait may miss this, because the lock is not taken. Then the next
+        // change of the queue wakes it.
+        self.changed.notify_all();
     }
 }

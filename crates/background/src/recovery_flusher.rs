@@ -77,7 +77,8 @@ impl<'a> RecoveryFlusher<'a> {
     fn flush_largest(&mut self, bytes: u64) -> Result<()> {
         let context = self.context;
         let in_memory = |tree: &Arc<TreeCore>| -> u64 {
-            tree.version().memtables().map(|memtable| memtable.bytes()).sum()
+            let version = tree.open_version();
+            version.map_or(0, |version| version.memtables().map(|memtable| memtable.bytes()).sum())
         };
         let whole =
             context.trees.all().into_iter().filter(|tree| !self.relogs.contains_key(&tree.id));
@@ -99,7 +100,7 @@ impl<'a> RecoveryFlusher<'a> {
                 tree.freeze();
             }
             flush_oldest(context, &chosen)?;
-            chosen.retain(|tree| !tree.version().frozen.is_empty());
+            chosen.retain(|tree| tree.has_frozen());
         }
         for tree in &flushed {
             if !self.unmerged

@@ -13,6 +13,7 @@ use crate::jobs::merge::{Begun, MergeJob};
 use crate::jobs::{Running, attach};
 use crate::planning::replan;
 use crate::queue::Task;
+use crate::stowing::stow;
 
 impl Background {
     /// Carries out one task to its end, or until work of a smaller priority number waits; then the
@@ -67,7 +68,7 @@ impl Background {
             Ok(None) => {}
             Ok(Some(installed)) => {
                 self.settle(tree, installed);
-                let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
+                let more = !tree.is_dropped() && tree.has_frozen();
                 self.queue.end_flush_with_maintenance(tree, more);
                 return;
             }
@@ -147,7 +148,7 @@ impl Background {
                         self.fail(&error);
                     }
                 }
-                let more = !tree.is_dropped() && !tree.version().frozen.is_empty();
+                let more = !tree.is_dropped() && tree.has_frozen();
                 self.queue.end_flush_with_maintenance(&tree, more);
             }
             Running::Merge(job) => {
@@ -176,6 +177,7 @@ impl Background {
             Ok(touched) => {
                 self.jobs.reads.cursors.unpin_old(tree, self.jobs.now());
                 replan(&self.jobs, &self.queue, tree, &touched);
+                stow(&self.jobs, tree);
             }
             Err(error) => {
                 // The trunk in memory is ahead of the manifest, so no later edit may build on it.
@@ -185,9 +187,12 @@ impl Background {
         }
     }
 
-    /// Maintenance: trims and shortens the log, makes a checkpoint if one is due, replaces a long
+    /// Maintenance: stows trees that are not used any more if very many were opened, trims and shortens the log, makes a checkpoint if one is due, replaces a long
     /// manifest by a snapshot, and returns free space.
     fn maintain(&self) -> Result<()> {
+        if self.queue.take_stowing() {
+            self.stow_unused();
+        }
         self.trim_log_if_long()?;
         if self.log_is_long() {
             self.shorten_log()?;

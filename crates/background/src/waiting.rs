@@ -128,6 +128,6 @@ impl Background {
 /// Removes the trees without frozen memtables from the end of `left`; `true` if none is left.
 /// Flushes take the first trees first, so when the last tree is flushed most others are, too.
 fn all_flushed(left: &mut Vec<Arc<TreeCore>>) -> bool {
-    while left.pop_if(|tree| tree.version().frozen.is_empty()).is_some() {}
+    while left.pop_if(|tree| !tree.has_frozen()).is_some() {}
     left.is_empty()
 }

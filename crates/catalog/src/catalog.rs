@@ -13,9 +13,9 @@ use frondb_core::sync::{Arc, Mutex};
 use frondb_core::{Error, ErrorKind, Result, SeqNo, TreeId};
 use frondb_locks::LockManager;
 use frondb_records::{Edit, TreeOptions};
-use frondb_space::Hold;
 use frondb_tree::{
-    InstallState, MemtableAccount, ReadContext, TreeCore, TreeParts, TreeSizes, TreeTotals, Trees,
+    InstallState, MemtableAccount, ReadContext, TreeCore, TreeParts, TreeShared, TreeSizes,
+    TreeTotals, Trees,
 };
 use frondb_trunk::{Key, Node, Trunk};
 
@@ -32,9 +32,7 @@ pub struct Catalog {
     edits: Arc<Edits>,
     ids: Arc<Ids>,
     reads: Arc<ReadContext>,
-    locks: Arc<LockManager>,
-    account: Arc<MemtableAccount>,
-    totals: Arc<TreeTotals>,
+    shared: Arc<TreeShared>,
     update_fns: UpdateFns,
     /// Options that trees have: most trees have the same, and share them.
     options: Mutex<Vec<Arc<TreeOptions>>>,
@@ -66,15 +64,20 @@ impl Catalog {
     pub fn new(parts: CatalogParts) -> Arc<Self> {
         let CatalogParts { trees, edits, ids, reads, locks, account, totals, update_fns } = parts;
         let (names, options) = (Mutex::default(), Mutex::default());
-        let catalog =
-            Self { names, trees, edits, ids, reads, locks, account, totals, update_fns, options };
-        Arc::new(catalog)
+        let shared = Arc::new(TreeShared {
+            engine: reads.engine,
+            runs: Arc::clone(&reads.runs),
+            lock_manager: locks,
+            account,
+            totals,
+        });
+        Arc::new(Self { names, trees, edits, ids, reads, shared, update_fns, options })
     }
 
     /// Totals over all trees.
     #[must_use]
     pub fn totals(&self) -> TreeSizes {
-        self.totals.read()
+        self.shared.totals.read()
     }
 
     /// Creates an empty tree; durable on return.
@@ -99,6 +102,8 @@ impl Catalog {
             tree.begin_count();
         }
         names.insert(name.into(), id);
+        // An empty tree needs no work.
+        tree.stow(|_| false);
         Ok(tree)
     }
 
@@ -201,17 +206,13 @@ impl Catalog {
         });
         Ok(TreeCore::new(TreeParts {
             id,
-            engine: self.reads.engine,
             name,
             options: self.shared(options),
             update,
             missing,
             trunk,
             install,
-            hold: Hold::new(&self.reads.runs.space),
-            lock_manager: Arc::clone(&self.locks),
-            account: Arc::clone(&self.account),
-            totals: Arc::clone(&self.totals),
+            shared: Arc::clone(&self.shared),
         }))
     }
 
@@ -226,12 +227,12 @@ impl Catalog {
         options: TreeOptions,
         trunk: Trunk,
         install: InstallState,
-    ) -> Result<()> {
+    ) -> Result<Arc<TreeCore>> {
         let tree = self.tree_core(id, name.clone(), options, Some((trunk, install)))?;
         tree.begin_count();
-        self.trees.insert(tree);
+        self.trees.insert(Arc::clone(&tree));
         self.names.lock().insert(name, id);
-        Ok(())
+        Ok(tree)
     }
 
     /// The tree of this name.

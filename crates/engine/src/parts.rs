@@ -8,13 +8,14 @@ use frondb_commit::{
 use frondb_core::budget::Budget;
 use frondb_core::clock::SharedClock;
 use frondb_core::sync::atomic::AtomicUsize;
-use frondb_core::sync::{Arc, ProcessCounter};
+use frondb_core::sync::{Arc, ProcessCounter, Weak};
 use frondb_core::{Lsn, SeqNo};
 use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
 use frondb_manifest::Manifest;
 use frondb_run::RunEnv;
 use frondb_tree::{
-    Cursors, Health, HintSink, MemoryShares, MemtableAccount, ReadContext, ReadCounters, Trees,
+    Cursors, Health, HintSink, MemoryShares, MemtableAccount, ReadContext, ReadCounters,
+    StowingSink, TreeTotals, Trees,
 };
 use frondb_txn::{Prepared, Spilling, Transactions};
 use frondb_wal::Wal;
@@ -111,7 +112,7 @@ impl Parts {
             reads,
             locks: Arc::clone(&locks),
             account: Arc::clone(&account),
-            totals: Arc::default(),
+            totals: TreeTotals::new(Arc::downgrade(&queue) as Weak<dyn StowingSink>),
             update_fns: options.update_fns.clone(),
         });
         let prepared = Prepared::new(Arc::clone(&jobs), Arc::clone(&committer), pending);

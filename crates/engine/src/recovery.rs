@@ -18,6 +18,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use frondb_background::stow;
 use frondb_cache::{Cache, CacheOptions};
 use frondb_commit::WearMeter;
 use frondb_core::budget::{Budget, Part};
@@ -387,12 +388,16 @@ fn publish_tree(parts: &Parts, id: TreeId, tree: TreeState) -> Result<()> {
             return Err(damaged(format!("tree {:?}: run {lost} is in no node", tree.name)));
         }
         let install = InstallState {
-            views: restored.views,
+            views: restored.views.into(),
             values: tree.values.into(),
             flushed: tree.flushed,
             ..InstallState::default()
         };
-        parts.catalog.restore(id, tree.name, tree.options, restored.trunk, install)?;
+        let restored =
+            parts.catalog.restore(id, tree.name, tree.options, restored.trunk, install)?;
+        drop(runs);
+        // Most trees of a database that has very many are not used before it is closed.
+        stow(&parts.jobs, &restored);
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! ```text
 //!   writer       +1                       each message is in one source of the published version:
 //!   maintenance  freeze, flush, merge     active memtable -> frozen memtable -> trunk
+//!   stowing      stow the tree            a version <-> the bytes of its trunk
 //!   readers      get and scan the sum     lost: less than was acknowledged; twice: more than was sent
 //! ```
 //!
@@ -83,6 +84,13 @@ fn maintain(shared: &Shared) {
     }
 }
 
+/// Stows the tree whenever nothing uses it; every other thread opens it again.
+fn stow(shared: &Shared) {
+    for _ in 0..READS {
+        let _ = shared.engine.stow_trees();
+    }
+}
+
 fn by_get(shared: &Shared) -> u64 {
     number(shared.engine.get(&shared.tree, KEY, None).unwrap().as_deref())
 }
@@ -112,8 +120,8 @@ fn read(shared: &Shared, sum: fn(&Shared) -> u64) {
 
 fn schedule() {
     let shared = Arc::new(open());
-    let parts: [fn(&Shared); 4] =
-        [write, maintain, |shared| read(shared, by_get), |shared| read(shared, by_cursor)];
+    let parts: [fn(&Shared); 5] =
+        [write, maintain, stow, |shared| read(shared, by_get), |shared| read(shared, by_cursor)];
     let threads = parts.map(|part| {
         let shared = Arc::clone(&shared);
         shuttle::thread::spawn(move || part(&shared))

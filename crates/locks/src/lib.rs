@@ -31,6 +31,7 @@ mod held;
 mod info;
 mod inspect;
 mod key;
+mod lazy_state;
 mod locker;
 mod manager;
 #[cfg(all(test, not(shuttle)))]

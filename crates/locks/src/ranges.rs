@@ -46,11 +46,15 @@ pub(crate) struct Ranges {
 
 impl Default for Ranges {
     fn default() -> Self {
-        Self { nodes: Vec::new(), free: Vec::new(), root: NIL }
+        Self::new()
     }
 }
 
 impl Ranges {
+    pub(crate) const fn new() -> Self {
+        Self { nodes: Vec::new(), free: Vec::new(), root: NIL }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len() - self.free.len()
     }

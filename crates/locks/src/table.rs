@@ -23,6 +23,7 @@ use crate::batch_latch::BatchLatch;
 use crate::class::{Class, LockMode};
 use crate::graph::{Graph, WaitState};
 use crate::key::{Area, Extent, Key};
+use crate::lazy_state::LazyState;
 use crate::packed::Packed;
 use crate::queue::{Request, RequestPart, Waiter};
 use crate::ranges::{Range, Ranges};
@@ -38,7 +39,7 @@ pub(crate) const RANGE_BYTES: u64 = 352;
 pub struct LockTable {
     pub(crate) tree: TreeId,
     pub(crate) batch_latch: BatchLatch,
-    pub(crate) state: Mutex<TableState>,
+    pub(crate) state: LazyState,
 }
 
 /// While it exists, no locker gets its first lock in the table. See [`LockTable::begin_unlocked`].
@@ -61,11 +62,12 @@ impl std::fmt::Debug for Unlocked<'_> {
 
 impl LockTable {
     pub(crate) fn new(tree: TreeId) -> Arc<Self> {
-        Arc::new(Self {
-            tree,
-            batch_latch: BatchLatch::default(),
-            state: Mutex::new(TableState::default()),
-        })
+        Arc::new(Self { tree, batch_latch: BatchLatch::default(), state: LazyState::default() })
+    }
+
+    /// Frees the memory that a table without locks keeps from earlier ones.
+    pub fn free_unused(&self) {
+        self.state.free_unused();
     }
 
     /// The tree of these locks.
@@ -176,6 +178,12 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
+    /// Whether there are no locks and no requests.
+    pub(crate) fn is_unused(&self) -> bool {
+        let Self { rows, packs, ranges, waiters, next_entry: _ } = self;
+        rows.is_empty() && packs.is_empty() && ranges.is_empty() && waiters.is_empty()
+    }
+
     /// Locks a row if that row and the locker's own packs decide the request.
     pub(crate) fn try_row(&mut self, locker: u64, key: &Key, mode: LockMode) -> RowAttempt {
         use std::collections::btree_map::Entry;

@@ -11,8 +11,8 @@
 
 use std::time::Duration;
 
+use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
-use frondb_core::sync::{Arc, MutexGuard};
 use frondb_core::{Error, ErrorKind, Result, TreeId};
 
 use crate::deadlock::LastDeadlock;
@@ -20,10 +20,10 @@ use crate::graph::{Graph, Wait, WaitState};
 use crate::held::HeldLocks;
 use crate::info::{describe, ids};
 use crate::key::Extent;
+use crate::lazy_state::StateGuard;
 use crate::locker::{Acquired, LockWait, Locker};
 use crate::manager::Counters;
 use crate::queue::{Request, RequestParts, Waiter};
-use crate::table::TableState;
 use crate::wait_hook::WaitNotice;
 
 /// The state of a request.
@@ -57,7 +57,7 @@ impl Locker {
     pub(crate) fn begin_wait(
         &self,
         at: usize,
-        mut state: MutexGuard<'_, TableState>,
+        mut state: StateGuard<'_>,
         want: Request,
         parts: RequestParts,
         blockers: Vec<u64>,

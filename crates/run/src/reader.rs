@@ -94,6 +94,25 @@ impl Run {
         &self.env
     }
 
+    /// Whether `references` is the number of all references to the run, and a handle that
+    /// [`new`](Self::new) makes of its metadata can take the place of this one: the run is not dead,
+    /// and has nothing in memory that would have to be read again.
+    #[must_use]
+    pub fn can_be_made_again(self: &Arc<Self>, references: usize) -> bool {
+        let is_shared = |run: &Arc<Self>| Arc::strong_count(run) > 1;
+        Arc::strong_count(self) == references
+            && !self.private.as_ref().is_some_and(is_shared)
+            && !self.dead.load(Ordering::Acquire)
+            && self.top_index.get().is_none()
+            && self.dictionary.get().is_none()
+    }
+
+    /// The length of the key prefixes in the run's filter, if it has such a filter.
+    #[must_use]
+    pub fn filter_prefix(&self) -> Option<u16> {
+        self.filter_prefix
+    }
+
     /// Marks the run as dead: no durable manifest names it. Its extents are released with the last
     /// reference to it.
     pub fn kill(&self) {

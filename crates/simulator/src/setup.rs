@@ -37,6 +37,8 @@ pub struct Setup {
     pub slice_bytes_min: u64,
     /// Writes of a message before the base.
     pub writes_before_base: u8,
+    /// Stow all trees that nothing uses after each operation.
+    pub stow: bool,
 }
 
 impl Setup {
@@ -57,6 +59,7 @@ impl Setup {
             leaf_bytes: (8 << 10, 8 << 10),
             slice_bytes_min: 512,
             writes_before_base: 2,
+            stow: true,
         }
     }
 
@@ -64,8 +67,13 @@ impl Setup {
     /// inner nodes from 20 KiB on.
     #[must_use]
     pub fn tall() -> Self {
-        let leaf_bytes = (4 << 10, 4 << 10);
-        Self { slice_bytes_min: 4 << 10, leaf_bytes, write_buffer_bytes: 32 << 10, ..Self::tiny() }
+        Self {
+            slice_bytes_min: 4 << 10,
+            leaf_bytes: (4 << 10, 4 << 10),
+            write_buffer_bytes: 32 << 10,
+            stow: false,
+            ..Self::tiny()
+        }
     }
 
     /// Random options that fit any history.
@@ -104,6 +112,7 @@ impl Setup {
             leaf_bytes: (leaf_min, leaf_min * pick(prng, &[1, 4, 32])),
             slice_bytes_min: pick(prng, &[256, 512, 4096, 64 << 10]),
             writes_before_base: pick(prng, &[1, 2, 3, 4]) as u8,
+            stow: prng.chance(1, 2),
         }
     }
 

@@ -139,6 +139,7 @@ impl Simulation {
                 spills: stats.spills,
                 bulk_statements: stats.bulk_statements,
                 attaches: stats.attaches,
+                stowed: 0,
             });
         }
         sum
@@ -155,8 +156,16 @@ impl Simulation {
         for (i, op) in history.ops.iter().enumerate() {
             let _at = ReportOp(i, op);
             self.apply(op)?;
+            self.stow();
         }
         Ok(())
+    }
+
+    /// Stows the trees that nothing uses, if the setup says so.
+    fn stow(&mut self) {
+        if let (true, Some(db)) = (self.setup.stow, &self.db) {
+            self.coverage.stowed += db.stow_trees() as u64;
+        }
     }
 
     /// Executes one operation.

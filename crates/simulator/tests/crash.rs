@@ -24,7 +24,7 @@ fn profile() -> Profile {
 
 fn setup(seed: u64) -> Setup {
     let setup = if seed.is_multiple_of(3) { Setup::tiny() } else { Setup::tall() };
-    Setup { wal_compression: seed % 4 == 1, ..setup }
+    Setup { wal_compression: seed % 4 == 1, stow: seed.is_multiple_of(2), ..setup }
 }
 
 fn run(

@@ -44,6 +44,15 @@ impl Hold {
         next
     }
 
+    /// Whether nothing but `hold` refers to it, it keeps no extents, and no later hold follows it: a
+    /// new chain may take its place.
+    #[must_use]
+    pub fn is_unused(hold: &Arc<Self>) -> bool {
+        Arc::strong_count(hold) == 1
+            && hold.orphans.lock().is_empty()
+            && hold.newer.lock().is_none()
+    }
+
     /// Releases extents when this hold's versions and all older ones have been dropped. REQUIRES:
     /// the caller holds a reference to one of these versions; no durable data refers to the
     /// extents, or a durable edit has removed the reference.

@@ -88,7 +88,7 @@ fn value_into(
         return Ok(false);
     }
     let values = Values(Arc::clone(&context.runs));
-    let found = lookup.finish(key, tree.update.as_deref(), Some(&values))?;
+    let found = lookup.finish(key, tree.update().map(|update| &**update), Some(&values))?;
     let hit = u64::from(found.is_some());
     context.counters.add_gets(hit, 1 - hit);
     *value = match found {
@@ -260,7 +260,7 @@ fn find_under(
         }
     }
     let values = Values(Arc::clone(&context.runs));
-    lookup.finish(key, tree.update.as_deref(), Some(&values))
+    lookup.finish(key, tree.update().map(|update| &**update), Some(&values))
 }
 
 /// Feeds the messages of `key` that `seq` sees to a lookup, newest first.

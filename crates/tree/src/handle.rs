@@ -49,7 +49,7 @@ impl Tree {
     /// # Errors
     /// `Invalid`, naming the missing function.
     pub fn check_updates(&self) -> Result<()> {
-        match (&self.0.update, &self.0.missing) {
+        match (self.0.update(), self.0.missing()) {
             (None, _) => {
                 Err(Error::invalid(format!("tree {:?} has no update function", self.name())))
             }
@@ -64,7 +64,7 @@ impl Tree {
     /// # Errors
     /// `Invalid` for a tree of another database, else `NotFound`.
     pub fn check(&self, engine: u64) -> Result<()> {
-        if self.0.engine != engine {
+        if self.0.engine() != engine {
             return Err(Error::invalid(format!(
                 "tree {:?} belongs to another open database",
                 self.name()
@@ -84,7 +84,7 @@ impl Tree {
     /// The number of the open database that the tree belongs to.
     #[must_use]
     pub fn engine_id(&self) -> u64 {
-        self.0.engine
+        self.0.engine()
     }
 }
 

@@ -11,8 +11,11 @@ type Map = HashMap<Extent, Vec<Extent>>;
 /// The extents of each large value, keyed by the first of them. Most trees have none, and then it
 /// has no map.
 #[derive(Default)]
-pub struct LargeValues {
-    map: Option<Box<Map>>,
+pub struct LargeValues(Option<Box<Values>>);
+
+#[derive(Default)]
+struct Values {
+    map: Map,
     /// The sum of the bytes of all extents in `map`.
     bytes: u64,
 }
@@ -20,55 +23,57 @@ pub struct LargeValues {
 impl LargeValues {
     /// Adds a value whose first extent is `first`, or replaces the value that begins with it.
     pub fn insert(&mut self, first: Extent, extents: Vec<Extent>) {
-        self.bytes += bytes_of(&extents);
-        if let Some(old) = self.map.get_or_insert_default().insert(first, extents) {
-            self.bytes -= bytes_of(&old);
+        let values = self.0.get_or_insert_default();
+        values.bytes += bytes_of(&extents);
+        if let Some(old) = values.map.insert(first, extents) {
+            values.bytes -= bytes_of(&old);
         }
     }
 
     /// Removes the value that begins with `first`.
     pub fn remove(&mut self, first: &Extent) -> Option<Vec<Extent>> {
-        let extents = self.map.as_mut()?.remove(first)?;
-        self.bytes -= bytes_of(&extents);
+        let values = self.0.as_mut()?;
+        let extents = values.map.remove(first)?;
+        values.bytes -= bytes_of(&extents);
         Some(extents)
     }
 
     /// The extents of the value that begins with `first`.
     pub fn get(&self, first: &Extent) -> Option<&Vec<Extent>> {
-        self.map.as_ref()?.get(first)
+        self.0.as_ref()?.map.get(first)
     }
 
     /// Bytes on disk of all values.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.0.as_ref().map_or(0, |values| values.bytes)
     }
 
     /// Average bytes on disk of a value; without values, the size at which a value becomes large.
     pub fn mean_bytes(&self) -> u64 {
-        let values = self.map.as_ref().map_or(0, |map| map.len() as u64);
-        self.bytes.checked_div(values).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
+        let values = self.0.as_ref().map_or(0, |values| values.map.len() as u64);
+        self.bytes().checked_div(values).unwrap_or(VALUE_INLINE_BYTES_MAX as u64)
     }
 
     /// The extents of each value.
     pub fn iter(&self) -> impl Iterator<Item = &Vec<Extent>> {
-        self.map.iter().flat_map(|map| map.values())
+        self.0.iter().flat_map(|values| values.map.values())
     }
 
     /// Whether there is no value.
     pub fn is_empty(&self) -> bool {
-        self.map.as_ref().is_none_or(|map| map.is_empty())
+        self.0.as_ref().is_none_or(|values| values.map.is_empty())
     }
 
     /// The extents of each value.
     pub fn into_values(self) -> impl Iterator<Item = Vec<Extent>> {
-        self.map.into_iter().flat_map(|map| map.into_values())
+        self.0.into_iter().flat_map(|values| values.map.into_values())
     }
 }
 
 impl From<Map> for LargeValues {
     fn from(map: Map) -> Self {
         let bytes = map.values().map(|extents| bytes_of(extents)).sum();
-        Self { map: (!map.is_empty()).then(|| Box::new(map)), bytes }
+        Self((!map.is_empty()).then(|| Box::new(Values { map, bytes })))
     }
 }
 
@@ -93,7 +98,7 @@ mod tests {
         assert_eq!((values.bytes(), values.mean_bytes()), (6 * 4096, 3 * 4096));
         values.insert(extent(20, 1), vec![extent(20, 1), extent(30, 2)]);
         assert_eq!(values.bytes(), 8 * 4096);
-        let copy = LargeValues::from(*values.map.clone().unwrap());
+        let copy = LargeValues::from(values.0.as_ref().unwrap().map.clone());
         assert_eq!(copy.bytes(), values.bytes());
         assert_eq!(values.remove(&extent(20, 1)).map(|extents| extents.len()), Some(2));
         assert_eq!(values.remove(&extent(20, 1)), None);

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `tree.rs`, `tree/`, `handle.rs` | a tree with its version and install state; its handle |
 //! | `trees.rs` | all trees of a database by id |
+//! | `stowed.rs` | a tree that nothing uses, in few bytes |
 //! | `version.rs`, `source.rs` | the sources of a reader: memtables, attached runs, the trunk |
 //! | `get.rs`, `multi_get.rs`, `multi_get/` | point lookups, of one key and of several |
 //! | `cursor/` | ordered reading |
@@ -41,6 +42,7 @@ mod pins;
 mod read_debt;
 mod snapshot;
 mod source;
+mod stowed;
 pub mod tombstones;
 mod totals;
 mod tree;
@@ -62,9 +64,10 @@ pub use pins::Cursors;
 pub use read_debt::is_flush_paid;
 pub use snapshot::Snapshot;
 pub use source::{AttachedRuns, MemSource};
-pub use totals::{TreeSizes, TreeTotals};
+pub use stowed::{Stowed, StowedParts};
+pub use totals::{StowingSink, TreeSizes, TreeTotals};
 pub use tree::planning::PlanLimits;
-pub use tree::{InstallState, TreeCore, TreeParts};
+pub use tree::{InstallState, State, TreeCore, TreeParts, TreeShared, ViewCounts};
 pub use trees::Trees;
 pub use value::{check_value, extents_of, read_value};
 pub use verify::{VerifyReport, verify_tree};

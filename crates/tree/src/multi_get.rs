@@ -87,7 +87,7 @@ pub fn multi_get_under(
             if let Some(asked) = walk.asked() {
                 add_lookup(context, tree, asked);
             }
-            let update = tree.update.as_deref();
+            let update = tree.update().map(|update| &**update);
             values[i] = match walk.lookup.finish(walk.key, update, Some(&values_of_references))? {
                 None => None,
                 Some(VisibleValue::Value(value)) => Some(value),

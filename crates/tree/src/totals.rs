@@ -6,6 +6,7 @@
 //! lock of the version.
 
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_core::sync::{Arc, Weak};
 
 use crate::version::Version;
 
@@ -32,23 +33,31 @@ pub struct TreeSizes {
 }
 
 // Measured by `frondb/tests/idle_trees.rs`, which fails if they are too small.
-/// Memory of a tree with short names and without its nodes, bytes: `TreeCore`, its version, its
-/// places in the lists of trees.
-const TREE_BYTES: u64 = 640;
+/// Memory of a tree with a short name, bytes: `TreeCore` and its places in the lists of trees.
+const TREE_BYTES: u64 = 448;
+/// What an open tree has besides its nodes and runs, bytes: its version, the chain of holds, the state of
+/// its locks.
+const OPEN_BYTES: u64 = 320;
 /// Memory of a node of the trunk, bytes.
 const NODE_BYTES: u64 = 384;
 /// Memory of a view and of the metadata of its run, bytes. A run seldom has several views.
 const VIEW_BYTES: u64 = 640;
 /// Memory of a tree's table of locks while it has none, bytes.
-pub(crate) const LOCK_TABLE_BYTES: u64 = 208;
+pub(crate) const LOCK_TABLE_BYTES: u64 = 80;
 
 impl TreeSizes {
-    /// Memory of the trees with their nodes and runs, which no other part charges: without
+    /// Memory of an open tree with its nodes and runs, which no other part charges: without
     /// memtables, filters and block indexes. An estimate.
     #[must_use]
     pub(crate) fn memory_bytes(&self) -> u64 {
-        let tree = if self.nodes > 0 { TREE_BYTES } else { 0 };
+        let tree = if self.nodes > 0 { TREE_BYTES + OPEN_BYTES } else { 0 };
         tree + self.nodes * NODE_BYTES + self.views * VIEW_BYTES
+    }
+
+    /// Memory of a tree that is stowed as so many bytes.
+    #[must_use]
+    pub(crate) fn stowed_bytes(bytes: u64) -> u64 {
+        TREE_BYTES + bytes
     }
 
     /// The sizes of a version, in O(memtables and attached runs): the trunk keeps its own totals.
@@ -74,9 +83,24 @@ impl TreeSizes {
     }
 }
 
+/// So many stowed trees are opened before background work looks for trees to stow. They take about a
+/// megabyte, and to look through ten thousand trees takes a millisecond.
+const OPENED_MAX: u64 = 1024;
+
+/// Takes requests to stow trees.
+pub trait StowingSink: Send + Sync {
+    /// So many stowed trees were opened that those which are not used any more should be stowed again.
+    /// Must not wait for a lock: a thread may call it under any.
+    fn request_stowing(&self);
+}
+
 /// The totals over all trees of a database. Any thread may use them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct TreeTotals {
+    /// How often a stowed tree was opened.
+    opened: AtomicU64,
+    /// Takes the request to stow trees.
+    sink: Option<Weak<dyn StowingSink>>,
     nodes: AtomicU64,
     leaves: AtomicU64,
     views: AtomicU64,
@@ -88,6 +112,22 @@ pub struct TreeTotals {
 }
 
 impl TreeTotals {
+    /// Totals of no tree. `sink` is told when so many trees were opened that others should be stowed.
+    #[must_use]
+    pub fn new(sink: Weak<dyn StowingSink>) -> Arc<Self> {
+        Arc::new(Self { sink: Some(sink), ..Self::default() })
+    }
+
+    /// Counts a tree that was opened.
+    pub(crate) fn note_opened(&self) {
+        let before = self.opened.fetch_add(1, Ordering::Relaxed);
+        if (before + 1).is_multiple_of(OPENED_MAX)
+            && let Some(sink) = self.sink.as_ref().and_then(Weak::upgrade)
+        {
+            sink.request_stowing();
+        }
+    }
+
     /// Changes a tree's share from `old` to `new`.
     pub fn change(&self, old: TreeSizes, new: TreeSizes) {
         // The sum may wrap below zero for a moment: each share is removed only after it was added.

@@ -12,17 +12,20 @@
 //! the install lock.
 
 pub(crate) mod planning;
+mod stowing;
 mod versions;
+mod view_counts;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
-use frondb_core::budget::Part;
+use frondb_core::budget::{Budget, Part};
 use frondb_core::message::SharedUpdateFn;
 use frondb_core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use frondb_core::sync::{Arc, Mutex, OnceLock, RwLock};
-use frondb_core::{Error, NodeId, RunId, SeqNo, TreeId};
+use frondb_core::{Error, NodeId, SeqNo, TreeId};
 use frondb_locks::{LockManager, LockTable};
 use frondb_records::TreeOptions;
+use frondb_run::RunEnv;
 use frondb_space::Hold;
 use frondb_trunk::Trunk;
 
@@ -32,13 +35,16 @@ use crate::tombstones::{EmptyRanges, TombstoneSearch};
 use crate::totals::{LOCK_TABLE_BYTES, TreeSizes, TreeTotals};
 use crate::version::Version;
 
+pub use stowing::State;
+pub use view_counts::ViewCounts;
+
 /// State of a tree that only installs change, protected by [`TreeCore::install`].
 #[derive(Default)]
 pub struct InstallState {
     /// How many views the newest trunk has of each run. A run without a view is dead.
-    pub views: HashMap<RunId, u32>,
+    pub views: ViewCounts,
     /// Nodes that a background job works on. No other job may take them.
-    pub claimed: HashSet<NodeId>,
+    pub claimed: BTreeSet<NodeId>,
     /// Whether a memtable is being flushed.
     pub flushing: bool,
     /// Large values that runs refer to, keyed by their first extent.
@@ -47,12 +53,24 @@ pub struct InstallState {
     pub flushed: SeqNo,
 }
 
+/// What all trees of an open database use.
+pub struct TreeShared {
+    /// The number of the open database.
+    pub engine: u64,
+    /// What runs read through.
+    pub runs: Arc<RunEnv>,
+    /// Has the row and range locks of transactions.
+    pub lock_manager: Arc<LockManager>,
+    /// The account that memtables are charged to.
+    pub account: Arc<MemtableAccount>,
+    /// The totals over all trees of the database.
+    pub totals: Arc<TreeTotals>,
+}
+
 /// What [`TreeCore::new`] makes a tree of.
 pub struct TreeParts {
     /// The tree's id.
     pub id: TreeId,
-    /// The number of the open database that the tree belongs to.
-    pub engine: u64,
     /// The tree's name.
     pub name: String,
     /// The tree's options.
@@ -65,41 +83,40 @@ pub struct TreeParts {
     pub trunk: Trunk,
     /// The state of installs, which agrees with `trunk`.
     pub install: InstallState,
-    /// Keeps the extents of large values that the first version refers to.
-    pub hold: Arc<Hold>,
-    /// Has the row and range locks of transactions.
-    pub lock_manager: Arc<LockManager>,
-    /// The account that the tree's memtables are charged to.
-    pub account: Arc<MemtableAccount>,
-    /// The totals over all trees of the database.
-    pub totals: Arc<TreeTotals>,
+    /// What all trees of the database use.
+    pub shared: Arc<TreeShared>,
+}
+
+/// The update function of a tree.
+struct Update {
+    /// The function, or a stand-in whose error says why the function is missing.
+    function: SharedUpdateFn,
+    /// Why `function` is a stand-in; `None` if it is the real function.
+    missing: Option<Error>,
 }
 
 /// The shared state of a tree. Every method may be called from any thread.
 pub struct TreeCore {
     /// The tree's id.
     pub id: TreeId,
-    /// The number of the open database that the tree belongs to.
-    pub engine: u64,
     /// The tree's name, which a rename changes.
     pub name: RwLock<String>,
     /// The tree's options. A job takes them once, as it begins.
     options: RwLock<Arc<TreeOptions>>,
-    /// The tree's update function, or a stand-in whose error says why the function is missing.
-    pub update: Option<SharedUpdateFn>,
-    /// Why `update` is a stand-in; `None` if it is the real function.
-    pub(crate) missing: Option<Error>,
-    version: RwLock<Arc<Version>>,
+    /// Most trees have none.
+    update: Option<Box<Update>>,
+    /// The newest version, or what it was stowed as.
+    state: RwLock<State>,
+    /// Whether the version was read since [`TreeCore::stow_unused`] looked.
+    used: AtomicBool,
     /// Installs lock this before they lock the version.
     pub install: Mutex<InstallState>,
+    shared: Arc<TreeShared>,
     dropped: AtomicBool,
     /// The bulk load that creates the tree; 0 once the load has committed, and for every tree that
     /// no load creates.
     bulk_load: AtomicU64,
-    /// The account that the tree's memtables are charged to.
-    account: Arc<MemtableAccount>,
-    /// The totals over all trees, and whether this tree is in them. Changed under `version`.
-    totals: Arc<TreeTotals>,
+    /// Whether this tree is in the totals over all trees. Changed under `state`.
     counted: AtomicBool,
     /// Key and value bytes that a flush brings to nodes with data: a moving average.
     flush_raw_bytes: AtomicU64,
@@ -109,7 +126,6 @@ pub struct TreeCore {
     sequential: AtomicBool,
     /// Row and range locks of transactions: made when the first is requested.
     locks: OnceLock<Arc<LockTable>>,
-    lock_manager: Arc<LockManager>,
     /// SeqNo of the newest commit with messages for the tree since the database was opened. Set
     /// before that commit becomes visible.
     newest_commit: AtomicU64,
@@ -130,31 +146,30 @@ impl TreeCore {
     pub fn new(parts: TreeParts) -> Arc<Self> {
         let mean_value_bytes = parts.install.values.mean_bytes();
         let version = Version {
-            active: Arc::clone(&parts.account.empty),
+            active: Arc::clone(&parts.shared.account.empty),
             frozen: Vec::new(),
             trunk: parts.trunk,
-            hold: parts.hold,
+            hold: Hold::new(&parts.shared.runs.space),
             flushes: 0,
         };
         Arc::new(Self {
             id: parts.id,
-            engine: parts.engine,
             name: RwLock::new(parts.name),
             options: RwLock::new(parts.options),
-            update: parts.update,
-            missing: parts.missing,
-            version: RwLock::new(Arc::new(version)),
+            update: parts
+                .update
+                .map(|function| Box::new(Update { function, missing: parts.missing })),
+            state: RwLock::new(State::Open(Arc::new(version))),
+            used: true.into(),
             install: Mutex::new(parts.install),
+            shared: parts.shared,
             dropped: false.into(),
             bulk_load: 0.into(),
-            account: parts.account,
-            totals: parts.totals,
             counted: false.into(),
             flush_raw_bytes: 0.into(),
             mean_value_bytes: mean_value_bytes.into(),
             sequential: false.into(),
             locks: OnceLock::new(),
-            lock_manager: parts.lock_manager,
             newest_commit: 0.into(),
             prepared_end: 0.into(),
             tombstone_search: TombstoneSearch::default(),
@@ -163,10 +178,21 @@ impl TreeCore {
         })
     }
 
-    /// The newest version.
+    /// The number of the open database that the tree belongs to.
     #[must_use]
-    pub fn version(&self) -> Arc<Version> {
-        Arc::clone(&self.version.read())
+    pub fn engine(&self) -> u64 {
+        self.shared.engine
+    }
+
+    /// The tree's update function, or a stand-in whose error says why the function is missing.
+    #[must_use]
+    pub fn update(&self) -> Option<&SharedUpdateFn> {
+        self.update.as_ref().map(|update| &update.function)
+    }
+
+    /// Why the update function is a stand-in; `None` if it is the real function.
+    pub(crate) fn missing(&self) -> Option<&Error> {
+        self.update.as_ref()?.missing.as_ref()
     }
 
     /// Row and range locks of transactions.
@@ -180,13 +206,13 @@ impl TreeCore {
     fn make_locks(&self) -> &Arc<LockTable> {
         // Made before the cell is locked, because it takes another lock. Of two threads, the second
         // drops its table, and the manager forgets that one.
-        let (table, mut is_first) = (self.lock_manager.table(self.id), false);
+        let (table, mut is_first) = (self.shared.lock_manager.table(self.id), false);
         let table = self.locks.get_or_init(|| {
             is_first = true;
             table
         });
         if is_first {
-            self.account.budget.count(Part::Trunk, LOCK_TABLE_BYTES);
+            self.budget().count(Part::Trunk, LOCK_TABLE_BYTES);
         }
         table
     }
@@ -252,34 +278,44 @@ impl TreeCore {
 
     /// Adds the tree to the totals. The caller does so when it lists the tree.
     pub fn begin_count(&self) {
-        let version = self.version.write();
+        let mut state = self.state.write();
+        let version = self.opened(&mut state);
         if !self.counted.swap(true, Ordering::Relaxed) {
-            self.change_sizes(TreeSizes::default(), TreeSizes::of(&version));
+            self.change_sizes(TreeSizes::default(), TreeSizes::of(version));
         }
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.shared.account.budget
     }
 
     /// Changes the tree's share of the totals, and what it charges to the budget. REQUIRES: the lock
     /// of the version, except when the tree ends.
     fn change_sizes(&self, old: TreeSizes, new: TreeSizes) {
-        self.totals.change(old, new);
-        let (old, new) = (old.memory_bytes(), new.memory_bytes());
+        self.shared.totals.change(old, new);
+        self.recharge(old.memory_bytes(), new.memory_bytes());
+    }
+
+    /// Changes what the tree charges to the budget from `old` to `new` bytes.
+    fn recharge(&self, old: u64, new: u64) {
         if new >= old {
-            self.account.budget.count(Part::Trunk, new - old);
+            self.budget().count(Part::Trunk, new - old);
         } else {
-            self.account.budget.uncount(Part::Trunk, old - new);
+            self.budget().uncount(Part::Trunk, old - new);
         }
     }
 
     /// Removes a dropped tree from the totals and replaces its version by an empty one with
     /// `trunk`. Returns the version that the tree had. REQUIRES: the commit lock, `install`.
     pub fn retire(&self, trunk: Trunk) -> Arc<Version> {
-        let mut version = self.version.write();
+        let mut state = self.state.write();
+        let version = self.opened(&mut state);
         if self.counted.swap(false, Ordering::Relaxed) {
-            self.change_sizes(TreeSizes::of(&version), TreeSizes::default());
+            self.change_sizes(TreeSizes::of(version), TreeSizes::default());
         }
         let hold = version.hold.successor();
-        let (active, flushes) = (Arc::clone(&self.account.empty), version.flushes);
-        self.replace(&mut version, Version { active, frozen: Vec::new(), trunk, hold, flushes })
+        let (active, flushes) = (Arc::clone(&self.shared.account.empty), version.flushes);
+        self.replace(version, Version { active, frozen: Vec::new(), trunk, hold, flushes })
     }
 
     // --- Commits ---
@@ -314,11 +350,18 @@ impl Drop for TreeCore {
     /// Ends the charges of the tree: those of its version too, if it was not dropped.
     fn drop(&mut self) {
         if self.counted.swap(false, Ordering::Relaxed) {
-            let sizes = TreeSizes::of(&self.version.read());
-            self.change_sizes(sizes, TreeSizes::default());
+            match &*self.state.read() {
+                State::Open(version) => {
+                    self.change_sizes(TreeSizes::of(version), TreeSizes::default());
+                }
+                // The tree is listed to the end of the database, so the totals end with it.
+                State::Stowed(stowed) => {
+                    self.recharge(TreeSizes::stowed_bytes(stowed.bytes()), 0);
+                }
+            }
         }
         if self.locks.get().is_some() {
-            self.account.budget.uncount(Part::Trunk, LOCK_TABLE_BYTES);
+            self.budget().uncount(Part::Trunk, LOCK_TABLE_BYTES);
         }
     }
 }

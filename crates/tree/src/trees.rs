@@ -59,7 +59,7 @@ impl Trees {
     #[must_use]
     pub fn largest(&self) -> Option<Arc<TreeCore>> {
         let trees = self.by_id.read();
-        let sizes = trees.values().map(|tree| (tree, tree.version().active.memtable.bytes()));
+        let sizes = trees.values().map(|tree| (tree, tree.active_bytes()));
         let largest = sizes.max_by_key(|(_, bytes)| *bytes).filter(|(_, bytes)| *bytes > 0);
         largest.map(|(tree, _)| Arc::clone(tree))
     }

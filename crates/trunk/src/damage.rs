@@ -43,6 +43,11 @@ impl NodeDamage {
         self.0.lock().get_or_insert_default().failure = Some(error.clone());
     }
 
+    /// Whether nothing is noted.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.lock().is_none()
+    }
+
     /// The runs with damage; they may have left the node.
     pub(crate) fn runs(&self) -> Vec<RunId> {
         let noted = self.0.lock();

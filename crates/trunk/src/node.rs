@@ -98,6 +98,68 @@ impl CompactionHints {
         }
     }
 
+    /// All hints as numbers, from which [`from_numbers`](Self::from_numbers) makes them again; `None`
+    /// if damage is noted.
+    #[must_use]
+    pub fn numbers(&self) -> Option<[u64; 10]> {
+        let Self {
+            scan_debt,
+            run_debt,
+            compact_tombstones,
+            truncate_prefix,
+            truncation_futile,
+            held_by,
+            held_range_deletes,
+            overlap_percent,
+            optimize,
+            flushes,
+            damage,
+        } = self;
+        let numbers = [
+            scan_debt,
+            run_debt,
+            compact_tombstones,
+            truncate_prefix,
+            truncation_futile,
+            held_by,
+            held_range_deletes,
+            overlap_percent,
+            optimize,
+            flushes,
+        ];
+        damage.is_none().then(|| numbers.map(|number| number.load(Ordering::Relaxed)))
+    }
+
+    /// The hints that [`numbers`](Self::numbers) returned.
+    #[must_use]
+    pub fn from_numbers(numbers: [u64; 10]) -> Self {
+        let [
+            scan_debt,
+            run_debt,
+            compact_tombstones,
+            truncate_prefix,
+            truncation_futile,
+            held_by,
+            held_range_deletes,
+            overlap_percent,
+            optimize,
+            flushes,
+        ] = numbers.map(AtomicU64::new);
+        Self {
+            scan_debt,
+            run_debt,
+            compact_tombstones,
+            truncate_prefix,
+            truncation_futile,
+            held_by,
+            held_range_deletes,
+            overlap_percent,
+            optimize,
+            flushes,
+            damage: NodeDamage::default(),
+        }
+    }
+
     /// Requests that the deletes at the beginning of the leaf are cut off, together with what they
     /// hide.
     pub fn request_prefix_truncation(&self) {

@@ -420,7 +420,7 @@ fn spill_of(trees: &[Arc<TreeCore>], id: TreeId) -> Result<frondb_writeset::Tree
     })?;
     Ok(frondb_writeset::TreeSpill {
         options: tree.options().trunk.run(1),
-        update: tree.update.clone(),
+        update: tree.update().cloned(),
     })
 }
 

@@ -113,7 +113,7 @@ impl FlushJob {
                 memtable.min_seq().unwrap_or(SeqNo::MIN),
                 memtable.max_seq().unwrap_or(SeqNo::MIN),
             ),
-            has_updates: tree.update.is_some(),
+            has_updates: tree.update().is_some(),
             at_base: trunk.root.is_empty(),
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,

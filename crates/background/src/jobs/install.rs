@@ -184,11 +184,12 @@ pub fn dead_runs(
     new_runs: &[PlacedRun],
 ) -> Vec<Arc<Run>> {
     let mut gone = HashSet::new();
+    let counts = install.views.of(&old.trunk);
     for (&run, &delta) in &change.views {
-        let count = install.views.entry(run).or_insert(0);
+        let count = counts.entry(run).or_insert(0);
         *count = u32::try_from(i64::from(*count) + delta).unwrap_or(0);
         if *count == 0 {
-            install.views.remove(&run);
+            counts.remove(&run);
             gone.insert(run);
         }
     }
@@ -204,8 +205,7 @@ pub fn dead_runs(
     }
     // Discard new runs that no node took, because all of their keys lie beyond a pivot that has
     // moved.
-    let unborn =
-        new_runs.iter().filter(|placed| !install.views.contains_key(&placed.run.meta().id));
+    let unborn = new_runs.iter().filter(|placed| !counts.contains_key(&placed.run.meta().id));
     dead.extend(unborn.map(|placed| Arc::clone(&placed.run)));
     dead
 }

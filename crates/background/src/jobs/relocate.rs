@@ -16,7 +16,7 @@ use frondb_run::{Run, RunMeta};
 use frondb_space::{Extent, Space, TailMove};
 use frondb_trunk::install::{Place, PlacedRun, VersionBuilder};
 
-use frondb_tree::{InstallState, TreeCore};
+use frondb_tree::{InstallState, State, TreeCore};
 
 use crate::context::JobContext;
 use crate::jobs::install::{InstallEnd, discard, install};
@@ -49,6 +49,13 @@ pub fn move_one(context: &JobContext, queue: &Queue, tail: TailMove) -> Result<b
 /// Finds a run in `tail` and claims the nodes that refer to it. `None` if there is none, or a job
 /// works on one of its nodes.
 fn claim(context: &JobContext, tree: &TreeCore, tail: TailMove) -> Option<(Arc<Run>, Vec<NodeId>)> {
+    if let State::Stowed(stowed) = tree.state() {
+        let runs = stowed.parts().runs;
+        let mut extents = runs.iter().flat_map(|run| &run.extents);
+        if !extents.any(|extent| tail.concerns(*extent)) {
+            return None;
+        }
+    }
     let mut install = tree.install.lock();
     if tree.is_dropped() {
         return None;
@@ -103,7 +110,7 @@ fn move_run(context: &JobContext, tree: &TreeCore, run: &Arc<Run>, tail: TailMov
     let lo = Arc::from(&*run.meta().first_key);
     let new_runs = [PlacedRun { run: new, lo, hi: None, place: Place::Slice }];
     let build = |builder: &mut VersionBuilder<'_>, state: &mut InstallState| {
-        let is_used = state.views.contains_key(&old);
+        let is_used = state.views.of(&tree.version().trunk).contains_key(&old);
         if is_used {
             builder.relocate(old, &new_runs[0].run);
         }

@@ -1,7 +1,7 @@
 //! [`Pass`]: goes through the leaves of a tree, requests work on those that are not consolidated, and
 //! waits for it. The workers do the work ([`crate::tasks`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
@@ -169,7 +169,7 @@ impl<'a> Pass<'a> {
     fn step_at<'v>(
         &self,
         version: &'v Version,
-        claimed: &HashSet<NodeId>,
+        claimed: &BTreeSet<NodeId>,
         key: &[u8],
     ) -> OptimizeStep<'v> {
         let is_worked_on = |node: &Node| {

@@ -140,7 +140,7 @@ impl QueueState {
     fn first_flush(&self) -> Option<TreeId> {
         // Flushing attached runs takes no space, so it is allowed on a full disk too.
         let frees = |tree: &Arc<TreeCore>| {
-            let version = tree.version();
+            let Some(version) = tree.open_version() else { return false };
             let has_runs = version.frozen.last().is_some_and(|source| source.attached().is_some());
             has_runs || frees_space(&version.frozen)
         };

@@ -1,6 +1,6 @@
 //! Opening a database: locks the directory, recovers, plans the work that is due, starts workers.
 
-use frondb_background::{plan_all, worker};
+use frondb_background::{plan_all, stow, worker};
 use frondb_core::Result;
 use frondb_core::clock::SharedClock;
 use frondb_core::executor::{Priority, SharedExecutor};
@@ -126,11 +126,13 @@ impl Engine {
             closed: Mutex::new(Ok(())),
         };
         let background = engine.background();
-        for tree in background.jobs.trees.all() {
+        for tree in background.jobs.trees.all().into_iter().filter(|tree| !tree.is_stowed()) {
             plan_all(&background.jobs, &background.queue, &tree);
-            if !tree.version().frozen.is_empty() {
+            if tree.has_frozen() {
                 background.queue.add_flush(&tree);
             }
+            // Those that recovery has flushed.
+            stow(&background.jobs, &tree);
         }
         frondb_txn::lock_again(&engine.txns)?;
         for i in 0..engine.options.background_threads {

@@ -88,4 +88,10 @@ impl Engine {
     pub fn run_one(&self, idle: bool) -> bool {
         self.begin_call().is_ok_and(|_call| self.background().run_one(idle))
     }
+
+    /// Stows all trees that nothing uses at this moment, and returns how many trees are stowed. For
+    /// tests: background work stows trees.
+    pub fn stow_trees(&self) -> usize {
+        self.begin_call().map_or(0, |_call| self.background().stow_all())
+    }
 }

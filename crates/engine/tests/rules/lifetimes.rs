@@ -100,14 +100,15 @@ fn a_run_is_dead_with_its_last_view() {
     let version = tree.core().version();
     let run = Arc::clone(&version.trunk.root.views().next().unwrap().run);
     let id = run.meta().id;
-    let mut install = InstallState { views: HashMap::from([(id, 3)]), ..InstallState::default() };
+    let mut install =
+        InstallState { views: HashMap::from([(id, 3)]).into(), ..InstallState::default() };
     let mut dead = |delta: i64, new_runs: &[PlacedRun]| {
         let trunk = version.trunk.clone();
         let views = (delta != 0).then_some((id, delta)).into_iter().collect();
         let change = Change { trunk, images: Vec::new(), dropped: Vec::new(), root: None, views };
         let dead = dead_runs(&mut install, &change, &version, new_runs);
         let ids: Vec<_> = dead.iter().map(|run| run.meta().id).collect();
-        (ids, install.views.get(&id).copied())
+        (ids, install.views.of(&version.trunk).get(&id).copied())
     };
     assert_eq!(dead(-1, &[]), (vec![], Some(2)), "two views are left");
     assert_eq!(dead(1, &[]), (vec![], Some(3)), "a split made another");

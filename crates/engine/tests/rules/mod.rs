@@ -11,6 +11,7 @@
 //! | [`memory`] | 24: charges on the memory budget |
 //! | [`relog`] | 10: memtables that are logged again |
 //! | [`scheduling`] | 3, 10, 15: which background work is chosen next |
+//! | [`stowing`] | 7, 8, 24: trees that nothing uses take few bytes |
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,6 +21,7 @@ mod log;
 mod memory;
 mod relog;
 mod scheduling;
+mod stowing;
 
 use frondb_background::Background;
 use frondb_commit::{Batch, Durability};

@@ -49,6 +49,14 @@ impl Db {
         self.engine.run_one(idle)
     }
 
+    /// Stows all trees that nothing uses at this moment, which background work does by itself, and
+    /// returns how many trees are stowed. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn stow_trees(&self) -> usize {
+        self.engine.stow_trees()
+    }
+
     /// The files of the database, ordered by kind and path.
     ///
     /// # Errors

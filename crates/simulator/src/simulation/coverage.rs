@@ -33,6 +33,8 @@ pub struct Coverage {
     pub bulk_statements: u64,
     /// Transactions attached as runs of their own.
     pub attaches: u64,
+    /// Trees that were stowed after an operation.
+    pub stowed: u64,
 }
 
 impl Coverage {
@@ -54,5 +56,6 @@ impl Coverage {
         self.spills += other.spills;
         self.bulk_statements += other.bulk_statements;
         self.attaches += other.attaches;
+        self.stowed += other.stowed;
     }
 }

@@ -112,7 +112,7 @@ impl Walk {
             snapshot: seq,
             direction,
             range_deletes: part.range_deletes,
-            update: scope.tree.update.clone(),
+            update: scope.tree.update().cloned(),
             values: Some(Arc::new(Values(Arc::clone(&scope.context.runs)))),
             own: own_writes(scope),
         };

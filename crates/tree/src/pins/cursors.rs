@@ -130,13 +130,18 @@ impl Cursors {
         if cursors.is_empty() {
             return;
         }
-        let newest = tree.version();
+        // No cursor has a version of a tree that is stowed.
+        let Some(newest) = tree.open_version() else { return };
         cursors.iter().for_each(|pins| pins.unpin_old(&newest, now));
     }
 
     /// As [`unpin_old`](Self::unpin_old), for the cursors over all trees.
     pub fn unpin_all_old(&self, now: Nanos) {
-        self.of(None).iter().for_each(|pins| pins.unpin_old(&pins.tree.version(), now));
+        for pins in self.of(None) {
+            if let Some(newest) = pins.tree.open_version() {
+                pins.unpin_old(&newest, now);
+            }
+        }
     }
 
     /// Pins the tree's version for its cursors without one. REQUIRES: the tree is marked as

@@ -5,7 +5,7 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_trunk::Trunk;
 
-use super::TreeCore;
+use super::{State, TreeCore};
 use crate::source::MemSource;
 use crate::totals::TreeSizes;
 use crate::version::Version;
@@ -15,15 +15,22 @@ impl TreeCore {
     /// commit lock, or that no other thread uses the tree yet.
     #[must_use]
     pub fn active_for_commit(&self) -> Arc<MemSource> {
-        let active = Arc::clone(&self.version.read().active);
-        if Arc::ptr_eq(&active, &self.account.empty) { self.activate() } else { active }
+        let active = match &*self.state.read() {
+            State::Open(version) => Some(Arc::clone(&version.active)),
+            State::Stowed(_) => None,
+        };
+        match active {
+            Some(active) if !Arc::ptr_eq(&active, &self.shared.account.empty) => active,
+            _ => self.activate(),
+        }
     }
 
     /// Publishes a version with an active memtable of its own.
     #[cold]
     fn activate(&self) -> Arc<MemSource> {
-        let mut version = self.version.write();
-        let active = MemSource::new(&self.account.budget);
+        let mut state = self.state.write();
+        let version = self.opened(&mut state);
+        let active = MemSource::new(&self.shared.account.budget);
         let new = Version {
             active: Arc::clone(&active),
             frozen: version.frozen.clone(),
@@ -31,16 +38,17 @@ impl TreeCore {
             hold: Arc::clone(&version.hold),
             flushes: version.flushes,
         };
-        self.replace(&mut version, new);
+        self.replace(version, new);
         active
     }
 
     /// Replaces the active memtable. REQUIRES: no other thread uses the tree yet.
     pub fn set_active(&self, active: Arc<MemSource>) {
-        let mut version = self.version.write();
+        let mut state = self.state.write();
+        let version = self.opened(&mut state);
         let (trunk, hold) = (version.trunk.clone(), Arc::clone(&version.hold));
         let (frozen, flushes) = (version.frozen.clone(), version.flushes);
-        self.replace(&mut version, Version { active, frozen, trunk, hold, flushes });
+        self.replace(version, Version { active, frozen, trunk, hold, flushes });
     }
 
     /// Replaces the version, and with it the tree's share of the totals. Returns the old version.
@@ -55,11 +63,12 @@ impl TreeCore {
     /// memtable is empty. REQUIRES: the commit lock.
     pub fn freeze(&self) -> bool {
         let _install = self.install.lock();
-        let mut version = self.version.write();
+        // A stowed tree has no message in a memtable.
+        let State::Open(version) = &mut *self.state.write() else { return false };
         if version.active.is_empty() {
             return false;
         }
-        self.freeze_under(&mut version, None);
+        self.freeze_under(version, None);
         true
     }
 
@@ -69,9 +78,10 @@ impl TreeCore {
     /// REQUIRES: the commit lock.
     pub fn attach(&self, source: Arc<MemSource>) {
         let _install = self.install.lock();
-        let mut version = self.version.write();
-        source.count_in(&self.account.frozen_bytes);
-        self.freeze_under(&mut version, Some(source));
+        let mut state = self.state.write();
+        let version = self.opened(&mut state);
+        source.count_in(&self.shared.account.frozen_bytes);
+        self.freeze_under(version, Some(source));
     }
 
     /// Publishes a version with an empty active memtable, `above` below it, and below that the
@@ -82,12 +92,12 @@ impl TreeCore {
         if !version.active.is_empty() {
             // Nothing more is inserted, so unfinished merges of its arrays are stopped.
             version.active.memtable.seal();
-            version.active.count_in(&self.account.frozen_bytes);
+            version.active.count_in(&self.shared.account.frozen_bytes);
             frozen.push(Arc::clone(&version.active));
         }
         frozen.extend(version.frozen.iter().cloned());
         let new = Version {
-            active: Arc::clone(&self.account.empty),
+            active: Arc::clone(&self.shared.account.empty),
             frozen,
             trunk: version.trunk.clone(),
             hold: Arc::clone(&version.hold),
@@ -106,7 +116,8 @@ impl TreeCore {
         flushed: Option<&Arc<MemSource>>,
         orphans: bool,
     ) -> Arc<Version> {
-        let mut version = self.version.write();
+        let mut state = self.state.write();
+        let version = self.opened(&mut state);
         let frozen = version
             .frozen
             .iter()
@@ -116,12 +127,12 @@ impl TreeCore {
         let hold = if orphans { version.hold.successor() } else { Arc::clone(&version.hold) };
         let active = Arc::clone(&version.active);
         let flushes = version.flushes + u64::from(flushed.is_some());
-        let old = self.replace(&mut version, Version { active, frozen, trunk, hold, flushes });
-        drop(version);
+        let old = self.replace(version, Version { active, frozen, trunk, hold, flushes });
+        drop(state);
         if let Some(flushed) = flushed {
             // A reader may still hold its memory, but no flush can free it, so writers do not wait
             // for it.
-            flushed.count_in(&self.account.pinned_bytes);
+            flushed.count_in(&self.shared.account.pinned_bytes);
         }
         old
     }
@@ -129,6 +140,6 @@ impl TreeCore {
     /// Counts the memory of a dropped tree's source as pinned: it is not going to be flushed, and
     /// cursors may hold it for long, so writers must not wait for it.
     pub fn pin_source(&self, source: &MemSource) {
-        source.count_in(&self.account.pinned_bytes);
+        source.count_in(&self.shared.account.pinned_bytes);
     }
 }

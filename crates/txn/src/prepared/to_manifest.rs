@@ -126,7 +126,7 @@ impl Moved {
             range_deletes: range_deletes.clone(),
             snapshots: Arc::from([]),
             seqs: (SeqNo(1), SeqNo(section.count)),
-            has_updates: tree.update.is_some(),
+            has_updates: tree.update().is_some(),
             at_base: false,
             raw_bytes,
             disk_bytes: raw_bytes * 3 / 4,

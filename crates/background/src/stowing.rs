@@ -1,0 +1,49 @@
+//! Stowing trees that nothing uses ([`TreeCore::stow`]): as they are restored, after a job, when very
+//! many stowed trees were opened, and in an idle database. Never during a commit or a read.
+
+use frondb_tree::{PlanLimits, TreeCore};
+use frondb_trunk::Trunk;
+use frondb_trunk::plan::{Summary, plan_node};
+
+use crate::background::Background;
+use crate::context::JobContext;
+
+/// Stows a tree unless something uses it or there is work for it.
+pub fn stow(context: &JobContext, tree: &TreeCore) -> bool {
+    let limits = limits(context);
+    tree.stow(|trunk| has_work(tree, trunk, limits))
+}
+
+/// The limits of the planner when all snapshots have ended.
+fn limits(context: &JobContext) -> PlanLimits {
+    PlanLimits { oldest_snapshot: None, ..context.plan_limits() }
+}
+
+/// Whether a node of the tree has a plan, or gets one when snapshots end: a stowed tree is not planned
+/// before it changes. Takes no lock but that of the tree's options.
+fn has_work(tree: &TreeCore, trunk: &Trunk, limits: PlanLimits) -> bool {
+    let planning = tree.plan_context(trunk, limits);
+    let mut has_work = false;
+    trunk.for_each(&mut |node| {
+        let summary = Summary::of(node, node.id == trunk.root.id);
+        has_work |= plan_node(&summary, &planning).is_some();
+    });
+    has_work
+}
+
+impl Background {
+    /// Stows the trees that were not used since the last call.
+    pub(crate) fn stow_unused(&self) {
+        let limits = limits(&self.jobs);
+        for tree in self.jobs.trees.all() {
+            tree.stow_unused(|trunk| has_work(&tree, trunk, limits));
+        }
+    }
+
+    /// Stows all trees that nothing uses at this moment, and returns how many trees are stowed. For
+    /// tests.
+    pub fn stow_all(&self) -> usize {
+        let trees = self.jobs.trees.all();
+        trees.iter().filter(|tree| stow(&self.jobs, tree)).count()
+    }
+}

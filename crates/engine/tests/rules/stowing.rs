@@ -1,0 +1,176 @@
+//! Stowing (`tree/stowing.rs`): a tree that nothing uses takes few bytes, and opening it gives back
+//! what was there.
+
+use frondb_commit::Durability;
+use frondb_core::budget::Part;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, NodeId};
+use frondb_device::{CrashMode, MemoryDevice};
+use frondb_run::RunMeta;
+use frondb_tree::{CursorOptions, State, Tree, TreeCore};
+use frondb_trunk::NodeImage;
+
+use super::{create, open, put};
+use crate::engine::Engine;
+
+/// A tree with a flushed row.
+fn flushed(engine: &Engine, name: &str) -> Tree {
+    let tree = create(engine, name);
+    put(engine, &tree, "key", Durability::Sync);
+    engine.flush().unwrap();
+    while engine.run_one(true) {}
+    tree
+}
+
+fn get(engine: &Engine, tree: &Tree) -> bool {
+    engine.get(tree, b"key", None).unwrap().is_some()
+}
+
+/// Whether the tree is stowed after an attempt.
+fn stows(engine: &Engine, tree: &Tree) -> bool {
+    engine.stow_trees();
+    tree.core().is_stowed()
+}
+
+#[test]
+fn a_tree_is_stowed_only_while_nothing_uses_it() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let new = create(&engine, "new");
+    assert!(new.core().is_stowed(), "as it is created");
+    let tree = flushed(&engine, "t");
+    assert!(tree.core().is_stowed(), "when its flush is settled");
+    assert!(get(&engine, &tree) && !tree.core().is_stowed(), "a read opens it");
+    assert!(stows(&engine, &tree));
+
+    let version = tree.core().version();
+    assert!(!stows(&engine, &tree), "a reader has its version");
+    let root = Arc::clone(&version.trunk.root);
+    drop(version);
+    assert!(!stows(&engine, &tree), "someone has its node");
+    let run = Arc::clone(&root.views().next().unwrap().run);
+    drop(root);
+    assert!(!stows(&engine, &tree), "someone has its run: another handle of it could be killed");
+    drop(run);
+    assert!(stows(&engine, &tree));
+
+    let hold = Arc::clone(&tree.core().version().hold);
+    assert!(!stows(&engine, &tree), "large values are kept for a reader");
+    drop(hold);
+    let mut cursor = engine.cursor(&tree, CursorOptions::default()).unwrap();
+    assert!(stows(&engine, &tree), "the cursor has no version yet");
+    assert!(cursor.next().unwrap());
+    assert!(!stows(&engine, &tree), "the cursor reads");
+    drop(cursor);
+    assert!(stows(&engine, &tree));
+
+    let root = tree.core().version().trunk.root.id;
+    tree.core().install.lock().claimed.insert(root);
+    assert!(!stows(&engine, &tree), "a job works on its node");
+    tree.core().install.lock().claimed.remove(&root);
+    tree.core().install.lock().flushing = true;
+    assert!(!stows(&engine, &tree), "a flush is under way");
+    tree.core().install.lock().flushing = false;
+    let install = tree.core().install.lock();
+    let _ = tree.core().version();
+    assert!(!stows(&engine, &tree), "an install is under way: stowing does not wait for it");
+    drop(install);
+    assert!(stows(&engine, &tree));
+
+    put(&engine, &tree, "other", Durability::Sync);
+    assert!(!stows(&engine, &tree), "it has a message in its memtable");
+    engine.flush().unwrap();
+    while engine.run_one(true) {}
+    assert!(stows(&engine, &tree) && get(&engine, &tree));
+}
+
+/// A tree with work stays open, so that the planner finds the work: now, or when snapshots have ended.
+#[test]
+fn a_tree_with_work_or_damage_is_not_stowed() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let (tree, _snapshot) = (flushed(&engine, "t"), engine.snapshot().unwrap());
+    let hints = |tree: &Tree| Arc::clone(&tree.core().version().trunk.root.hints);
+    hints(&tree).optimize.store(1, Ordering::Relaxed);
+    assert!(!stows(&engine, &tree), "an optimize waits for its leaf");
+    hints(&tree).optimize.store(0, Ordering::Relaxed);
+    assert!(stows(&engine, &tree));
+    hints(&tree).damage.note_failure(&Error::invalid("a job failed"));
+    assert!(!stows(&engine, &tree), "what is noted would be forgotten");
+}
+
+/// What a tree consists of.
+fn contents(tree: &TreeCore) -> (NodeImage, Vec<RunMeta>, u64, Option<[u64; 10]>) {
+    let version = tree.version();
+    let root = &version.trunk.root;
+    let runs = root.views().map(|view| view.run.meta().clone()).collect();
+    (NodeImage::of(root), runs, version.flushes, root.hints.numbers())
+}
+
+#[test]
+fn an_opened_tree_is_what_it_was() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let tree = flushed(&engine, "t");
+    for n in 0..3 {
+        put(&engine, &tree, &format!("more {n}"), Durability::Sync);
+        engine.flush().unwrap();
+    }
+    let hints = Arc::clone(&tree.core().version().trunk.root.hints);
+    hints.run_debt.store(3, Ordering::Relaxed);
+    hints.held_by.store(u64::MAX, Ordering::Relaxed);
+    drop(hints);
+    let trunk = || engine.txns.reads.budget.used_by(Part::Trunk);
+    let (before, open_bytes) = (contents(tree.core()), trunk());
+    let totals = engine.catalog.totals();
+    assert!(before.1.len() > 1 && before.2 > 3);
+    assert!(stows(&engine, &tree));
+    assert!(trunk() < open_bytes - 1000, "{} of {open_bytes} bytes", trunk());
+    assert_eq!(engine.catalog.totals(), totals, "a stowed tree counts as before");
+    assert_eq!(contents(tree.core()), before);
+    assert_eq!((trunk(), engine.catalog.totals()), (open_bytes, totals));
+}
+
+/// Rules 7 and 8: the manifest has a stowed tree as it has an open one, and the space of its run is
+/// released once, when it is dropped.
+#[test]
+fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
+    let device = MemoryDevice::new();
+    let engine = open(&device).unwrap();
+    let used = |engine: &Engine| engine.txns.reads.runs.space.stats().used_bytes;
+    let empty = used(&engine);
+    let tree = flushed(&engine, "t");
+    let before = contents(tree.core());
+    assert!(stows(&engine, &tree) && used(&engine) > empty);
+    assert!(engine.background().rotate_manifest(true).unwrap());
+    assert!(tree.core().is_stowed(), "the snapshot has not opened it");
+    let crashed = device.crash(CrashMode::LoseUnsynced);
+    let again = open(&crashed).unwrap();
+    let found = again.open_tree("t").unwrap();
+    assert!(found.core().is_stowed(), "as it is restored");
+    assert!(get(&again, &found));
+    let (node, runs, ..) = contents(found.core());
+    assert_eq!((node, runs), (before.0, before.1));
+
+    assert!(stows(&engine, &tree));
+    engine.drop_tree("t").unwrap();
+    drop(tree);
+    while engine.run_one(true) {}
+    assert_eq!(used(&engine), empty);
+}
+
+/// Whoever opens very many trees, one after the other, leaves few of them open.
+#[test]
+fn trees_that_are_not_used_any_more_are_stowed_again() {
+    let engine = open(&MemoryDevice::new()).unwrap();
+    let trees: Vec<Tree> = (0..5000).map(|n| create(&engine, &format!("{n}"))).collect();
+    let is_open = |tree: &&Tree| matches!(tree.core().state(), State::Open(_));
+    let mut most = 0;
+    for (n, tree) in trees.iter().enumerate() {
+        assert_eq!(tree.core().version().trunk.root.totals.leaves, 1);
+        if n % 100 == 0 {
+            while engine.run_one(false) {}
+            most = most.max(trees.iter().filter(is_open).count());
+        }
+    }
+    assert!((1000..2400).contains(&most), "{most} trees were open");
+    assert!(trees.iter().all(|tree| tree.core().version().trunk.root.id > NodeId(0)));
+}

@@ -1,0 +1,164 @@
+//! Stowing: a tree that nothing uses keeps its trunk as a few bytes ([`Stowed`]), and whoever asks for
+//! the version opens it again. A database may have very many trees, of which few are in use.
+//!
+//! ```text
+//!                  stow: nothing refers to the version, and nothing has to be done
+//!   State::Open  ------------------------------------------------------------------>  State::Stowed
+//!                <------------------------------------------------------------------
+//!                                   version, and every change
+//! ```
+//!
+//! Invariants. A stowed tree is listed, neither dropped nor being loaded, and has no message in a
+//! memtable, no large value, no job under way, no work that the planner would give out, whatever
+//! snapshots end, and no noted damage. So whoever looks for one of these among all trees skips stowed
+//! trees ([`TreeCore::open_version`]), and whoever needs a version of a tree gets it opened. Both changes
+//! are made under the lock of the state, and `stow` holds the install lock, too: no install, freeze or
+//! drop is under way, and no reader has the version that it stows.
+
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_trunk::Trunk;
+
+use super::{InstallState, TreeCore};
+use crate::stowed::{Stowed, Surroundings};
+use crate::totals::TreeSizes;
+use crate::version::Version;
+
+/// The newest version of a tree, or what it was stowed as.
+#[derive(Clone)]
+pub enum State {
+    /// The version.
+    Open(Arc<Version>),
+    /// Nothing uses the tree.
+    Stowed(Stowed),
+}
+
+impl TreeCore {
+    /// The newest version. Opens a tree that is stowed, which takes microseconds and no I/O.
+    #[must_use]
+    pub fn version(&self) -> Arc<Version> {
+        let version = match &*self.state.read() {
+            State::Open(version) => Some(Arc::clone(version)),
+            State::Stowed(_) => None,
+        };
+        // Only the first reader writes, so that threads do not exchange a cache line.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        version.unwrap_or_else(|| self.open())
+    }
+
+    #[cold]
+    fn open(&self) -> Arc<Version> {
+        Arc::clone(self.opened(&mut self.state.write()))
+    }
+
+    /// The newest version; `None` if the tree is stowed. For those who look through all trees.
+    #[must_use]
+    pub fn open_version(&self) -> Option<Arc<Version>> {
+        match &*self.state.read() {
+            State::Open(version) => Some(Arc::clone(version)),
+            State::Stowed(_) => None,
+        }
+    }
+
+    /// Whether the tree is stowed at this moment.
+    #[must_use]
+    pub fn is_stowed(&self) -> bool {
+        matches!(&*self.state.read(), State::Stowed(_))
+    }
+
+    /// The state of the tree, which stays as it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state.read().clone()
+    }
+
+    /// Bytes of the active memtable.
+    #[must_use]
+    pub fn active_bytes(&self) -> u64 {
+        match &*self.state.read() {
+            State::Open(version) => version.active.memtable.bytes(),
+            State::Stowed(_) => 0,
+        }
+    }
+
+    /// Whether the tree has frozen memtables or attached runs that are not flushed.
+    #[must_use]
+    pub fn has_frozen(&self) -> bool {
+        match &*self.state.read() {
+            State::Open(version) => !version.frozen.is_empty(),
+            State::Stowed(_) => false,
+        }
+    }
+
+    /// The version in `state`, which is this tree's. Opens it if it is stowed.
+    pub(super) fn opened<'a>(&self, state: &'a mut State) -> &'a mut Arc<Version> {
+        if let State::Stowed(stowed) = state {
+            let version = stowed.open(&self.surroundings());
+            // Only counted trees are stowed.
+            self.recharge(
+                TreeSizes::stowed_bytes(stowed.bytes()),
+                TreeSizes::of(&version).memory_bytes(),
+            );
+            self.shared.totals.note_opened();
+            *state = State::Open(Arc::new(version));
+        }
+        match state {
+            State::Open(version) => version,
+            State::Stowed(_) => unreachable!("the tree was opened"),
+        }
+    }
+
+    /// Stows the tree unless something uses it, it was used since the last call, or `has_work` says that
+    /// there is work for its trunk.
+    pub fn stow_unused(&self, has_work: impl FnOnce(&Trunk) -> bool) {
+        if !self.used.swap(false, Ordering::Relaxed) {
+            self.stow(has_work);
+        }
+    }
+
+    /// Stows the tree unless something uses it, or `has_work` says that there is work for its trunk, now
+    /// or when snapshots end. Returns whether the tree is stowed. Never waits for the install lock.
+    pub fn stow(&self, has_work: impl FnOnce(&Trunk) -> bool) -> bool {
+        let Some(mut install) = self.install.try_lock() else { return false };
+        let InstallState { claimed, flushing, values, .. } = &*install;
+        if !claimed.is_empty() || *flushing || !values.is_empty() || self.is_dropped() {
+            return false;
+        }
+        let mut state = self.state.write();
+        let State::Open(version) = &mut *state else { return true };
+        // No other thread has a reference to the version, nor can it get one.
+        let Some(version) = Arc::get_mut(version) else { return false };
+        if !self.counted.load(Ordering::Relaxed) {
+            return false;
+        }
+        let Some(stowed) = Stowed::of(version, &self.surroundings()) else { return false };
+        if has_work(&version.trunk) {
+            return false;
+        }
+        self.recharge(
+            TreeSizes::of(version).memory_bytes(),
+            TreeSizes::stowed_bytes(stowed.bytes()),
+        );
+        let old = std::mem::replace(&mut *state, State::Stowed(stowed));
+        drop(state);
+        // Counted anew by the next install. What is empty may keep memory, too.
+        (install.views, install.claimed) = Default::default();
+        drop(install);
+        drop(old);
+        if let Some(locks) = self.locks.get() {
+            locks.free_unused();
+        }
+        true
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            tree: self.id,
+            empty: &self.shared.account.empty,
+            env: &self.shared.runs,
+            filter_prefix: self.options().trunk.filter_prefix(),
+        }
+    }
+}
