@@ -77,18 +77,16 @@ impl JobContext {
     }
 
     /// How a leaf of the tree, which has these options, is packed in the end. Trains a dictionary if the
-    /// tree wants one and it is time, which takes some seconds.
-    ///
-    /// # Errors
-    /// `Internal` if zstd cannot use what it trained.
+    /// tree wants one and it is time, which takes some seconds. If zstd fails, the leaf is packed with the
+    /// dictionary that there is, or none.
     pub(crate) fn final_packing(
         &self,
         tree: &TreeCore,
         trunk: &Trunk,
         options: &TrunkOptions,
-    ) -> Result<Packing> {
+    ) -> Packing {
         let Codec::ZstdDictionary(level) = options.base_codec else {
-            return Ok(Packing::Final(None));
+            return Packing::Final(None);
         };
         let current = self.dictionaries.of(tree.id, || tree.was_dropped());
         let mut current = current.lock();
@@ -104,7 +102,7 @@ impl JobContext {
         let size = dictionary_bytes(tree_bytes, leaf_bytes, self.reads.budget.total());
         if is_due && size >= DICTIONARY_BYTES_MIN {
             current.tried = tree_bytes;
-            if let Some(trained) = self.train(trunk, size, tree_bytes)? {
+            if let Some(trained) = usable(self.train(trunk, size, tree_bytes)) {
                 tracing::info!("tree {}: trained {trained:?}", tree.id);
                 current.dictionary = Some(self.reads.runs.hold_dictionary(trained));
             }
@@ -115,12 +113,12 @@ impl JobContext {
         if let Some(held) = current.dictionary.as_ref()
             && held.dictionary().block_bytes().is_none()
             && !options.are_blocks_chosen()
-            && let Some(suited) = self.with_suited_blocks(trunk, held, level, options)?
+            && let Some(suited) = usable(self.with_suited_blocks(trunk, held, level, options))
         {
             current.dictionary = Some(self.reads.runs.hold_dictionary(suited));
             mem::trim_heap();
         }
-        Ok(Packing::Final(current.dictionary.clone()))
+        Packing::Final(current.dictionary.clone())
     }
 
     fn train(&self, trunk: &Trunk, size: usize, tree_bytes: u64) -> Result<Option<Dictionary>> {
@@ -147,11 +145,19 @@ impl JobContext {
             return Ok(None);
         }
         let charge = |bytes| budget.reserve(Part::Work, bytes);
-        let suited = held.dictionary().suited_block_bytes(level, &pieces, most, charge)?;
+        let suited = held.dictionary().suited_block_bytes(level, &pieces, most, charge);
         // If the largest suit it, the blocks follow the memory option.
         let bytes = if suited < most { suited } else { options.base_block_bytes };
         held.dictionary().for_blocks(bytes).map(Some)
     }
+}
+
+/// The dictionary, unless zstd has failed: that is no reason to fail a job on sound data.
+fn usable(made: Result<Option<Dictionary>>) -> Option<Dictionary> {
+    made.unwrap_or_else(|error| {
+        tracing::error!(%error, "a dictionary could not be made; leaves are packed without it");
+        None
+    })
 }
 
 /// Pieces of the tree in which sizes of blocks are tried.

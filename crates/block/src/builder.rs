@@ -11,6 +11,7 @@ use frondb_core::{Error, MessageKind, Result, SeqNo, limits};
 use crate::codec::Codec;
 use crate::dictionary::DictionaryEncoder;
 use crate::envelope::{Verify, frame_checksum};
+use crate::reader::Block;
 use crate::stats::BlockSummary;
 use crate::transposed::{self, Transposer};
 use crate::trial::CodecTrial;
@@ -282,6 +283,23 @@ impl BlockBuilder {
     /// # Panics
     /// If there are no messages.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<BlockSummary> {
+        Ok(self.finish_keeping(out, |_| false)?.0)
+    }
+
+    /// As [`finish`](Self::finish). If `keeps` wants a block of so many decompressed bytes, the frame is
+    /// verified whatever the options say, and the block is returned as readers will decode it: no fault
+    /// of a codec is left for them.
+    ///
+    /// # Errors
+    /// As `finish`; Internal if the frame holds what was to be written and readers would reject it.
+    ///
+    /// # Panics
+    /// As `finish`.
+    pub fn finish_keeping(
+        &mut self,
+        out: &mut Vec<u8>,
+        keeps: impl FnOnce(usize) -> bool,
+    ) -> Result<(BlockSummary, Option<Block>)> {
         assert!(self.count > 0, "a block has at least one message");
         let raw_bytes = self.raw_bytes();
         if raw_bytes > limits::BLOCK_RAW_BYTES_MAX {
@@ -289,7 +307,7 @@ impl BlockBuilder {
         }
         let start = out.len();
         self.codec = self.trial.next();
-        self.encode_payload(out)?;
+        let decoded = self.encode_payload(out, keeps)?;
         self.trial.record(raw_bytes, out.len() - start);
         let summary = BlockSummary {
             count: self.count,
@@ -298,7 +316,11 @@ impl BlockBuilder {
             checksum: frame_checksum(&out[start..]),
         };
         self.clear();
-        Ok(summary)
+        let block = decoded.map(|payload| Block::from_payload(payload, false)).transpose();
+        let block = block.map_err(|what| {
+            Error::internal(format!("a block that was just written is malformed: {what}"))
+        })?;
+        Ok((summary, block))
     }
 
     /// Removes all messages and keeps the memory, unless one huge entry made it huge.

@@ -16,7 +16,7 @@ use std::str::FromStr;
 use frondb_core::{Error, Result};
 
 pub use contexts::trim_contexts;
-pub(crate) use contexts::{check, compress, decompress, decompress_with};
+pub(crate) use contexts::{Check, compress, decompress, decompress_with};
 
 /// The compression of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -273,7 +273,7 @@ mod tests {
             for len in [1, 100, 5_000, 65_535, 200_000] {
                 let raw = &raw[..len];
                 let mut packed = vec![7];
-                if !compress(codec, raw, &mut packed, false).unwrap() {
+                if !compress(codec, raw, &mut packed, Check::No).unwrap() {
                     assert_eq!(packed, [7], "{codec} changed the output buffer");
                     continue;
                 }

@@ -25,10 +25,13 @@ use frondb_core::{Error, Result};
 use zstd::zstd_safe::zstd_sys::ZSTD_cParameter as Parameter;
 use zstd::zstd_safe::{DDict, compress_bound, train_from_buffer};
 
-use crate::codec::{self, Codec, trim_contexts};
+use crate::codec::{self, Check, Codec, trim_contexts};
 use crate::context::Context;
 use crate::envelope::{Place, decode_frame, encode_frame};
+#[cfg(debug_assertions)]
+use crate::faulty;
 use crate::format::BlockKind;
+use crate::miscoded;
 
 /// Smallest dictionary, bytes. A smaller one would save less than it costs.
 pub const DICTIONARY_BYTES_MIN: usize = 16 << 10;
@@ -236,19 +239,18 @@ const FIRST_BLOCK_BYTES: usize = 144 << 10;
 
 impl DictionaryEncoder {
     /// An encoder at `level`, 1 to 19.
-    ///
-    /// # Errors
-    /// Internal if there is no memory for it.
-    pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Result<Self> {
-        let context = Some(context_of(dictionary, level)?);
+    #[must_use]
+    pub fn new(dictionary: &Arc<Dictionary>, level: u8) -> Self {
         let (dictionary, scratch) = (Arc::clone(dictionary), Vec::new());
-        let mut encoder = Self { dictionary, level, context, scratch };
+        let mut encoder = Self { dictionary, level, context: None, scratch };
         // zstd makes the tables of the dictionary with the first block, and those of the context with
         // the first large one; whoever asks for the encoder's memory now must be told of both.
+        let first = encoder.compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new(), Check::Decode);
+        if let Err(fault) = first {
+            // No reason to fail: what it cannot encode later, either, is stored uncompressed.
+            miscoded::note("trial block", "zstd with a dictionary", FIRST_BLOCK_BYTES, &fault);
+        }
         encoder
-            .compress(&vec![0; FIRST_BLOCK_BYTES], &mut Vec::new(), true)
-            .map_err(Error::internal)?;
-        Ok(encoder)
     }
 
     /// The dictionary.
@@ -264,12 +266,12 @@ impl DictionaryEncoder {
         self.context.as_ref().map_or(0, Context::memory_bytes) + self.scratch.capacity()
     }
 
-    /// As [`codec::compress`](crate::codec::compress).
+    /// As [`codec::compress`](crate::codec::compress). An error also says that there is no memory.
     pub(crate) fn compress(
         &mut self,
         raw: &[u8],
         out: &mut Vec<u8>,
-        verify: bool,
+        check: Check<'_>,
     ) -> Result<bool, String> {
         let room = compress_bound(raw.len());
         self.scratch.resize(room.max(self.scratch.len()), 0);
@@ -279,13 +281,13 @@ impl DictionaryEncoder {
             None => context_of(&self.dictionary, self.level).map_err(|e| e.to_string())?,
         };
         let n = context.compress(raw, &mut self.scratch).map_err(|e| e.to_string())?;
+        #[cfg(debug_assertions)]
+        faulty::spoil(&mut self.scratch[..n]);
         let is_smaller = n < raw.len();
         if is_smaller {
-            if verify {
-                codec::check(raw, |back| {
-                    codec::decompress_with(&self.dictionary, &self.scratch[..n], back)
-                })?;
-            }
+            check.run(raw, |back| {
+                codec::decompress_with(&self.dictionary, &self.scratch[..n], back)
+            })?;
             out.extend_from_slice(&self.scratch[..n]);
         }
         self.context = Some(context);
@@ -366,10 +368,10 @@ mod tests {
         let (trained, raw) = (Arc::new(trained), text(2, 100_000));
         let mut before = usize::MAX;
         for level in 1..=19 {
-            let mut encoder = DictionaryEncoder::new(&trained, level).unwrap();
+            let mut encoder = DictionaryEncoder::new(&trained, level);
             for raw in [&raw[..], &raw[..5_000]] {
                 let mut packed = Vec::new();
-                assert!(encoder.compress(raw, &mut packed, false).unwrap());
+                assert!(encoder.compress(raw, &mut packed, Check::No).unwrap());
                 let mut back = vec![0; raw.len()];
                 crate::codec::decompress_with(&trained, &packed, &mut back).unwrap();
                 assert_eq!(back, raw, "level {level}");
@@ -413,9 +415,9 @@ mod tests {
         let trained = Dictionary::train(&text(1, 1 << 20), 64 << 10, 0).unwrap().unwrap();
         let (trained, raw) = (Arc::new(trained), text(2, 128 << 10));
         for level in [1, 9, 12, 13, 19] {
-            let mut encoder = DictionaryEncoder::new(&trained, level).unwrap();
+            let mut encoder = DictionaryEncoder::new(&trained, level);
             let new = encoder.memory_bytes();
-            encoder.compress(&raw, &mut Vec::new(), true).unwrap();
+            encoder.compress(&raw, &mut Vec::new(), Check::Decode).unwrap();
             let used = encoder.memory_bytes();
             assert!(used <= new, "level {level}: {new} bytes when new, {used} when used");
         }

@@ -10,7 +10,7 @@ use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::{Buf, Bytes};
 use frondb_core::{Error, ErrorKind, Result};
 
-use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, CODEC_ZSTD, Codec, name_of};
+use crate::codec::{self, CODEC_BYTE_MAX, CODEC_NONE, CODEC_ZSTD, Check, Codec, name_of};
 use crate::dictionary::{Dictionary, DictionaryEncoder};
 use crate::format::{BlockKind, CHECKSUM_BYTES, FRAME_HEADER_BYTES, VERSION};
 use crate::miscoded;
@@ -46,8 +46,16 @@ impl Verify {
     /// Whether frames of the codec are verified.
     #[must_use]
     pub fn includes(self, codec: Codec) -> bool {
-        self == Self::All || !codec.is_fast() || cfg!(debug_assertions)
+        self == Self::All || !codec.is_fast() || is_debugged()
     }
+}
+
+/// Whether this is a debug build, and no test wants the behaviour of a release.
+fn is_debugged() -> bool {
+    #[cfg(debug_assertions)]
+    return !crate::faulty::is_on();
+    #[cfg(not(debug_assertions))]
+    false
 }
 
 /// Appends one frame that holds `raw`, compressed by `codec` if that makes it smaller and decodes to
@@ -56,7 +64,7 @@ impl Verify {
 /// # Errors
 /// Invalid if `raw` is longer than [`BLOCK_RAW_BYTES_MAX`]. `out` is unchanged then.
 pub fn encode_frame(kind: BlockKind, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    encode_frame_with_tail(kind, codec, Verify::All, raw, 0, out)
+    encode_frame_with_tail(kind, codec, Verify::All, raw, 0, out, None)
 }
 
 /// [`encode_frame`] of bytes that `fill` appends: if they are stored uncompressed, they are written
@@ -79,7 +87,7 @@ pub fn encode_frame_with(
     if codec != Codec::None || len > BLOCK_RAW_BYTES_MAX {
         let raw = out.split_off(body);
         out.truncate(start);
-        encode_frame_with_tail(kind, codec, verify, &raw, 0, out)?;
+        encode_frame_with_tail(kind, codec, verify, &raw, 0, out, None)?;
     } else {
         seal(&mut out[start..], kind, Coding::STORED, len, 0);
     }
@@ -112,7 +120,8 @@ fn check_len(kind: BlockKind, raw_len: usize) -> Result<()> {
 }
 
 /// [`encode_frame`] that stores the last `tail` bytes of `raw` uncompressed. `verify` says whether the
-/// frame is checked.
+/// frame is checked; it is if there is `back`, of the length of `raw`, which gets what readers will
+/// decode.
 pub(crate) fn encode_frame_with_tail(
     kind: BlockKind,
     codec: Codec,
@@ -120,10 +129,13 @@ pub(crate) fn encode_frame_with_tail(
     raw: &[u8],
     tail: usize,
     out: &mut Vec<u8>,
+    back: Option<&mut [u8]>,
 ) -> Result<()> {
     let coding = Coding { codec: codec.byte(), dictionary: 0 };
-    let verify = verify.includes(codec);
-    encode_by(kind, coding, raw, tail, out, |head, out| codec::compress(codec, head, out, verify))
+    let check = if verify.includes(codec) { Check::Decode } else { Check::No };
+    encode_by(kind, coding, raw, tail, out, back, |head, out, back| {
+        codec::compress(codec, head, out, back.map_or(check, Check::Into))
+    })
 }
 
 /// [`encode_frame_with_tail`] that compresses with a dictionary; the frame is always checked.
@@ -133,35 +145,47 @@ pub(crate) fn encode_frame_with_dictionary(
     raw: &[u8],
     tail: usize,
     out: &mut Vec<u8>,
+    back: Option<&mut [u8]>,
 ) -> Result<()> {
     let coding = Coding { codec: CODEC_ZSTD, dictionary: encoder.dictionary().tag().get() };
-    encode_by(kind, coding, raw, tail, out, |head, out| encoder.compress(head, out, true))
+    encode_by(kind, coding, raw, tail, out, back, |head, out, back| {
+        encoder.compress(head, out, back.map_or(Check::Decode, Check::Into))
+    })
 }
 
 /// Appends one frame, whose payload without its tail `compress` appends as `coding` says. If that
-/// fails, the payload is stored uncompressed: it may be the last copy of what it holds.
+/// fails, the payload is stored uncompressed: it may be the last copy of what it holds. `compress`
+/// decodes what it appends into the first part of `back`, if there is `back`.
 fn encode_by(
     kind: BlockKind,
     coding: Coding,
     raw: &[u8],
     tail: usize,
     out: &mut Vec<u8>,
-    compress: impl FnOnce(&[u8], &mut Vec<u8>) -> Result<bool, String>,
+    mut back: Option<&mut [u8]>,
+    compress: impl FnOnce(&[u8], &mut Vec<u8>, Option<&mut [u8]>) -> Result<bool, String>,
 ) -> Result<()> {
     check_len(kind, raw.len())?;
     let start = out.len();
     out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
     let (head, stored) = raw.split_at(raw.len() - tail);
-    let is_compressed = compress(head, out).unwrap_or_else(|fault| {
+    let back_head = back.as_deref_mut().map(|back| &mut back[..head.len()]);
+    let is_compressed = compress(head, out, back_head).unwrap_or_else(|fault| {
         miscoded::note(kind.name(), name_of(coding.codec), head.len(), &fault);
         out.truncate(start + FRAME_HEADER_BYTES);
         false
     });
     if is_compressed {
         out.extend_from_slice(stored);
+        if let Some(back) = back {
+            back[head.len()..].copy_from_slice(stored);
+        }
         seal(&mut out[start..], kind, coding, raw.len(), tail);
     } else {
         out.extend_from_slice(raw);
+        if let Some(back) = back {
+            back.copy_from_slice(raw);
+        }
         seal(&mut out[start..], kind, Coding::STORED, raw.len(), 0);
     }
     Ok(())
@@ -349,7 +373,7 @@ mod tests {
         let codecs = [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(9), Codec::Zlib(1), Codec::Lzma(1)];
         for codec in codecs {
             let (before, mut frame) = (miscoded::miscoded_blocks(), Vec::new());
-            crate::codec::contexts::tests::with_faulty_encoders(|| {
+            crate::faulty::with_faulty_encoders(|| {
                 encode_frame(BlockKind::Data, codec, &raw, &mut frame).unwrap();
             });
             assert_eq!(*decode_frame(&frame, BlockKind::Data, &PLACE).unwrap(), *raw, "{codec}");

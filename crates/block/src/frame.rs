@@ -39,7 +39,7 @@ use frondb_core::checksum::xxh3_seeded;
 use frondb_core::codec::{Reader, put_varint};
 use frondb_core::{Error, Result};
 
-use crate::codec::{self, CODEC_LZ4};
+use crate::codec::{self, CODEC_LZ4, Check};
 use crate::miscoded;
 
 /// Bytes of a record in front of what it stores.
@@ -365,7 +365,7 @@ pub fn compress(
     block.truncate(written);
     let is_smaller = written <= raw_bytes - raw_bytes / 10;
     if is_smaller && (verify || cfg!(debug_assertions)) {
-        let decoded = codec::check(raw, |back| codec::decompress(CODEC_LZ4, block, back));
+        let decoded = Check::Decode.run(raw, |back| codec::decompress(CODEC_LZ4, block, back));
         if let Err(fault) = decoded {
             miscoded::note("record", "lz4", raw_bytes, &fault);
             return None;

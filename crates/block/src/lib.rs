@@ -35,6 +35,9 @@ mod transposed_keys;
 mod trial;
 mod values;
 
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod faulty;
 #[doc(hidden)]
 pub mod fuzz;
 

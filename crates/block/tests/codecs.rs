@@ -118,7 +118,7 @@ fn blocks_with_a_dictionary_decode_after_ones_that_did_not_shrink() {
     for level in 1..=19 {
         let codec = Codec::ZstdDictionary(level);
         let options = BlockOptions { codec, ..BlockOptions::default() };
-        let encoder = DictionaryEncoder::new(&dictionary, level).unwrap();
+        let encoder = DictionaryEncoder::new(&dictionary, level);
         let mut builder = BlockBuilder::new(options).with_dictionary(encoder);
         for round in 0..6 {
             let len = sizes()[prng.index(sizes().len())];

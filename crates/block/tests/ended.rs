@@ -178,7 +178,7 @@ fn lines(prng: &mut Prng, count: usize) -> Vec<Message> {
 
 fn with_dictionary(dictionary: &Arc<Dictionary>, rows: &[Message]) -> Vec<u8> {
     let options = BlockOptions { codec: Codec::ZstdDictionary(5), ..BlockOptions::default() };
-    let encoder = DictionaryEncoder::new(dictionary, 5).unwrap();
+    let encoder = DictionaryEncoder::new(dictionary, 5);
     frame_of(BlockBuilder::new(options).with_dictionary(encoder), rows)
 }
 

@@ -12,11 +12,12 @@
 //! Otherwise a table that fits in memory would be read from the device again after each job that
 //! rewrites it. A block that takes over from blocks in use evicts others if it must: the blocks that
 //! it replaces leave the cache when the job is installed. Other warming evicts nothing, and does no
-//! work if there are no reads. Decoding a block here costs as much as it would cost the reader that
-//! needs the block, and saves that reader the wait for the device. While the cache holds frames, it
+//! work if there are no reads. A block that is to be cached is decoded by its builder, which verifies
+//! it with that, so that a fault of a fast codec fails no job. Decoding it here costs as much as it
+//! would cost the reader that needs the block, and saves that reader the wait for the device. While the cache holds frames, it
 //! gets the frames of the new blocks and indexes, too.
 
-use frondb_block::{Block, BlockKind, Dictionary, Place, decode_frame, frame_raw_len};
+use frondb_block::{Block, BlockKind, Place, decode_frame, frame_raw_len};
 use frondb_cache::{CacheKey, Priority};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, Result, RunId};
@@ -68,23 +69,17 @@ impl CacheWarmer {
         self.blocks = 0;
     }
 
-    /// Caches data block `number` if its inputs hand over their place, or if reads justify it and
-    /// the cache has room.
-    ///
-    /// # Errors
-    /// `Corruption` if a reader would reject the frame. In that case the caller must not write the
-    /// frame.
-    pub(crate) fn block(
-        &mut self,
-        number: u32,
-        frame: &[u8],
-        dictionary: Option<&Dictionary>,
-    ) -> Result<()> {
-        let reads = self.handover.take(raw_len(frame));
-        if reads.is_none() && !self.is_in_room(frame) {
-            return Ok(());
+    /// How the next block, of so many bytes, is to be cached, if its inputs hand over their place, or
+    /// if reads justify it and the cache has room. Call it once for each block.
+    pub(crate) fn priority(&mut self, bytes: u64) -> Option<Priority> {
+        match self.handover.take(bytes) {
+            Some(reads) => Some(Priority::Successor(reads)),
+            None => self.is_in_room(bytes).then_some(Priority::Data),
         }
-        let block = Block::decode_with(frame, dictionary, &UNWRITTEN)?;
+    }
+
+    /// Caches data block `number`, with this frame, as [`priority`](Self::priority) said.
+    pub(crate) fn block(&mut self, number: u32, priority: Priority, block: Block, frame: &[u8]) {
         let bytes = block.memory_bytes() as u64;
         let key = CacheKey::block(self.run, number);
         let (value, bytes) = if self.env.wants_frame(frame.len(), bytes) {
@@ -94,17 +89,19 @@ impl CacheWarmer {
             (Cached::Block(block), bytes)
         };
         self.blocks = number + 1;
-        if let Some(reads) = reads {
+        if matches!(priority, Priority::Successor(_)) {
             self.has_taken_over = true;
-            self.env.cache.insert(key, value, bytes, Priority::Successor(reads));
+            self.env.cache.insert(key, value, bytes, priority);
         } else {
-            self.env.cache.insert_in_room(key, value, bytes, Priority::Data);
+            self.env.cache.insert_in_room(key, value, bytes, priority);
         }
-        Ok(())
     }
 
-    /// Caches the block index of the finished run that `meta` describes; errors as
-    /// [`block`](Self::block).
+    /// Caches the block index of the finished run that `meta` describes.
+    ///
+    /// # Errors
+    /// `Corruption` or `Internal` if a reader would reject the frame, which was verified when it was
+    /// encoded.
     pub(crate) fn index(&self, frames: &IndexFrames, meta: &RunMeta) -> Result<()> {
         let wrong = |_| Error::internal("a block index that was just written cannot be decoded");
         let payload = |frame| decode_frame(frame, BlockKind::Index, &UNWRITTEN);
@@ -141,7 +138,7 @@ impl CacheWarmer {
         self.insert_meta(key, Cached::Index(Arc::new(index)), bytes);
     }
 
-    /// Caches a part of the filter; errors as [`block`](Self::block).
+    /// Caches a part of the filter; errors as [`index`](Self::index).
     pub(crate) fn filter(&self, part: u32, frame: &[u8]) -> Result<()> {
         if !self.is_worth(frame) {
             return Ok(());
@@ -155,14 +152,14 @@ impl CacheWarmer {
 
     /// Whether a frame of the index or the filter is worth caching.
     fn is_worth(&self, frame: &[u8]) -> bool {
-        self.has_taken_over || self.is_in_room(frame)
+        self.has_taken_over || self.is_in_room(raw_len(frame))
     }
 
-    /// Whether reads justify caching the frame, and the cache has room for its contents with the
-    /// lookup tables of its reader. If not, nothing is decoded.
-    fn is_in_room(&self, frame: &[u8]) -> bool {
+    /// Whether reads justify caching so many decoded bytes, and the cache has room for them with the
+    /// lookup tables of their reader. If not, nothing is decoded.
+    fn is_in_room(&self, bytes: u64) -> bool {
         let room = self.env.cache.room() / READER_FACTOR;
-        room >= raw_len(frame) && self.env.read_credit.take(self.reads)
+        room >= bytes && self.env.read_credit.take(self.reads)
     }
 
     fn insert_meta(&self, key: CacheKey, value: Cached, bytes: usize) {

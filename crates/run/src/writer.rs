@@ -138,14 +138,12 @@ impl RunWriter {
 
     /// Packs the blocks with a dictionary, at this level of zstd, and stores it with the run. Call it
     /// before the first message.
-    ///
-    /// # Errors
-    /// `Internal` if there is no memory for it.
-    pub fn with_dictionary(mut self, held: &Arc<HeldDictionary>, level: u8) -> Result<Self> {
-        let encoder = DictionaryEncoder::new(held.dictionary(), level)?;
+    #[must_use]
+    pub fn with_dictionary(mut self, held: &Arc<HeldDictionary>, level: u8) -> Self {
+        let encoder = DictionaryEncoder::new(held.dictionary(), level);
         self.builder = self.builder.with_dictionary(encoder);
         self.dictionary = Some(Arc::clone(held));
-        Ok(self)
+        self
     }
 
     /// Memory that packing with a dictionary takes, bytes.
@@ -242,10 +240,13 @@ impl RunWriter {
         boundary.extend_from_slice(self.builder.last_key());
         let entries = self.builder.len() as u64;
         self.frame.clear();
-        self.builder.finish(&mut self.frame)?;
-        if let Some(warmer) = &mut self.warmer {
-            let dictionary = self.dictionary.as_deref().map(|held| &**held.dictionary());
-            warmer.block(self.index.count(), &self.frame, dictionary)?;
+        let (warmer, mut priority) = (&mut self.warmer, None);
+        let (_, block) = self.builder.finish_keeping(&mut self.frame, |bytes| {
+            priority = warmer.as_mut().and_then(|warmer| warmer.priority(bytes as u64));
+            priority.is_some()
+        })?;
+        if let (Some(warmer), Some(priority), Some(block)) = (warmer, priority, block) {
+            warmer.block(self.index.count(), priority, block, &self.frame);
         }
         self.index.end_block(self.frame.len() as u64, entries);
         if let Some(filter) = &mut self.filter

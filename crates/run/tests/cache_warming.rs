@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use frondb_block::Codec;
+#[cfg(debug_assertions)]
+use frondb_block::{faulty::with_faulty_encoders, miscoded_blocks};
 use frondb_core::budget::Part;
 use frondb_core::prng::Prng;
 use frondb_core::{Chunk, Direction, Source, TreeId};
@@ -62,6 +64,24 @@ fn cached_blocks_have_the_contents_of_the_device() {
     assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), entries());
     assert!(reads(&fixture) > before);
     run.verify().unwrap();
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_a_fast_codec_miswrites_is_stored_uncompressed_where_it_is_cached() {
+    for codec in [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(2), Codec::Zstd(3)] {
+        let (fixture, before) = (Fixture::new(), miscoded_blocks());
+        let options = RunOptions { codec, ..options(1000) };
+        let run = with_faulty_encoders(|| warmed_run_with(&fixture, 1_000_000, options));
+        // After a fault, lz4 is not tried for some blocks.
+        assert!(miscoded_blocks() - before >= u64::from(run.meta().blocks / 20), "{codec}");
+        for _ in 0..2 {
+            let found = scan(&run, Direction::Forward, ReadMode::Scan, None, None);
+            assert_eq!(found.unwrap(), entries(), "{codec}");
+            fixture.env.cache.clear();
+        }
+        run.verify().unwrap();
+    }
 }
 
 #[test]

@@ -35,13 +35,26 @@ fn packed(fixture: &Fixture, held: &Arc<HeldDictionary>, rows: &[Entry]) -> Arc<
     let options = RunOptions { codec, writes: u8::MAX, ..options(4 << 10) };
     let mut output = fixture.output(0);
     let writer = RunWriter::new(fixture.next_id(), TreeId(3), options, false);
-    let mut writer = writer.with_dictionary(held, 9).unwrap();
+    let mut writer = writer.with_dictionary(held, 9);
     for row in rows {
         writer.add(&mut output, &row.key, row.seq, row.kind, &row.value).unwrap();
     }
     let meta = writer.finish(&mut output).unwrap().unwrap();
     output.finish().unwrap();
     fixture.open(meta, None)
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn what_an_encoder_with_a_dictionary_miswrites_is_stored_uncompressed() {
+    use frondb_block::{faulty::with_faulty_encoders, miscoded_blocks};
+    let (fixture, rows) = (Fixture::new(), rows(3));
+    let (held, before) = (trained(&fixture), miscoded_blocks());
+    let run = with_faulty_encoders(|| packed(&fixture, &held, &rows));
+    assert!(miscoded_blocks() - before >= u64::from(run.meta().blocks));
+    let run = reopened(&fixture, &run);
+    run.verify().unwrap();
+    assert_eq!(scan(&run, Direction::Forward, ReadMode::Scan, None, None).unwrap(), rows);
 }
 
 /// The same run for a process that has nothing in memory yet.

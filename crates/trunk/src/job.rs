@@ -366,7 +366,7 @@ impl Job {
         if let (Packing::Final(Some(held)), Codec::ZstdDictionary(level)) =
             (&self.env.packing, options.codec)
         {
-            writer = writer.with_dictionary(held, level)?;
+            writer = writer.with_dictionary(held, level);
             let budget = &self.env.run_env.budget;
             self.encoder_memory = Some(budget.reserve(Part::Work, writer.encoder_bytes()));
         }

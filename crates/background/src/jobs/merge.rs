@@ -118,7 +118,7 @@ impl MergeJob {
         let leaf_target = tree.plan_context(&version.trunk, context.plan_limits()).leaf_target();
         let mut job_env = context.job_env(WriteCause::Merge, tree, planned.frees_space);
         if matches!(planned.plan, Plan::Rewrite(Reason::Pack | Reason::Optimize, _)) {
-            job_env.packing = context.final_packing(tree, &version.trunk, &job_env.options)?;
+            job_env.packing = context.final_packing(tree, &version.trunk, &job_env.options);
         }
         let reserved = job_env.reserved;
         let (trunk, listed) = (&version.trunk, Arc::clone(&snapshots));

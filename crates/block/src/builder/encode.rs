@@ -1,6 +1,7 @@
 //! Encodes the collected messages of a block, once per block.
 
 use frondb_core::Result;
+use frondb_core::mem::Buf;
 
 use super::BlockBuilder;
 use crate::codec::Codec;
@@ -20,8 +21,24 @@ const VALUE_TRIAL_INTERVAL: u32 = 64;
 /// With fewer entries, a matrix of SeqNos or values does not pay off.
 const MATRIX_ENTRIES_MIN: usize = 16;
 
+/// Whether the block is to be decoded as soon as it is written, if it has so many bytes.
+type Keeps<'a> = &'a mut dyn FnMut(usize) -> bool;
+
 impl BlockBuilder {
-    pub(super) fn encode_payload(&mut self, out: &mut Vec<u8>) -> Result<()> {
+    /// Appends the frame. Returns its payload, decoded again, if `keeps` wants one of that length.
+    pub(super) fn encode_payload(
+        &mut self,
+        out: &mut Vec<u8>,
+        keeps: impl FnOnce(usize) -> bool,
+    ) -> Result<Option<Buf>> {
+        // Asked once, also where two layouts are tried.
+        let (mut keeps, mut is_kept) = (Some(keeps), false);
+        let keeps: Keeps<'_> = &mut |len| {
+            if let Some(keeps) = keeps.take() {
+                is_kept = keeps(len);
+            }
+            is_kept
+        };
         let mut payload = std::mem::take(&mut self.payload);
         payload.clear();
         self.suffixes.clear();
@@ -52,7 +69,7 @@ impl BlockBuilder {
             payload.extend_from_slice(&self.suffixes);
         }
         header.key_bytes = (payload.len() - keys_at) as u32;
-        let result = self.encode_values(header, &mut payload, out);
+        let result = self.encode_values(header, &mut payload, out, keeps);
         self.payload = payload;
         result
     }
@@ -75,14 +92,15 @@ impl BlockBuilder {
         header: PayloadHeader,
         payload: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<()> {
+        keeps: Keeps<'_>,
+    ) -> Result<Option<Buf>> {
         // Zero where values differ in length.
         let width = self.value_ends.fixed().unwrap_or(0);
         let matrix = self.compresses()
             && self.count >= MATRIX_ENTRIES_MIN
             && (1..=TRANSPOSED_VALUE_BYTES_MAX).contains(&width);
         if !matrix {
-            return self.seal_with_rows(header, payload, out);
+            return self.seal_with_rows(header, payload, out, keeps);
         }
         let (values_at, tail_len) = (payload.len(), self.tail.len());
         self.values.extend_from_slice(&[0; transposed::ROW_SLACK]);
@@ -97,28 +115,28 @@ impl BlockBuilder {
             self.value_layout.blocks_left =
                 self.value_layout.blocks_left.checked_sub(1).unwrap_or(VALUE_TRIAL_INTERVAL);
         }
-        let start = out.len();
+        let (start, mut decoded) = (out.len(), None);
         if clear || trial || self.value_layout.transposed {
             let header = PayloadHeader { flags: header.flags | FLAG_VALUES_TRANSPOSED, ..header };
-            self.seal(header, values_at, payload, out)?;
+            decoded = self.seal(header, values_at, payload, out, keeps)?;
         }
         if clear || (self.value_layout.transposed && !trial) {
-            return Ok(());
+            return Ok(decoded);
         }
         let with_transposed = out.len();
         payload.truncate(values_at);
         self.tail.truncate(tail_len);
-        self.seal_with_rows(header, payload, out)?;
+        let decoded_rows = self.seal_with_rows(header, payload, out, keeps)?;
         if trial {
             let (transposed, rows) = (with_transposed - start, out.len() - with_transposed);
             self.value_layout.transposed = transposed < rows;
             if transposed < rows {
                 out.truncate(with_transposed);
-            } else {
-                out.drain(start..with_transposed);
+                return Ok(decoded);
             }
+            out.drain(start..with_transposed);
         }
-        Ok(())
+        Ok(decoded_rows)
     }
 
     fn seal_with_rows(
@@ -126,7 +144,8 @@ impl BlockBuilder {
         header: PayloadHeader,
         payload: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<()> {
+        keeps: Keeps<'_>,
+    ) -> Result<Option<Buf>> {
         let values_at = payload.len();
         if header.flags & FLAG_VALUES_ENDED == 0 {
             payload.extend_from_slice(&self.values);
@@ -136,7 +155,7 @@ impl BlockBuilder {
                 payload.push(header.value_len as u8);
             }
         }
-        self.seal(header, values_at, payload, out)
+        self.seal(header, values_at, payload, out, keeps)
     }
 
     /// Appends the frame of a payload that is complete except for its tail and header.
@@ -146,24 +165,27 @@ impl BlockBuilder {
         values_at: usize,
         payload: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<()> {
+        keeps: Keeps<'_>,
+    ) -> Result<Option<Buf>> {
         header.value_bytes = (payload.len() - values_at) as u32;
         header.tail_bytes = self.tail.len() as u32;
         let head_len = payload.len();
         payload.extend_from_slice(&self.tail);
         header.write(payload);
-        let (codec, tail) = (self.codec, self.tail.len());
+        let (codec, tail, kind) = (self.codec, self.tail.len(), BlockKind::Data);
+        let mut decoded = keeps(payload.len()).then(|| Buf::packed(payload.len()));
+        let back = decoded.as_deref_mut();
         match &mut self.encoder {
             Some(encoder) => {
-                encode_frame_with_dictionary(BlockKind::Data, encoder, payload, tail, out)?;
+                encode_frame_with_dictionary(kind, encoder, payload, tail, out, back)?;
             }
             None => {
                 let verify = self.options.verify;
-                encode_frame_with_tail(BlockKind::Data, codec, verify, payload, tail, out)?;
+                encode_frame_with_tail(kind, codec, verify, payload, tail, out, back)?;
             }
         }
         payload.truncate(head_len);
-        Ok(())
+        Ok(decoded)
     }
 
     fn encode_rows(&mut self, header: &mut PayloadHeader, payload: &mut Vec<u8>) {

@@ -11,6 +11,8 @@ use zstd::zstd_safe::{DCtx, compress_bound, get_error_name};
 use super::{CODEC_LZ4, CODEC_LZMA, CODEC_NONE, CODEC_ZLIB, CODEC_ZSTD, Codec};
 use crate::context::Context;
 use crate::dictionary::Dictionary;
+#[cfg(debug_assertions)]
+use crate::faulty;
 
 /// An encoder and its current level.
 type ZstdEncoder = (u8, Context);
@@ -48,9 +50,19 @@ pub fn trim_contexts() {
     DECODED.clear();
 }
 
+/// What is done with what an encoder has written, before it is believed.
+#[derive(Debug)]
+pub(crate) enum Check<'a> {
+    /// Nothing.
+    No,
+    /// It is decoded and compared.
+    Decode,
+    /// As `Decode`, into this buffer of the raw length, which the caller goes on to use.
+    Into(&'a mut [u8]),
+}
+
 /// Appends `raw` compressed by `codec` to `out` and returns true; false, with `out` as it was, if
-/// that would not make it smaller (the caller then stores `raw` uncompressed). `verify` decodes what
-/// was written and compares.
+/// that would not make it smaller (the caller then stores `raw` uncompressed).
 ///
 /// # Errors
 /// The fault, if the codec's library fails or what it wrote does not decode to `raw`; `out` is as it
@@ -59,7 +71,7 @@ pub(crate) fn compress(
     codec: Codec,
     raw: &[u8],
     out: &mut Vec<u8>,
-    verify: bool,
+    check: Check<'_>,
 ) -> Result<bool, String> {
     if raw.is_empty() || codec == Codec::None {
         return Ok(false);
@@ -72,13 +84,11 @@ pub(crate) fn compress(
     }
     // After an error the encoders are dropped.
     let written = encoders.compress(codec, raw, &mut scratch[..room])?;
-    #[cfg(test)]
-    tests::lie(&mut scratch[..room]);
+    #[cfg(debug_assertions)]
+    faulty::spoil(&mut scratch[..room]);
     let is_smaller = written.is_some_and(|n| n < raw.len());
     if let Some(n) = written.filter(|_| is_smaller) {
-        if verify {
-            check(raw, |back| decompress(codec.byte(), &scratch[..n], back))?;
-        }
+        check.run(raw, |back| decompress(codec.byte(), &scratch[..n], back))?;
         out.extend_from_slice(&scratch[..n]);
     }
     // One huge block must not keep a huge scratch buffer alive.
@@ -92,27 +102,42 @@ pub(crate) fn compress(
 /// Buffers to decode into for a comparison.
 static DECODED: Pool<Vec<u8>> = Pool::new(4);
 
-/// Checks that `decode` fills its buffer with `raw`.
-///
-/// # Errors
-/// The fault.
-pub(crate) fn check(
+impl Check<'_> {
+    /// Checks that `decode` fills a buffer with `raw`, if that is wanted.
+    ///
+    /// # Errors
+    /// The fault.
+    pub(crate) fn run(
+        self,
+        raw: &[u8],
+        decode: impl FnOnce(&mut [u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        match self {
+            Self::No => Ok(()),
+            Self::Into(back) => compare(raw, back, decode),
+            Self::Decode => {
+                let mut back = DECODED.take().unwrap_or_default();
+                if back.len() < raw.len() {
+                    back.resize(raw.len(), 0);
+                }
+                compare(raw, &mut back[..raw.len()], decode)?;
+                if back.len() <= SCRATCH_BYTES_KEPT {
+                    DECODED.put(back);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Decodes into `back` and compares.
+fn compare(
     raw: &[u8],
+    back: &mut [u8],
     decode: impl FnOnce(&mut [u8]) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut back = DECODED.take().unwrap_or_default();
-    if back.len() < raw.len() {
-        back.resize(raw.len(), 0);
-    }
-    let back_raw = &mut back[..raw.len()];
-    decode(back_raw).map_err(|fault| format!("what was written does not decode: {fault}"))?;
-    if back_raw != raw {
-        return Err("what was written decodes to other bytes".into());
-    }
-    if back.len() <= SCRATCH_BYTES_KEPT {
-        DECODED.put(back);
-    }
-    Ok(())
+    decode(back).map_err(|fault| format!("what was written does not decode: {fault}"))?;
+    if back == raw { Ok(()) } else { Err("what was written decodes to other bytes".into()) }
 }
 
 /// Scratch memory kept between blocks.
@@ -334,28 +359,8 @@ pub(crate) fn decompress_with(
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::cell::Cell;
-
+mod tests {
     use super::*;
-
-    thread_local! {
-        static LIES: Cell<bool> = const { Cell::new(false) };
-    }
-
-    /// Encoders of this thread write other bytes than they should, while `work` runs.
-    pub(crate) fn with_faulty_encoders<T>(work: impl FnOnce() -> T) -> T {
-        LIES.set(true);
-        let result = work();
-        LIES.set(false);
-        result
-    }
-
-    pub(super) fn lie(written: &mut [u8]) {
-        if LIES.get() {
-            written.iter_mut().skip(5).step_by(7).for_each(|byte| *byte ^= 1);
-        }
-    }
 
     #[test]
     fn an_encoder_whose_output_does_not_fit_is_dropped() {
