@@ -36,6 +36,9 @@ impl Engine {
 /// InnoDB's log, 96 MB by itself, in each of some fifty data directories of the tests.
 pub(crate) const INNODB_LOG: &str = "--innodb-log-file-size=8M";
 
+/// Verifies the blocks of all codecs; a plugin of an earlier version does not know it.
+const VERIFY_FAST_CODECS: &str = "loose-frondb-verify-fast-codecs=ON";
+
 /// The options that a server starts with.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -59,7 +62,9 @@ impl Options {
         self.load("ha_frondb.so")
     }
 
-    /// Loads the plugin whose path is in `FRONDB_PLUGIN`, which `make test-mariadb` sets.
+    /// Loads the plugin whose path is in `FRONDB_PLUGIN`, which `make test-mariadb` sets. It is a release
+    /// build, so it verifies what fast codecs write only because this says so, and
+    /// [`Server::stop`](crate::Server::stop) fails if a codec has miswritten anything.
     ///
     /// # Panics
     /// If the variable is not set: a test that needs it cannot run alone.
@@ -67,6 +72,7 @@ impl Options {
     pub fn plugin_from_environment(self) -> Self {
         let path = std::env::var_os("FRONDB_PLUGIN");
         self.plugin(path.expect("FRONDB_PLUGIN does not name ha_frondb.so; run make test-mariadb"))
+            .set(VERIFY_FAST_CODECS)
     }
 
     /// Puts the ha_frondb.so of this path into the server's folder of plugins; an option file or a

@@ -89,12 +89,22 @@ impl Server {
     }
 
     /// Shuts the server down.
+    ///
+    /// # Errors
+    /// Also if a codec of FronDB has written a block that does not decode again.
     pub fn stop(&mut self) -> Result {
         if self.running.is_none() {
             return Ok(());
         }
-        self.connect()?.query("SHUTDOWN")?;
-        self.wait_for_end()
+        let mut client = self.connect()?;
+        let miscoded = miscoded_blocks(&mut client)?;
+        client.query("SHUTDOWN")?;
+        self.wait_for_end()?;
+        if miscoded > 0 {
+            let what = format!("codecs have miswritten {miscoded} blocks (Frondb_miscoded_blocks)");
+            return Err(Error::Harness(what));
+        }
+        Ok(())
     }
 
     /// kill -9, now. Data that the server had not written is lost.
@@ -178,6 +188,14 @@ impl Drop for Server {
         // The caller that drops it has no use for an error.
         let _ = self.kill();
     }
+}
+
+/// Blocks that did not decode as they were written; 0 for a server without FronDB.
+fn miscoded_blocks(client: &mut Client) -> Result<u64> {
+    client.number(
+        "SELECT IFNULL(SUM(variable_value), 0) + 0 FROM information_schema.global_status \
+         WHERE variable_name = 'Frondb_miscoded_blocks'",
+    )
 }
 
 /// A port of the local host on which no program listens.
