@@ -97,10 +97,14 @@ impl OwnWrites {
     /// Whether there is no message with a key in `[lo, hi)`. May also return false if there is
     /// none.
     #[must_use]
-    pub fn is_empty_in(&self, lo: &[u8], hi: &[u8]) -> bool {
-        let in_memory =
-            |index: &Arc<Memtable>| index.approximate_rank(lo) != index.approximate_rank(hi);
-        let meets = |run: &Arc<Run>| *run.meta().first_key < *hi && *lo <= *run.meta().last_key;
+    pub fn is_empty_in(&self, lo: &[u8], hi: Option<&[u8]>) -> bool {
+        let in_memory = |index: &Arc<Memtable>| {
+            let below_lo = index.approximate_rank(lo);
+            below_lo != hi.map_or_else(|| index.len(), |hi| index.approximate_rank(hi))
+        };
+        let meets = |run: &Arc<Run>| {
+            hi.is_none_or(|hi| *run.meta().first_key < *hi) && *lo <= *run.meta().last_key
+        };
         !self.index.as_ref().is_some_and(in_memory) && !self.runs.iter().any(meets)
     }
 

@@ -9,5 +9,6 @@ mod idle_space;
 mod optimize;
 mod optimize_failures;
 mod queue;
+mod queue_histories;
 mod range_edges;
 mod tombstone_runs;

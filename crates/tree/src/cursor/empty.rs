@@ -15,7 +15,7 @@ const LOOKS_MAX: usize = 4;
 /// How a walk from `at` skips what is known to be empty.
 pub(super) fn around(scope: &Scope, direction: Direction, at: Option<&[u8]>) -> Around {
     let seq = scope.snapshot.seq();
-    let may_skip = |lo: &[u8], hi: &[u8]| scope.writes().all(|own| own.is_empty_in(lo, hi));
+    let may_skip = |lo: &[u8], hi: Option<&[u8]>| scope.writes().all(|own| own.is_empty_in(lo, hi));
     let of_tree = |at: Option<&[u8]>| scope.tree.empty_ranges.around(direction, at, seq, &may_skip);
     let Some((own, seen)) = own_ranges(scope) else { return of_tree(at) };
     let same = |lo: &[u8], hi: Option<&[u8]>, then: SeqNo| sees_same(scope, lo, hi, then);
@@ -63,12 +63,14 @@ fn sees_same(scope: &Scope, lo: &[u8], hi: Option<&[u8]>, then: SeqNo) -> bool {
 
 impl Walk {
     /// Records that there is no entry before the one that the first step of the walk has `found`, or
-    /// none in the walk, if the step has passed several deletes.
+    /// none in the walk, if the step has passed several deletes. A walk that has found none counts
+    /// for as many, because opening it again costs more than passing them.
     pub(super) fn note_empty(&self, scope: &Scope, found: bool) {
         let stats = self.merge.stats();
         let passed = stats.deletes_passed + stats.own_deletes_passed;
-        if passed >= GROWTH_MIN && !scope.is_probe {
-            self.note_passed(scope, found, passed);
+        let is_in_vain = !found && (passed > 0 || self.begins_after_empty);
+        if (passed >= GROWTH_MIN || is_in_vain) && !scope.is_probe {
+            self.note_passed(scope, found, passed.max(GROWTH_MIN));
         }
     }
 
@@ -79,7 +81,8 @@ impl Walk {
         let seq = scope.snapshot.seq();
         let has_own = scope.writes().next().is_some();
         // What an own range delete hides does not count as own.
-        let are_own = |own: &OwnWrites| !own.range_deletes().is_empty() || !own.is_empty_in(lo, hi);
+        let are_own =
+            |own: &OwnWrites| !own.range_deletes().is_empty() || !own.is_empty_in(lo, Some(hi));
         if !has_own || self.merge.stats().own_deletes_passed == 0 && !scope.writes().any(are_own) {
             let (is_first, is_last) = (*is_first && !has_own, *is_last && !has_own);
             let found = FoundEmpty { lo, hi, is_first, is_last, deletes };
@@ -94,13 +97,13 @@ impl Walk {
     /// The part of the walk without an entry. It reaches no further than the deletes, so that puts
     /// beyond them do not cut it.
     fn empty_part(&self, found: bool) -> Option<EmptyPart> {
-        let first = self.merge.first_passed()?;
+        let first = self.merge.first_passed();
         let here = if found { self.merge.key() } else { b"" };
         // The walk reaches to the beginning or the end of the tree.
         let (at_first, at_last) = (self.lo.is_empty(), self.hi.is_none());
         Some(match self.direction {
             Direction::Forward => EmptyPart {
-                lo: if at_first { first.to_vec() } else { self.lo.to_vec() },
+                lo: first.filter(|_| at_first).unwrap_or(&self.lo).to_vec(),
                 hi: match &self.hi {
                     _ if found => here.to_vec(),
                     Some(hi) => hi.to_vec(),
@@ -115,7 +118,10 @@ impl Walk {
                     false if at_first => self.merge.end_key()?.to_vec(),
                     false => self.lo.to_vec(),
                 },
-                hi: self.hi.as_ref().map_or_else(|| after(first), |hi| hi.to_vec()),
+                hi: match &self.hi {
+                    Some(hi) => hi.to_vec(),
+                    None => after(first?),
+                },
                 is_first: at_first && !found,
                 is_last: at_last,
             },

@@ -66,6 +66,8 @@ pub(super) struct Walk {
     /// The walk covers `[lo, hi)`.
     pub(super) lo: Key,
     pub(super) hi: Option<Key>,
+    /// Whether it begins where a known-empty range ends.
+    pub(super) begins_after_empty: bool,
     /// Deletes passed that earlier calls of [`report`](Self::report) have counted, and own ones.
     reported: (u64, u64),
 }
@@ -88,6 +90,7 @@ impl Walk {
         // The version is at least as new as the snapshot, and a known-empty range stays empty in
         // all newer versions.
         let around = around(scope, direction, at);
+        let begins_after_empty = around.at.is_some();
         let at = around.at.as_deref().or(at);
         let lower = around.lo.as_deref().map_or(&*scope.lower, |lo| lo.max(&scope.lower));
         let upper = match (around.hi.as_deref(), scope.upper.as_deref()) {
@@ -118,7 +121,7 @@ impl Walk {
         };
         let merge = VisibleMerge::new(pins.pin_sources(&scope.context.cursors, sources), options);
         let (leaf, lo, hi) = (part.leaf, part.lo, part.hi);
-        Ok(Self { merge, direction, leaf, lo, hi, reported: (0, 0) })
+        Ok(Self { merge, direction, leaf, lo, hi, begins_after_empty, reported: (0, 0) })
     }
 
     /// Whether `key` lies ahead of the entry that the walk is at, within its leaf.

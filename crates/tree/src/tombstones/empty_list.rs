@@ -21,6 +21,10 @@ const COMMITS_MAX: usize = 32;
 /// Maximum number of ranges of a tree. The ranges with the fewest deletes are removed first.
 const RANGES_MAX: usize = 16;
 
+/// Whether a reader may skip `[lo, hi)`, where nothing is committed; without `hi` all keys from `lo` on. A
+/// reader with own writes there may not.
+pub(crate) type MaySkip<'a> = dyn Fn(&[u8], Option<&[u8]>) -> bool + 'a;
+
 /// The keys that a commit gave values.
 #[derive(Default, Debug)]
 pub(super) struct Puts {
@@ -182,16 +186,12 @@ impl List {
         }
     }
 
-    pub(super) fn around_forward(
-        &self,
-        at: &[u8],
-        seq: SeqNo,
-        may_skip: &dyn Fn(&[u8], &[u8]) -> bool,
-    ) -> Around {
+    pub(super) fn around_forward(&self, at: &[u8], seq: SeqNo, may_skip: &MaySkip<'_>) -> Around {
         let first = self.ranges.partition_point(|range| *range.hi <= *at);
         let mut around = Around::default();
         for range in &self.ranges[first..] {
-            let Some((lo, hi)) = range.seen_at(seq).filter(|(lo, hi)| may_skip(lo, hi)) else {
+            let Some((lo, hi)) = range.seen_at(seq).filter(|(lo, hi)| may_skip(lo, Some(hi)))
+            else {
                 continue;
             };
             if hi <= at {
@@ -199,8 +199,8 @@ impl List {
                 continue;
             }
             // The ranges do not touch, so only the first can hold `at`.
-            let is_first = range.is_first && range.since <= seq;
-            if lo > at && !is_first {
+            let reaches_first = || range.is_first && range.since <= seq && may_skip(at, Some(lo));
+            if lo > at && !reaches_first() {
                 if range.deletes < DELETES_MIN {
                     continue;
                 }
@@ -217,20 +217,21 @@ impl List {
         &self,
         at: Option<&[u8]>,
         seq: SeqNo,
-        may_skip: &dyn Fn(&[u8], &[u8]) -> bool,
+        may_skip: &MaySkip<'_>,
     ) -> Around {
         let ranges = &self.ranges;
         let end = at.map_or(ranges.len(), |at| ranges.partition_point(|range| *range.lo < *at));
         let mut around = Around::default();
         for range in ranges[..end].iter().rev() {
-            let Some((lo, hi)) = range.seen_at(seq).filter(|(lo, hi)| may_skip(lo, hi)) else {
+            let Some((lo, hi)) = range.seen_at(seq).filter(|(lo, hi)| may_skip(lo, Some(hi)))
+            else {
                 continue;
             };
             if at.is_some_and(|at| at <= lo) {
                 continue;
             }
-            let is_last = range.is_last && range.since <= seq;
-            if !is_last && at.is_none_or(|at| hi < at) {
+            let reaches_last = || range.is_last && range.since <= seq && may_skip(hi, at);
+            if at.is_none_or(|at| hi < at) && !reaches_last() {
                 if range.deletes < DELETES_MIN {
                     continue;
                 }

@@ -42,7 +42,7 @@ use frondb_core::{Direction, SeqNo};
 use frondb_memtable::Memtable;
 use frondb_writeset::FoundEmpty;
 
-use super::empty_list::{Around, DELETES_MIN, FOUND_MIN, List, Probe};
+use super::empty_list::{Around, DELETES_MIN, FOUND_MIN, List, MaySkip, Probe};
 use super::empty_range::EmptyRange;
 use super::lazy_list::LazyList;
 
@@ -162,13 +162,13 @@ impl EmptyRanges {
     }
 
     /// How a reader at `seq` that walks from `at` skips the ranges. `at` is `None` for a backward
-    /// walk from the end of the tree. `may_skip` says whether the reader may skip `[lo, hi)`.
+    /// walk from the end of the tree. `may_skip` says what the reader may skip.
     pub(crate) fn around(
         &self,
         direction: Direction,
         at: Option<&[u8]>,
         seq: SeqNo,
-        may_skip: &dyn Fn(&[u8], &[u8]) -> bool,
+        may_skip: &MaySkip<'_>,
     ) -> Around {
         if !self.is_watched() {
             return Around::default();
