@@ -53,7 +53,7 @@ mod version;
 
 pub use account::MemtableAccount;
 pub use context::{HintSink, ReadContext, ReadCounters};
-pub use cursor::{Cursor, CursorOptions};
+pub use cursor::{Cursor, CursorOptions, Resting};
 pub use damage::{DamagedRange, damaged_ranges};
 pub use handle::Tree;
 pub use health::Health;

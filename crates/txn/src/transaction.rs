@@ -9,6 +9,7 @@
 //!  charge.rs      the memory of the write set
 //!  savepoints.rs  savepoints
 //!  cursor.rs      ordered reading, plain and locking
+//!  kept.rs        the last cursor, kept for the next one: queues
 //!  overlay.rs     entries that plain reads see in place of the snapshot's, so that indexes match
 //!                 rows that this transaction has overwritten (decision 0036)
 //!  end.rs         commit, prepare and rollback
@@ -24,6 +25,7 @@ mod bulk;
 mod charge;
 mod cursor;
 mod end;
+mod kept;
 mod locking;
 mod overlay;
 mod reads;
@@ -46,6 +48,7 @@ pub use end::Committing;
 pub use savepoints::Savepoint;
 
 use self::charge::Charge;
+use self::kept::Kept;
 use self::overlay::Overlay;
 use crate::context::{KeepOpen, Transactions};
 use crate::options::TransactionOptions;
@@ -110,6 +113,8 @@ struct TransactionState {
     statement: Option<Snapshot>,
     /// The row that the last locking get locked, if `unlock` may release its lock.
     last_read_lock: LastReadLock,
+    /// The last cursor that may be of use to the next one: see `kept.rs`.
+    kept: Option<Box<Kept>>,
     charge: Charge,
     /// The current lock timeout.
     lock_timeout: Duration,
@@ -182,6 +187,7 @@ impl Transactions {
             snapshot: None,
             statement: None,
             last_read_lock: LastReadLock::default(),
+            kept: None,
             charge: Charge::default(),
             lock_timeout: options.lock_timeout,
             durability: options.durability,
@@ -278,6 +284,7 @@ impl Transaction {
     pub fn begin_statement(&self) -> Result<()> {
         let mut state = self.core.active()?;
         state.locker.forget_cancel();
+        state.kept = None;
         if self.core.options.isolation.reads_newest() {
             self.core.end_overlay(&mut state);
             state.statement = Some(self.core.txns.snapshot()?);
@@ -292,6 +299,7 @@ impl Transaction {
     /// `Invalid` if the transaction has ended; `Closed`.
     pub fn end_statement(&self) -> Result<()> {
         let mut state = self.core.active()?;
+        state.kept = None;
         if state.statement.take().is_some() {
             self.core.end_overlay(&mut state);
         }
@@ -393,6 +401,7 @@ impl Core {
         state.phase = phase;
         self.ended.store(true, Ordering::Release);
         state.entry.end();
+        state.kept = None;
         self.end_overlay(state);
         let (txns, has_spilled) = (&self.txns, state.writes.has_spilled());
         if txns.reads.health.check_unpoisoned().is_ok() {

@@ -36,4 +36,4 @@ pub use own::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 pub use savepoint::SavepointId;
 pub use set::{Sealed, SpillOf, WriteSet};
 pub use sort::{Duplicates, SortBuffer, SortedSource};
-pub use writes::TreeWrites;
+pub use writes::{Place, TreeWrites};

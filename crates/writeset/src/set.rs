@@ -8,7 +8,7 @@ use frondb_space::Extent;
 use crate::env::{SpillEnv, TreeSpill};
 use crate::own::{OVERLAY_SEQS, OWN_SEQS};
 use crate::savepoint::{Mark, SavepointId};
-use crate::writes::TreeWrites;
+use crate::writes::{Place, TreeWrites};
 
 /// If a commit attaches runs anyway, a tree with at least this many bytes of messages in memory
 /// writes them as a run too, instead of logging them and inserting them into a memtable. That saves
@@ -97,6 +97,26 @@ impl WriteSet {
     pub fn find(&mut self, tree: TreeId) -> Option<&mut TreeWrites> {
         let at = self.position(tree)?;
         Some(&mut self.trees[at]).filter(|writes| !writes.is_empty())
+    }
+
+    /// The place after the last message to `tree`.
+    #[must_use]
+    pub fn place(&self, tree: TreeId) -> Place {
+        self.position(tree).map_or_else(Place::default, |at| self.trees[at].place())
+    }
+
+    /// Passes the keys of the messages to `tree` since `place` on, in order, if all of them are point
+    /// deletes, at most `max` of them, and in memory. Otherwise returns false, also after a spill.
+    /// REQUIRES: no rollback to a savepoint since.
+    pub fn deletes_since<'a>(
+        &'a self,
+        tree: TreeId,
+        place: &Place,
+        max: u64,
+        visit: &mut dyn FnMut(&'a [u8]),
+    ) -> bool {
+        let Some(at) = self.position(tree) else { return true };
+        self.trees[at].deletes_since(place, max, visit)
     }
 
     fn position(&self, tree: TreeId) -> Option<usize> {

@@ -22,6 +22,8 @@ use crate::own::Excluded;
 use crate::savepoint::TreeMark;
 use crate::sorted::{Slot, Sorted};
 
+pub use reading::Place;
+
 /// Bytes that an empty element may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;
 

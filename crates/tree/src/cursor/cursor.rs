@@ -66,6 +66,10 @@ pub struct Cursor {
     pub(super) failed: Option<Error>,
     /// The key of the entry that the last move failed at, if only this entry cannot be shown.
     pub(super) failed_key: Option<Vec<u8>>,
+    /// Whether it is among the open cursors; false once its walk rests.
+    pub(super) is_listed: bool,
+    /// Whether the walk is that of a cursor that rested, whose entry this one does not show yet.
+    pub(super) has_rested: bool,
 }
 
 /// A copy of an entry.
@@ -103,6 +107,10 @@ impl Cursor {
             expected: 0,
             is_probe: false,
         };
+        Self::of(scope, pins)
+    }
+
+    pub(super) fn of(scope: Scope, pins: Arc<Pins>) -> Self {
         Self {
             scope,
             pins,
@@ -115,6 +123,8 @@ impl Cursor {
             seek_begun: None,
             failed: None,
             failed_key: None,
+            is_listed: true,
+            has_rested: false,
         }
     }
 
@@ -226,8 +236,10 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        self.report();
-        self.scope.context.cursors.remove(&self.pins);
+        if self.is_listed {
+            self.report();
+            self.scope.context.cursors.remove(&self.pins);
+        }
     }
 }
 

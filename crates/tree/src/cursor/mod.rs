@@ -5,6 +5,7 @@
 //!  moves.rs    seeks and steps, and the errors of moves
 //!  leaves.rs   from leaf to leaf
 //!  empty.rs    what is known to be empty: skipped, and found
+//!  rest.rs     what a cursor leaves to the next one of its transaction
 //!  walk.rs     the merge over one leaf, and the scan debt that it adds
 //! ```
 //!
@@ -15,6 +16,8 @@ mod cursor;
 mod empty;
 mod leaves;
 mod moves;
+mod rest;
 mod walk;
 
 pub use cursor::{Cursor, CursorOptions};
+pub use rest::Resting;

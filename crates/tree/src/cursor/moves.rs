@@ -208,6 +208,7 @@ impl Cursor {
     fn begin_seek(&mut self) -> Result<()> {
         self.value = OnceLock::new();
         self.valid = false;
+        self.has_rested = false;
         self.failed = None;
         self.failed_key = None;
         self.end_walk();
@@ -216,7 +217,7 @@ impl Cursor {
         Ok(())
     }
 
-    fn count_seek(&mut self) {
+    pub(super) fn count_seek(&mut self) {
         let context = &self.scope.context;
         if !self.scope.is_probe && context.counters.add_seek() {
             self.seek_begun = Some(context.now());
@@ -225,7 +226,7 @@ impl Cursor {
 
     /// Ends a seek, if it is one of those that are timed.
     #[inline]
-    fn end_seek(&mut self) {
+    pub(super) fn end_seek(&mut self) {
         if let Some(begun) = self.seek_begun.take() {
             let context = &self.scope.context;
             let nanos = context.now().since(begun).as_nanos() as u64;

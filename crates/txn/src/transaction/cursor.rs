@@ -3,7 +3,8 @@
 //! shows the entry.
 //!
 //! A cursor sees the transaction's writes that existed at its last seek. After a rollback to a
-//! savepoint, the next step repositions the cursor.
+//! savepoint, the next step repositions the cursor. A seek may go on from where an earlier cursor was
+//! dropped ([`super::kept`]).
 //!
 //! # A locking step
 //! The cursor reads the next entry, and locks it and the gap before it. If there was a commit to
@@ -20,6 +21,7 @@ use frondb_core::{Direction, Error, ErrorKind, Result};
 use frondb_locks::{LockMode, LockWait};
 use frondb_tree::{Cursor, CursorOptions, Tree};
 
+use super::kept::{Found, From, Gone};
 use super::{Core, Transaction, TransactionState};
 use crate::options::{Isolation, Wait};
 
@@ -63,10 +65,12 @@ pub struct TransactionCursor {
     is_locked: bool,
     /// Whether the cursor was positioned at least once.
     is_positioned: bool,
+    /// What the search has found, until a step: see `kept.rs`.
+    found: Option<Found>,
+    /// Set if the cursor went on from a kept one in this direction: a walk in the other direction needs
+    /// the newest own writes.
+    went_on: Option<Direction>,
 }
-
-/// Where a locking step begins.
-type From = Bound<Vec<u8>>;
 
 impl Transaction {
     /// A cursor over `tree`.
@@ -80,7 +84,7 @@ impl Transaction {
         options: TransactionCursorOptions,
     ) -> Result<TransactionCursor> {
         let mut state = self.core.active_on(tree)?;
-        let TransactionCursorOptions { lower, upper, lock } = options;
+        let lock = options.lock;
         let serializable = self.core.options.isolation == Isolation::Serializable;
         let shared = ReadLock { mode: LockMode::Shared, wait: Wait::Timeout, gaps: true };
         let mut lock = lock.or(serializable.then_some(shared));
@@ -95,9 +99,19 @@ impl Transaction {
             Some(_) => None,
             None => self.core.read_snapshot(&mut state)?,
         };
-        let options = CursorOptions { lower: lower.clone(), upper: upper.clone(), snapshot };
+        let bounds = (options.lower.as_deref(), options.upper.as_deref());
+        let woken = self.core.wake_kept(&mut state, tree, bounds, snapshot.as_ref())?;
+        let TransactionCursorOptions { lower, upper, .. } = options;
+        let (cursor, found) = match woken {
+            Some((cursor, found)) => (cursor, Some(found)),
+            None => {
+                let (lower, upper) = (lower.clone(), upper.clone());
+                let options = CursorOptions { lower, upper, snapshot };
+                (Cursor::over(&self.core.txns.reads, tree, options)?, None)
+            }
+        };
         Ok(TransactionCursor {
-            cursor: Cursor::over(&self.core.txns.reads, tree, options)?,
+            cursor,
             core: Arc::clone(&self.core),
             tree: tree.clone(),
             lower: lower.unwrap_or_default(),
@@ -107,6 +121,8 @@ impl Transaction {
             is_new_lock: false,
             is_locked: false,
             is_positioned: false,
+            found,
+            went_on: None,
         })
     }
 }
@@ -203,6 +219,7 @@ impl TransactionCursor {
             && self.is_current()
             && !self.core.ended.load(Ordering::Acquire)
             && !self.core.was_prepared.load(Ordering::Acquire);
+        self.found = None;
         if is_plain { self.cursor.next_entries(max, bytes) } else { Entries::default() }
     }
 
@@ -253,27 +270,68 @@ impl TransactionCursor {
         let core = Arc::clone(&self.core);
         let mut state = core.active_on(&self.tree)?;
         self.is_positioned = true;
-        self.rollbacks = core.rollbacks.load(Ordering::Acquire);
+        let rollbacks = core.rollbacks.load(Ordering::Acquire);
+        let has_rolled_back = std::mem::replace(&mut self.rollbacks, rollbacks) != rollbacks;
+        let place = state.writes.place(self.tree.id());
+        if let Some(found) = self.found.take().filter(|_| !has_rolled_back)
+            && let Some(gone) = self.may_go_on(&state, &found, direction, &from)
+            && gone.skip(&mut self.cursor, direction)?
+        {
+            self.went_on = Some(direction);
+            self.found = Some(found.gone_on(place));
+            return match self.lock {
+                None => Ok(self.is_valid()),
+                Some(lock) => self.lock_found(&mut state, lock, direction, from),
+            };
+        }
+        let found = self.show_own(&mut state)?.then(|| Found::new(direction, from.clone(), place));
+        match self.lock {
+            None => {
+                drop(state);
+                self.read_from(direction, &from)?;
+                self.found = found;
+                Ok(self.is_valid())
+            }
+            Some(lock) => {
+                self.refresh(&mut state)?;
+                self.read_from(direction, &from)?;
+                self.found = found;
+                self.lock_found(&mut state, lock, direction, from)
+            }
+        }
+    }
+
+    /// What the cursor must skip to go on from the entry of a kept one; `None` if it must search.
+    fn may_go_on(
+        &self,
+        state: &TransactionState,
+        found: &Found,
+        direction: Direction,
+        from: &From,
+    ) -> Option<Gone> {
+        let key = self.cursor.rested_at()?;
+        let is_same = match self.lock {
+            None => state.overlay.is_none(),
+            Some(_) => !self.core.options.snapshot_isolation && !self.is_behind(),
+        };
+        if is_same { found.gone(state, &self.tree, direction, from, key) } else { None }
+    }
+
+    /// From the next search on, shows all own writes up to now. Returns whether there are any.
+    fn show_own(&mut self, state: &mut TransactionState) -> Result<bool> {
+        let core = &self.core;
+        self.went_on = None;
         let own = match state.writes.find(self.tree.id()) {
             None => None,
             Some(writes) => Some(writes.own(&core.txns.spill)?),
         };
         let overlay = match self.lock {
-            None => core.overlay_of(&mut state, &self.tree, self.cursor.snapshot().seq())?,
+            None => core.overlay_of(state, &self.tree, self.cursor.snapshot().seq())?,
             Some(_) => None,
         };
+        let has_own = own.is_some();
         self.cursor.set_own(own, overlay);
-        match self.lock {
-            None => {
-                drop(state);
-                self.read_from(direction, &from)
-            }
-            Some(lock) => {
-                self.refresh(&mut state)?;
-                self.read_from(direction, &from)?;
-                self.lock_found(&mut state, lock, direction, from)
-            }
-        }
+        Ok(has_own)
     }
 
     fn step(&mut self, direction: Direction) -> Result<bool> {
@@ -292,6 +350,11 @@ impl TransactionCursor {
             drop(self.core.active()?);
         }
         let rolled_back = !self.is_current();
+        self.found = None;
+        if self.went_on.is_some_and(|went| went != direction) && !rolled_back {
+            let core = Arc::clone(&self.core);
+            self.show_own(&mut *core.active()?)?;
+        }
         if !rolled_back && self.lock.is_none() {
             return match direction {
                 Direction::Forward => self.cursor.next(),
@@ -347,6 +410,9 @@ impl TransactionCursor {
     /// Moves the cursor to the newest snapshot, or to the transaction's.
     fn refresh(&mut self, state: &mut TransactionState) -> Result<()> {
         let fixed = if self.is_at_snapshot() { self.core.read_snapshot(state)? } else { None };
+        if self.went_on.is_some() {
+            self.show_own(state)?;
+        }
         let newest = || self.core.txns.reads.snapshot();
         self.cursor.set_snapshot(fixed.unwrap_or_else(newest));
         Ok(())
@@ -377,6 +443,7 @@ impl TransactionCursor {
                 Err(error) if error.kind() == ErrorKind::Busy && lock.wait == Wait::SkipLocked => {
                     let Some(key) = found else { return Ok(false) };
                     from = Bound::Excluded(key);
+                    self.found = None;
                     self.refresh(state)?;
                     self.read_from(direction, &from)?;
                     continue;
@@ -395,6 +462,7 @@ impl TransactionCursor {
             if !self.is_behind() {
                 return Ok(found.is_some());
             }
+            self.found = None;
             self.refresh(state)?;
             self.read_from(direction, &from)?;
             let now = self.is_valid().then(|| self.cursor.key());
@@ -469,6 +537,14 @@ impl TransactionCursor {
     fn fail(&mut self, error: Error) -> Result<bool> {
         self.cursor.fail_with(error.clone());
         Err(error)
+    }
+}
+
+impl Drop for TransactionCursor {
+    fn drop(&mut self) {
+        if let Some(found) = self.found.take() {
+            self.core.keep(&mut self.cursor, found, self.rollbacks);
+        }
     }
 }
 

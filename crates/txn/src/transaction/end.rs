@@ -210,6 +210,7 @@ impl Core {
         drop(locks);
         txns.background.prepared(load.messages, load.bytes, begun);
         state.writes.hand_over();
+        state.kept = None;
         self.end_overlay(state);
         // The set of prepared transactions owns the writes now, and this transaction no longer
         // reads.

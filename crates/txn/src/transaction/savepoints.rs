@@ -37,6 +37,8 @@ impl Transaction {
         let mut state = self.core.active()?;
         self.core.check_savepoint(savepoint)?;
         let _call = self.core.txns.calls.begin()?;
+        // It would not show what is undone.
+        state.kept = None;
         let TransactionState { writes, overlay, trees, entry, .. } = &mut *state;
         let txns = &self.core.txns;
         let spill_of = |id| spill_of(trees, id);

@@ -302,6 +302,8 @@ impl Core {
         let mut sum = state.charge.set(txns, state.memory_bytes());
         while sum > limit && state.memory_bytes() >= SPILL_BYTES_MIN {
             let _call = self.txns.calls.begin()?;
+            // It would keep the messages in memory.
+            state.kept = None;
             // Spilling copies and sorts the messages first.
             let TransactionState { writes, overlay, trees, .. } = &mut *state;
             let overlay = overlay.as_deref_mut().map(|overlay| &mut overlay.writes);

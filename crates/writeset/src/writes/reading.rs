@@ -4,7 +4,7 @@
 use frondb_core::budget::Budget;
 use frondb_core::codec::Reader;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, Result, SeqNo};
+use frondb_core::{Error, MessageKind, Result, SeqNo};
 use frondb_memtable::{Entry, Memtable};
 use frondb_merge::Lookup;
 use frondb_space::Hold;
@@ -20,6 +20,15 @@ const SCAN_MESSAGES_MAX: u64 = 16;
 
 /// Messages inserted into the index at a time.
 const INDEX_ENTRIES: usize = 8192;
+
+/// A place between two messages of a tree, and how much was written before.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Place {
+    bytes: usize,
+    last: u64,
+    written: u64,
+    spills: u64,
+}
 
 impl TreeWrites {
     /// Feeds the messages for `key` to the lookup, newest first, until the lookup needs no more.
@@ -40,6 +49,38 @@ impl TreeWrites {
     /// `Corruption` or a device error of a private run.
     pub fn messages(&mut self, lo: &[u8], hi: Option<&[u8]>, budget: &Arc<Budget>) -> Result<u64> {
         self.own_without_hold(budget)?.messages(lo, hi)
+    }
+
+    /// The place after the last message.
+    pub(crate) fn place(&self) -> Place {
+        let Self { last, written, spills, .. } = *self;
+        Place { bytes: self.bytes.len(), last, written, spills }
+    }
+
+    /// Passes the keys of the messages since `place` on, if all of them are point deletes, at most `max`
+    /// of them, and in memory. Otherwise returns false, also after a spill. REQUIRES: no rollback to a
+    /// savepoint since.
+    pub(crate) fn deletes_since<'a>(
+        &'a self,
+        place: &Place,
+        max: u64,
+        visit: &mut dyn FnMut(&'a [u8]),
+    ) -> bool {
+        let count = self.last.wrapping_sub(place.last);
+        let are_counted = self.written.wrapping_sub(place.written) == count && count <= max;
+        if !are_counted || self.spills != place.spills || self.bytes.len() < place.bytes {
+            return false;
+        }
+        let from = MessagePosition { bytes: place.bytes, next: place.last + 1 };
+        let (mut visited, mut are_deletes) = (0, true);
+        let decoded = self.for_each(from, &mut |_, _, op| match op {
+            Op::Point { kind: MessageKind::Delete, key, .. } => {
+                visited += 1;
+                visit(key);
+            }
+            _ => are_deletes = false,
+        });
+        decoded.is_ok() && are_deletes && visited == count
     }
 
     /// Looks through the messages in memory. They are few, and none has spilled.

@@ -1,0 +1,150 @@
+//! [`Resting`]: a cursor that nobody uses, with its open walk, for the next cursor of the same
+//! transaction.
+//!
+//! A program that takes rows of a queue opens a cursor for each. Opening a walk and reading its first
+//! chunks costs several times what a step costs. So the transaction keeps the cursor that was used
+//! last, and the next one goes on from its entry where that shows the same as a search.
+//!
+//! A resting cursor holds no snapshot, or an idle transaction would keep old messages from being
+//! dropped. It still pins what any cursor between two moves pins ([`crate::pins`]), as long.
+//!
+//! # Why its walk may be read at a newer snapshot
+//! The cursor that takes over has a registered snapshot, and checks after that, with the walk still
+//! pinned, that the tree had no commit since the older of the two snapshots. Both then see the same, of
+//! the pinned version and of any later one, and all that they see is kept from then on.
+
+use frondb_core::sync::Arc;
+use frondb_core::{Direction, Result, SeqNo};
+use frondb_writeset::OwnWrites;
+
+use super::cursor::Cursor;
+use super::walk::{Scope, Walk};
+use crate::context::ReadContext;
+use crate::handle::Tree;
+use crate::pins::Pins;
+use crate::snapshot::Snapshot;
+use crate::tree::TreeCore;
+
+/// A cursor at an entry, which it shows to nobody.
+pub struct Resting {
+    context: Arc<ReadContext>,
+    tree: Arc<TreeCore>,
+    /// The snapshot that it read at.
+    seq: SeqNo,
+    lower: Vec<u8>,
+    upper: Option<Vec<u8>>,
+    own: Option<OwnWrites>,
+    walk: Option<Walk>,
+    /// `None` once another cursor has them.
+    pins: Option<Arc<Pins>>,
+}
+
+impl Cursor {
+    /// Whether the walk has passed deletes of the reader's own transaction, or began after some.
+    #[must_use]
+    pub fn has_met_own_deletes(&self) -> bool {
+        let walk = self.walk.as_ref().filter(|_| self.scope.own.is_some());
+        walk.is_some_and(|walk| {
+            walk.begins_after_empty || walk.merge.stats().own_deletes_passed > 0
+        })
+    }
+
+    /// Takes the walk for a later cursor; this one must not be used again. `None` if the cursor is at
+    /// no entry, or if no later cursor could use its walk.
+    pub fn rest(&mut self) -> Option<Resting> {
+        if !self.valid || !self.is_listed || self.scope.overlay.is_some() {
+            return None;
+        }
+        self.report();
+        let walk = Some(self.walk.take()?);
+        (self.valid, self.is_listed) = (false, false);
+        let scope = &mut self.scope;
+        Some(Resting {
+            context: Arc::clone(&scope.context),
+            tree: Arc::clone(&scope.tree),
+            seq: scope.snapshot.seq(),
+            lower: std::mem::take(&mut scope.lower),
+            upper: scope.upper.take(),
+            own: scope.own.take(),
+            walk,
+            pins: Some(Arc::clone(&self.pins)),
+        })
+    }
+
+    /// The key of the entry of the cursor that rested. `None` unless this cursor comes from
+    /// [`Resting::wake`] and was not positioned since.
+    #[must_use]
+    pub fn rested_at(&self) -> Option<&[u8]> {
+        self.walk.as_ref().filter(|_| self.has_rested).map(|walk| walk.merge.key())
+    }
+
+    /// Goes on from the entry of the cursor that rested, past all entries whose keys are gone. Returns
+    /// whether there is another one.
+    ///
+    /// # Errors
+    /// As any move.
+    pub fn go_on(&mut self, is_gone: &mut dyn FnMut(&[u8]) -> bool) -> Result<bool> {
+        let Some(walk) = self.walk.as_ref().filter(|_| self.has_rested) else { return Ok(false) };
+        let direction = walk.direction;
+        self.scope.context.health.check_open()?;
+        self.count_seek();
+        (self.has_rested, self.valid) = (false, true);
+        while self.valid && is_gone(self.key()) {
+            match direction {
+                Direction::Forward => self.next()?,
+                Direction::Backward => self.prev()?,
+            };
+        }
+        self.end_seek();
+        Ok(self.valid)
+    }
+}
+
+impl Resting {
+    /// Whether a cursor over this part of the tree would show the same part.
+    #[must_use]
+    pub fn shows(&self, tree: &Tree, lower: Option<&[u8]>, upper: Option<&[u8]>) -> bool {
+        let has_bounds = self.lower == lower.unwrap_or_default() && self.upper.as_deref() == upper;
+        has_bounds && Arc::ptr_eq(&self.tree, tree.core())
+    }
+
+    /// A cursor that is not positioned, and can [go on](Cursor::go_on) from where this one was, at a
+    /// snapshot that sees the same. `None` if the snapshot may see something else, or if another thread
+    /// has taken what the walk reads.
+    #[must_use]
+    pub fn wake(mut self, snapshot: Snapshot) -> Option<Cursor> {
+        if self.tree.newest_commit() > self.seq.min(snapshot.seq()) {
+            return None;
+        }
+        let pins = self.pins.take_if(|pins| !pins.is_unpinned())?;
+        let scope = Scope {
+            context: Arc::clone(&self.context),
+            tree: Arc::clone(&self.tree),
+            snapshot,
+            lower: std::mem::take(&mut self.lower),
+            upper: self.upper.take(),
+            own: self.own.take(),
+            overlay: None,
+            expected: 0,
+            is_probe: false,
+        };
+        let mut cursor = Cursor::of(scope, pins);
+        cursor.walk = self.walk.take();
+        (cursor.has_rested, cursor.is_walk_old) = (true, true);
+        Some(cursor)
+    }
+}
+
+impl Drop for Resting {
+    fn drop(&mut self) {
+        if let Some(pins) = self.pins.take() {
+            self.context.cursors.remove(&pins);
+        }
+    }
+}
+
+impl std::fmt::Debug for Resting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Resting({} at {})", self.tree.id, self.seq)
+    }
+}

@@ -1,0 +1,176 @@
+//! The cursor that a transaction keeps: the last one that met own deletes on its way, for the next one
+//! over the same part of the tree.
+//!
+//! ```text
+//!   first():  | own deletes | K ...      the cursor is dropped at K, and K is deleted
+//!   first():                | x L ...    goes on from K, where a search would end too
+//! ```
+//!
+//! # When the next cursor may go on
+//! The last one has found nothing from where its search began up to its entry. That holds for the new
+//! one, if its search begins in that part, if
+//! - no commit to the tree lies between the two snapshots ([`Resting::wake`]);
+//! - the transaction has since written nothing to the tree but point deletes, none of them beyond the
+//!   entry at which the new cursor stops, so that the old walk shows the rest as a new one would;
+//! - there was no rollback to a savepoint, and no private run was written;
+//! - there is no overlay.
+//!
+//! Otherwise it searches as any cursor. So it does every [`MOVES_MAX`] times, to report what it has found
+//! empty, and so that no snapshot is used for long.
+
+use std::ops::Bound;
+
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Direction, Result};
+use frondb_tree::{Cursor, Resting, Snapshot, Tree};
+use frondb_writeset::Place;
+
+use super::{Core, Phase, TransactionState};
+
+/// Where a search or a locking step begins.
+pub(super) type From = Bound<Vec<u8>>;
+
+/// How many cursors in turn go on from the one before.
+const MOVES_MAX: u32 = 32;
+
+/// How many deletes of the transaction since the last search are looked through.
+const DELETES_MAX: u64 = 64;
+
+/// A kept cursor.
+pub(super) struct Kept {
+    resting: Resting,
+    found: Found,
+}
+
+/// What the search of a cursor has found: nothing between its beginning and the cursor's entry.
+pub(super) struct Found {
+    direction: Direction,
+    from: From,
+    /// The own writes that the walk sees end here.
+    place: Place,
+    /// How many cursors have gone on from the search.
+    moves: u32,
+}
+
+impl Core {
+    /// The cursor that the transaction has kept, if one with these bounds may go on from its entry.
+    /// `snapshot` is `None` for the newest one.
+    pub(super) fn wake_kept(
+        &self,
+        state: &mut TransactionState,
+        tree: &Tree,
+        (lower, upper): (Option<&[u8]>, Option<&[u8]>),
+        snapshot: Option<&Snapshot>,
+    ) -> Result<Option<(Cursor, Found)>> {
+        let is_wanted = |kept: &mut Box<Kept>| kept.resting.shows(tree, lower, upper);
+        let Some(kept) = state.kept.take_if(is_wanted).filter(|kept| kept.found.moves < MOVES_MAX)
+        else {
+            return Ok(None);
+        };
+        let reads = &self.txns.reads;
+        reads.check_read(tree, snapshot)?;
+        let snapshot = snapshot.cloned().unwrap_or_else(|| reads.snapshot());
+        let Kept { resting, found } = *kept;
+        Ok(resting.wake(snapshot).map(|cursor| (cursor, found)))
+    }
+
+    /// Keeps a cursor that is no longer used, unless another thread is in a call of the transaction.
+    /// `rollbacks` is their number at its search.
+    pub(super) fn keep(&self, cursor: &mut Cursor, found: Found, rollbacks: u64) {
+        if found.moves == 0 && !cursor.has_met_own_deletes() {
+            return;
+        }
+        let Some(mut state) = self.state.try_lock() else { return };
+        let is_current = self.rollbacks.load(Ordering::Acquire) == rollbacks;
+        if !is_current || !matches!(state.phase, Phase::Active) {
+            return;
+        }
+        let Some(resting) = cursor.rest() else { return };
+        let before = state.kept.replace(Box::new(Kept { resting, found }));
+        drop(state);
+        drop(before);
+    }
+}
+
+/// The keys of own deletes since a search that lie at the entry it has found, or beyond.
+pub(super) struct Gone {
+    /// Whether the entry itself is deleted.
+    is_first_gone: bool,
+    others: Vec<Vec<u8>>,
+}
+
+impl Found {
+    pub(super) fn new(direction: Direction, from: From, place: Place) -> Self {
+        Self { direction, from, place, moves: 0 }
+    }
+
+    /// Whether a search from `from` would find nothing before the entry with `key` either.
+    fn covers(&self, direction: Direction, from: &From, key: &[u8]) -> bool {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let reaches_key = match (direction, from) {
+            _ if direction != self.direction => false,
+            (Direction::Forward, Included(from)) => from.as_slice() <= key,
+            (Direction::Backward, Included(from)) => from.as_slice() >= key,
+            (Direction::Backward, Excluded(from)) => from.as_slice() > key,
+            (Direction::Backward, Unbounded) => true,
+            (Direction::Forward, _) => false,
+        };
+        reaches_key
+            && match (&self.from, from) {
+                (Included(begun), Included(from)) if direction == Direction::Forward => {
+                    begun <= from
+                }
+                (Unbounded, _) => true,
+                (Included(begun), Included(from) | Excluded(from)) => begun >= from,
+                (Excluded(begun), Excluded(from)) => begun >= from,
+                (Excluded(begun), Included(from)) => begun > from,
+                (_, Unbounded) => false,
+            }
+    }
+
+    /// What a cursor that goes on from the entry with `key` must skip; `None` if it must search.
+    pub(super) fn gone(
+        &self,
+        state: &TransactionState,
+        tree: &Tree,
+        direction: Direction,
+        from: &From,
+        key: &[u8],
+    ) -> Option<Gone> {
+        if !self.covers(direction, from, key) {
+            return None;
+        }
+        let mut gone = Gone { is_first_gone: false, others: Vec::new() };
+        let are_deletes =
+            state.writes.deletes_since(tree.id(), &self.place, DELETES_MAX, &mut |deleted| {
+                if deleted == key {
+                    gone.is_first_gone = true;
+                } else if (deleted > key) == (direction == Direction::Forward) {
+                    gone.others.push(deleted.to_vec());
+                }
+            });
+        are_deletes.then_some(gone)
+    }
+
+    /// The same for the cursor that has gone on, and sees the own writes up to `place`.
+    pub(super) fn gone_on(self, place: Place) -> Self {
+        Self { place, moves: self.moves + 1, ..self }
+    }
+}
+
+impl Gone {
+    /// Moves the cursor past the deleted entries. Returns false if others are deleted beyond: the cursor
+    /// must search then.
+    pub(super) fn skip(&self, cursor: &mut Cursor, direction: Direction) -> Result<bool> {
+        let mut is_first = true;
+        cursor.go_on(&mut |key| {
+            let is_first = std::mem::take(&mut is_first);
+            if is_first { self.is_first_gone } else { self.others.iter().any(|gone| gone == key) }
+        })?;
+        let is_beyond = |gone: &Vec<u8>| match direction {
+            Direction::Forward => gone.as_slice() > cursor.key(),
+            Direction::Backward => gone.as_slice() < cursor.key(),
+        };
+        Ok(!cursor.is_valid() || !self.others.iter().any(is_beyond))
+    }
+}
