@@ -16,10 +16,14 @@ use crate::step::Cmd;
 use crate::summary::{Counts, Summary};
 use crate::{Result, install, mariadb, variables};
 
-/// A random test of the simulator.
+/// A random test of a crate.
 struct Test {
-    /// The file in `crates/simulator/tests`.
+    /// The crate, without `frondb-`; empty for the library.
+    of: &'static str,
+    /// The file in its folder `tests`.
     file: &'static str,
+    /// The beginning of its tests' names; empty for all.
+    only: &'static str,
     /// The variable that sets its first seed.
     seed: &'static str,
     /// The variable that sets its length.
@@ -40,6 +44,8 @@ const TESTS: &[Test] = &[
     Test::new("list_append", "FRONDB_SEED", "FRONDB_TRANSACTIONS", 1600),
     Test::new("list_append_checks", "FRONDB_FIRST_SEED", "FRONDB_HISTORIES", 60),
     Test::new("deadlocks", "FRONDB_SEED", "FRONDB_STORM", 1600),
+    Test::of_codecs("-block", "codecs", ""),
+    Test::of_codecs("", "writes", "codecs::"),
 ];
 
 impl Test {
@@ -49,7 +55,12 @@ impl Test {
         variable: &'static str,
         count: u64,
     ) -> Self {
-        Self { file, seed, variable, count }
+        Self { of: "-simulator", file, only: "", seed, variable, count }
+    }
+
+    /// Tests of the codecs, by their crate and file.
+    const fn of_codecs(of: &'static str, file: &'static str, only: &'static str) -> Self {
+        Self { of, file, only, seed: "FRONDB_SEED", variable: "FRONDB_TIMES", count: 1 }
     }
 }
 
@@ -113,8 +124,9 @@ fn seed_of_now() -> Result<u64> {
 }
 
 fn simulate(test: &Test, times: u64, seed: u64) -> (Counts, Result) {
+    let Test { of, file, only, .. } = test;
     let arguments =
-        format!("test --quiet --package frondb-simulator --test {} -- --show-output", test.file);
+        format!("test --quiet --package frondb{of} --test {file} -- {only} --show-output");
     let count = (test.count * times).to_string();
     let cmd = Cmd::new("cargo", &arguments).env(test.variable, &count);
     cmd.env(test.seed, &seed.to_string()).run_tests()

@@ -70,6 +70,12 @@ impl Codec {
     /// The profile for data that is written once and rarely read.
     pub const AGGRESSIVE: Self = Self::ZstdDictionary(19);
 
+    /// Every codec at every level, in the order of [`to_bytes`](Self::to_bytes).
+    pub fn all() -> impl Iterator<Item = Self> {
+        let bytes = (0..=u8::MAX).flat_map(|codec| (0..=u8::MAX).map(move |level| [codec, level]));
+        bytes.filter_map(Self::from_bytes)
+    }
+
     /// What data is compressed with until background work has time for a codec that
     /// [is slow](Self::is_slow).
     pub const QUICK: Self = Self::Zstd(1);
@@ -233,6 +239,10 @@ mod tests {
             assert_eq!(Codec::from_bytes(codec.to_bytes()), Some(codec));
         }
         assert_eq!("aggressive".parse::<Codec>().unwrap(), Codec::AGGRESSIVE);
+        assert_eq!(Codec::all().count(), 2 + 19 + 9 + 10 + 19);
+        for codec in Codec::all() {
+            assert_eq!(codec.to_string().parse::<Codec>().unwrap(), codec);
+        }
         for wrong in [
             "",
             "zstd:",

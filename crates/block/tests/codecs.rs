@@ -1,7 +1,9 @@
 //! What a codec writes decodes to what it was given, in every order of blocks: encoders are pooled,
 //! so a block is written by an encoder that has seen others, of any size and contents.
+//!
+//! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` multiplies the number of blocks.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
 use frondb_block::{
     Block, BlockBuilder, BlockKind, BlockOptions, Codec, Dictionary, DictionaryEncoder, Place,
@@ -10,18 +12,25 @@ use frondb_block::{
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_core::{MessageKind, SeqNo};
+use frondb_testkit::seed::from_env;
 
 const PLACE: Place<'static> = Place { file: "data/1", offset: 0 };
 
-/// Every codec at every level.
-fn codecs() -> Vec<Codec> {
-    let levels = |of: fn(u8) -> Codec, levels: std::ops::RangeInclusive<u8>| levels.map(of);
-    [Codec::None, Codec::Lz4]
-        .into_iter()
-        .chain(levels(Codec::Zstd, 1..=19))
-        .chain(levels(Codec::Zlib, 1..=9))
-        .chain(levels(Codec::Lzma, 0..=9))
-        .collect()
+/// Every codec that needs no dictionary, at every level.
+fn codecs() -> impl Iterator<Item = Codec> {
+    Codec::all().filter(|codec| !matches!(codec, Codec::ZstdDictionary(_)))
+}
+
+/// Random numbers for a test, from the environment's seed if there is one.
+fn prng(default: u64) -> Prng {
+    let seed = from_env("FRONDB_SEED", default);
+    println!("seed {seed}");
+    Prng::new(seed)
+}
+
+/// How often a test does its rounds.
+fn times() -> usize {
+    from_env("FRONDB_TIMES", 1)
 }
 
 /// Bytes that no codec makes smaller.
@@ -67,10 +76,11 @@ fn check(codec: Codec, raw: &[u8], what: &str) {
 #[test]
 fn a_block_after_one_that_did_not_shrink_decodes() {
     // zlib-rs 0.6.8 keeps a block open in an encoder whose output ended at a flush.
-    let mut prng = Prng::new(51);
+    let mut prng = prng(51);
     let ordinary = rows(&mut prng, 16 << 10);
     for codec in codecs() {
-        for len in (61_000..=66_000).step_by(if codec == Codec::Zlib(1) { 50 } else { 2_500 }) {
+        let step = if codec == Codec::Zlib(1) { 50 } else { 2_500 } / times().min(50);
+        for len in (61_000..=66_000).step_by(step) {
             check(codec, &noise(&mut prng, len), "noise");
             check(codec, &ordinary, "a block after noise");
         }
@@ -89,13 +99,11 @@ fn sizes() -> Vec<usize> {
 
 #[test]
 fn blocks_of_every_size_decode_in_a_random_order() {
-    let seed = 0xC0DEC;
-    println!("seed {seed}");
-    let mut prng = Prng::new(seed);
+    let mut prng = prng(0xC0DEC);
     let sizes = sizes();
     for codec in codecs() {
         let rounds = if codec.is_slow() { 12 } else { 60 };
-        for _ in 0..rounds {
+        for _ in 0..rounds * times() {
             let len = match prng.below(3) {
                 0 => prng.index(200_000),
                 _ => sizes[prng.index(sizes.len())],
@@ -112,7 +120,7 @@ fn blocks_of_every_size_decode_in_a_random_order() {
 
 #[test]
 fn blocks_with_a_dictionary_decode_after_ones_that_did_not_shrink() {
-    let mut prng = Prng::new(52);
+    let mut prng = prng(52);
     let trained = Dictionary::train(&rows(&mut prng, 1 << 20), 16 << 10, 0).unwrap().unwrap();
     let dictionary = Arc::new(trained);
     for level in 1..=19 {
@@ -120,7 +128,7 @@ fn blocks_with_a_dictionary_decode_after_ones_that_did_not_shrink() {
         let options = BlockOptions { codec, ..BlockOptions::default() };
         let encoder = DictionaryEncoder::new(&dictionary, level);
         let mut builder = BlockBuilder::new(options).with_dictionary(encoder);
-        for round in 0..6 {
+        for round in 0..6 * times() {
             let len = sizes()[prng.index(sizes().len())];
             let value = if round % 2 == 0 { noise(&mut prng, len) } else { rows(&mut prng, len) };
             builder.add(b"key", SeqNo(1), MessageKind::Put, &value);
@@ -135,10 +143,8 @@ fn blocks_with_a_dictionary_decode_after_ones_that_did_not_shrink() {
 
 #[test]
 fn sequences_chosen_by_bytes_decode() {
-    let seed = 0xF0;
-    println!("seed {seed}");
-    let mut prng = Prng::new(seed);
-    for _ in 0..300 {
+    let mut prng = prng(0xF0);
+    for _ in 0..300 * times() {
         let mut data = vec![0; 2 + 3 * prng.index(9)];
         prng.fill(&mut data);
         // Small blocks: the large ones are above.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use frondb::Codec;
 use frondb_core::prng::Prng;
 
 use crate::functions::Function;
 use crate::model::{Bytes, Message, Move, TreeNumber};
+use crate::setup::any_codec;
 
 mod op;
 mod profile;
@@ -15,10 +15,6 @@ mod transactions;
 
 pub use op::{End, Op, Step};
 pub use profile::Profile;
-
-/// The codecs that [`Op::SetCodec`] chooses from.
-pub const CODECS: [Codec; 4] =
-    [Codec::Lz4, Codec::Zstd(1), Codec::Zstd(12), Codec::ZstdDictionary(3)];
 
 /// A list of operations.
 #[derive(Clone, Debug)]
@@ -126,7 +122,7 @@ impl Generator {
     }
 
     fn set_codec(&mut self) {
-        let op = Op::SetCodec { tree: self.tree(), codec: self.prng.index(CODECS.len()) };
+        let op = Op::SetCodec { tree: self.tree(), codec: any_codec(self.prng.next_u64()) };
         self.ops.push(op);
     }
 
@@ -294,6 +290,12 @@ impl Generator {
         if may_be_large && large_in > 0 && self.prng.chance(1, large_in) {
             let n = self.prng.range(64 * 1024 + 1..160 * 1024);
             return self.bytes(n);
+        }
+        let noisy_in = self.profile.noisy_in;
+        if may_be_large && noisy_in > 0 && self.prng.chance(1, noisy_in) {
+            let mut bytes = vec![0; self.prng.range(61_000..66_000) as usize];
+            self.prng.fill(&mut bytes);
+            return bytes.into();
         }
         let n = match self.prng.below(200) {
             0..=179 => self.prng.below(60),

@@ -79,14 +79,6 @@ impl Setup {
     /// Random options that fit any history.
     #[must_use]
     pub fn random(prng: &mut Prng) -> Self {
-        let codecs = [
-            Codec::None,
-            Codec::Lz4,
-            Codec::Zstd(1),
-            Codec::Zstd(7),
-            Codec::Zlib(6),
-            Codec::AGGRESSIVE,
-        ];
         let filters = [
             FilterPolicy::None,
             FilterPolicy::Full,
@@ -102,7 +94,7 @@ impl Setup {
             threads: 0,
             wal_compression: prng.chance(1, 2),
             sync: SyncMode::Always,
-            codec: codecs[prng.index(codecs.len())],
+            codec: any_codec(prng.next_u64()),
             filter: filters[prng.index(filters.len())],
             block_bytes: (
                 pick(prng, &[256, 1 << 10, 16 << 10]) as usize,
@@ -152,6 +144,17 @@ impl Setup {
             Function::Mix => options.update_fn("mix", 3),
         }
     }
+}
+
+/// How often a codec that is not slow is drawn for each time that a slow one is.
+const QUICK_WEIGHT: usize = 10;
+
+/// A codec by a random number: each at each level, slow ones rarely, so that tests stay short.
+#[must_use]
+pub fn any_codec(number: u64) -> Codec {
+    let (slow, quick): (Vec<Codec>, Vec<Codec>) = Codec::all().partition(|codec| codec.is_slow());
+    let at = (number % (slow.len() + QUICK_WEIGHT * quick.len()) as u64) as usize;
+    slow.get(at).copied().unwrap_or_else(|| quick[(at - slow.len()) / QUICK_WEIGHT])
 }
 
 /// Opens a database on `device` with the options of a setup and the given clock.

@@ -105,7 +105,8 @@ fn random_histories_of_transactions_answer_as_the_model() {
 #[test]
 fn options_change_no_answer() {
     for seed in seeds(6) {
-        let history = History::new(1000 + seed, 300, &Profile::general());
+        let profile = Profile { noisy_in: 60, ..Profile::general() };
+        let history = History::new(1000 + seed, 300, &profile);
         let answers = run_or_shrink(seed, &history, &Setup::tall()).digest();
         let mut prng = Prng::new(seed);
         for variant in 0..4 {

@@ -1,10 +1,13 @@
 //! Rows survive every codec: values that do not shrink, up to the size at which they get extents of
 //! their own, lie among rows that do, and background work, an optimize and a restart go over them.
+//!
+//! `FRONDB_SEED` replays a seed, `FRONDB_TIMES` says how often the levels are drawn.
 
 use frondb::{Batch, Codec, Db, Durability, Options, TreeOptions};
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
 use frondb_device::MemoryDevice;
+use frondb_testkit::seed::from_env;
 
 use crate::support::{self, Rows};
 
@@ -62,14 +65,26 @@ fn verify(db: &Db, codec: Codec, expected: &Rows) {
 
 #[test]
 fn rows_survive_every_codec() {
-    let seed = 51;
+    let seed = from_env("FRONDB_SEED", 51);
     println!("seed {seed}");
     let mut prng = Prng::new(seed);
-    let fast = [Codec::None, Codec::Lz4, Codec::Zstd(1), Codec::Zstd(3), Codec::Zstd(9)];
-    for codec in fast.into_iter().chain((1..=9).map(Codec::Zlib)) {
-        rows_survive(codec, 400, &mut prng);
-    }
-    for codec in [Codec::Zstd(19), Codec::Lzma(0), Codec::Lzma(6), Codec::AGGRESSIVE] {
-        rows_survive(codec, 150, &mut prng);
+    for _ in 0..from_env("FRONDB_TIMES", 1) {
+        for codec in (1..=9).map(Codec::Zlib) {
+            rows_survive(codec, 400, &mut prng);
+        }
+        for kind in [Codec::Zstd(1), Codec::ZstdDictionary(1), Codec::Lzma(0)] {
+            let levels: Vec<Codec> =
+                Codec::all().filter(|codec| codec.to_bytes()[0] == kind.to_bytes()[0]).collect();
+            let quick: Vec<Codec> =
+                levels.iter().copied().filter(|codec| !codec.is_slow()).collect();
+            for of in [quick, levels] {
+                if let Some(&codec) = prng.pick(&of) {
+                    rows_survive(codec, if codec.is_slow() { 150 } else { 400 }, &mut prng);
+                }
+            }
+        }
+        for codec in [Codec::None, Codec::Lz4, Codec::QUICK] {
+            rows_survive(codec, 400, &mut prng);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The operations of a history, and the steps of its transactions.
 
-use frondb::Isolation;
+use frondb::{Codec, Isolation};
 
 use crate::functions::Function;
 use crate::model::{Bytes, Message, Move, TreeNumber};
@@ -84,8 +84,8 @@ pub enum Op {
     CreateTree { tree: TreeNumber, name: String, function: Function },
     /// Renames a tree.
     RenameTree { tree: TreeNumber, from: String, to: String },
-    /// Gives a tree another codec, by its number in [`CODECS`](super::CODECS).
-    SetCodec { tree: TreeNumber, codec: usize },
+    /// Gives a tree another codec.
+    SetCodec { tree: TreeNumber, codec: Codec },
     /// Drops a tree.
     DropTree { tree: TreeNumber, name: String },
     /// Makes everything durable.

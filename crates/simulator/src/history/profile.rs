@@ -13,6 +13,9 @@ pub struct Profile {
     pub trees: usize,
     /// One value in this many is large (over 64 KiB); 0 for never.
     pub large_in: u64,
+    /// One value in this many is 61 to 66 KB of noise: what does not shrink, next to the buffers of the
+    /// codecs and to the size from which values are large; 0 for never.
+    pub noisy_in: u64,
     /// One operation in this many reopens; 0 for never.
     pub reopen_in: u64,
     /// One write in this many is synced.
@@ -35,6 +38,7 @@ impl Profile {
             bulk: 250,
             trees: 3,
             large_in: 400,
+            noisy_in: 0,
             reopen_in: 120,
             sync_in: 4,
             reads_percent: 40,

@@ -3,7 +3,7 @@
 use frondb::{ErrorKind, Result, Tree};
 
 use super::Simulation;
-use crate::history::{CODECS, Op};
+use crate::history::Op;
 use crate::model::{Catalog, Contents};
 
 impl Simulation {
@@ -63,7 +63,7 @@ impl Simulation {
             Op::SetCodec { tree, codec } => {
                 let handle = self.trees.get(tree).cloned();
                 let Some(handle) = handle else { return Ok(()) };
-                let options = handle.options().codec(CODECS[*codec]);
+                let options = handle.options().codec(*codec);
                 // If the call fails, either options may be there after the next opening.
                 self.changed_options.remove(tree);
                 handle.set_options(options.clone())?;

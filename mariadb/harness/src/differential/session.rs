@@ -87,15 +87,26 @@ const PLANS: [&str; 8] = [
 ];
 
 /// Options of tables that are created from now on, for FronDB alone.
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 5] = [
     "block_size = 1024",
     "block_size = 65536",
     "block_size = DEFAULT",
     "fanout = 2",
     "fanout = DEFAULT",
-    "compression = 'none'",
-    "compression = 'zstd'",
 ];
+
+/// A codec of each kind and level. Those that take long are rare.
+fn compression(random: &mut Prng) -> String {
+    match random.below(16) {
+        0 => "none".to_owned(),
+        1..=3 => "lz4".to_owned(),
+        4..=8 => format!("zstd:{}", random.range(1..10)),
+        9..=12 => format!("zlib:{}", random.range(1..10)),
+        13 => format!("zstd:{}", random.range(10..20)),
+        14 => format!("zstd-dictionary:{}", random.range(1..20)),
+        _ => format!("lzma:{}", random.below(10)),
+    }
+}
 
 /// A statement of this kind; none if the kind concerns no transaction or session, or does not fit.
 pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> Option<Step> {
@@ -118,6 +129,9 @@ pub(super) fn step(random: &mut Prng, kind: Kind, transaction: &Transaction) -> 
         Kind::Autocommit => format!("SET autocommit={}", u8::from(random.chance(3, 4))),
         Kind::SqlMode => format!("SET sql_mode='{}'", one_of(random, &MODES)),
         Kind::Plans => format!("SET optimizer_switch='{}'", one_of(random, &PLANS)),
+        Kind::Options if random.chance(2, 7) => {
+            format!("SET frondb_default_compression='{}'", compression(random))
+        }
         Kind::Options => format!("SET frondb_default_{}", one_of(random, &OPTIONS)),
         _ => return None,
     };
