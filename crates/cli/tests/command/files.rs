@@ -135,7 +135,8 @@ fn a_broken_file_is_refused_and_says_how_far_it_came() {
     frondb_with("load", &dir, &["v", "-", "--format", "csv", "--escapes"], rows)
         .fails(10, "line 3");
     frondb_with("load", &dir, &["v", "-", "--format", "csv"], b"").fails(10, "empty");
-    frondb_with("load", &dir, &["v", "-"], b"").fails(10, "cut short");
+    frondb_with("load", &dir, &["v", "-"], b"").fails(10, "is empty");
+    frondb_with("load", &dir, &["v", "-", "--format", "binary"], b"F").fails(10, "cut short");
     let long = format!("k,v\n{},1\n", "k".repeat(40_000));
     for batch in [&[][..], &["--batch", "1"]] {
         let args = [&["v", "-", "--format", "csv"], batch].concat();
