@@ -114,11 +114,6 @@ pub(crate) fn exchange(session: &mut Session, table: &Name, number: usize) -> Re
     session.change(&format!("ALTER TABLE {} RENAME {}", new.quoted(), table.quoted()))
 }
 
-/// Forgets a copy that could not be made: a table of its name is somebody else's.
-pub(crate) fn forget(session: &mut Session, table: &Name) -> Result<()> {
-    journal::remove(session, table, "")
-}
-
 /// Drops what the exchange has left, or the copy of which nothing came. No table is locked.
 pub(crate) fn drop_rest(session: &mut Session, table: &Name, number: usize) -> Result<()> {
     let (new, old) = journal::names_of_copy(&table.schema, number);

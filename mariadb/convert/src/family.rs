@@ -95,7 +95,8 @@ fn make_copies(session: &mut Session, family: &Family) -> Result<Result<Made, St
         journal::add_copy(session, &table.name, number)?;
         if let Err(error) = copy::make(session, &table.name, number, family.goal) {
             let why = refusal(error)?;
-            copy::forget(session, &table.name)?;
+            // It is not dropped: a table of its name would be somebody else's.
+            journal::remove(session, &table.name, "")?;
             for (table, number) in &made {
                 copy::drop_rest(session, table, *number)?;
             }

@@ -117,7 +117,7 @@ impl<R: Read> LinesReader<R> {
             let parsed = serde_json::from_slice(line);
             return parsed.map(Some).map_err(|error| {
                 Failure::input(format!("line {}: no JSON object: {error}", self.number))
-                    .with_hint("write one object on each line, for example with jq -c '.[]'")
+                    .with_hint("write one object on each line, for example with jq -c . (jq -c '.[]' for an array)")
             });
         }
     }
