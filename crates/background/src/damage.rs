@@ -1,14 +1,14 @@
 //! Data that background work cannot read: it is noted, told once, and left alone.
 //!
-//! A merge that meets a damaged block fails; the node stays as it is, and nothing more that reads the
-//! damaged run is planned for the node ([`frondb_trunk::NodeDamage`]). Statements that need the block
-//! fail with `Corruption`; everything else goes on: the flushes into the node, which read nothing of
+//! A merge that meets a damaged block, or one that the device cannot read, fails; the node stays as it
+//! is, and nothing more that reads that run is planned for the node ([`frondb_trunk::NodeDamage`]).
+//! Statements that need the data fail; everything else goes on: the flushes into the node, which read nothing of
 //! it, the other nodes of the tree, the other trees. No commit waits for the node, because work that is
 //! not planned is no debt.
 
 use frondb_core::events::Event;
 use frondb_core::sync::Arc;
-use frondb_core::{Error, ErrorKind, NodeId, RunId};
+use frondb_core::{Error, NodeId, RunId};
 use frondb_run::Run;
 use frondb_tree::TreeCore;
 use frondb_trunk::Node;
@@ -32,9 +32,10 @@ impl JobContext {
             keys(&node.lo, node.hi.as_deref())
         ));
         let Some(run) = damaged_run(node, &error) else {
-            node.hints.damage.note_failure(&error);
-            tracing::error!(%error, "a node could not be merged and stays as it is");
-            self.tell(Event::JobFailed(&error));
+            if node.hints.damage.note_failure(&error) {
+                tracing::error!(%error, "a node could not be merged and stays as it is");
+                self.tell(Event::JobFailed(&error));
+            }
             return false;
         };
         if !node.hints.damage.note_run(run, &error) {
@@ -64,9 +65,9 @@ impl JobContext {
     }
 }
 
-/// The run of the node in which the error has found damage.
+/// The run of the node in which the error has found damage, or what the device cannot read.
 fn damaged_run(node: &Node, error: &Error) -> Option<RunId> {
-    let place = error.place().filter(|_| error.kind() == ErrorKind::Corruption)?;
+    let place = error.place()?;
     node.views().find(|view| view.run.holds(place)).map(|view| view.run.meta().id)
 }
 

@@ -192,7 +192,7 @@ typedef struct frondb_txn_options frondb_txn_options;
 typedef uint32_t frondb_kind;
 
 /**
- * The place of a corruption.
+ * The place of a corruption, or of data that the device could not read.
  */
 typedef struct {
   /**
@@ -1349,11 +1349,13 @@ const char *frondb_error_message(frondb_error *error);
 int32_t frondb_error_os_code(frondb_error *error);
 
 /**
- * The place of a corruption. Returns whether the error has a place; `place` is written only then.
+ * The place of a corruption, or of data that the device could not read. Returns whether the error has
+ * a place; `place` is written only then.
  *
  * Threads: any.
  */
-bool frondb_error_place(frondb_error *error, frondb_place *place);
+bool frondb_error_place(frondb_error *error,
+                        frondb_place *place);
 
 /**
  * The name of a kind, for example "LockTimeout"; "?" for an unknown number. Valid forever.

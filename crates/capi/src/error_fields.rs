@@ -38,7 +38,7 @@ pub extern "C" fn frondb_error_os_code(error: *mut frondb_error) -> i32 {
     call_or(0, || Ok(handle::shared::<ErrorObject>(error)?.os_code))
 }
 
-/// The place of a corruption.
+/// The place of a corruption, or of data that the device could not read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct frondb_place {
@@ -50,7 +50,8 @@ pub struct frondb_place {
     offset: u64,
 }
 
-/// The place of a corruption. Returns whether the error has a place; `place` is written only then.
+/// The place of a corruption, or of data that the device could not read. Returns whether the error has
+/// a place; `place` is written only then.
 ///
 /// Threads: any.
 #[unsafe(no_mangle)]

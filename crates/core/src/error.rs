@@ -1,5 +1,6 @@
 //! Errors by kind. The kind says what the caller must do; the message says what happened, with the
-//! numbers; a corruption also has a place. No kind names a part of an upper layer.
+//! numbers; a corruption also has a place, and so has data that the device could not read. No kind names a
+//! part of an upper layer.
 
 use std::fmt;
 
@@ -75,7 +76,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Where a corruption was found.
+/// Where a corruption was found, or data that the device could not read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CorruptionPlace {
@@ -83,11 +84,12 @@ pub struct CorruptionPlace {
     pub file: String,
     /// Byte offset in that file.
     pub offset: u64,
-    /// What kind of block or record is there, for example `block` or `wal record`.
+    /// What kind of block or record is there, for example `block` or `wal record`; `data` where that
+    /// could not be read.
     pub what: &'static str,
 }
 
-/// An error: its kind, a message with the facts, and the place of a corruption.
+/// An error: its kind, a message with the facts, and the place of damage.
 ///
 /// Cheap to clone, so that one failed flush can be reported to every waiting writer.
 #[derive(Clone)]
@@ -152,6 +154,13 @@ impl Error {
         Self(Box::new(Inner { kind, message, place: None, os }))
     }
 
+    /// The same error with the place of the data that the device could not read.
+    #[must_use]
+    pub fn unreadable_at(mut self, file: impl Into<String>, offset: u64) -> Self {
+        self.0.place = Some(CorruptionPlace { file: file.into(), offset, what: "data" });
+        self
+    }
+
     /// What the caller must do.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -164,7 +173,7 @@ impl Error {
         &self.0.message
     }
 
-    /// The place of a corruption; `None` for other kinds.
+    /// The place of a corruption, or of data that the device could not read; `None` for other errors.
     #[must_use]
     pub fn place(&self) -> Option<&CorruptionPlace> {
         self.0.place.as_ref()

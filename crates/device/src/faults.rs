@@ -8,6 +8,7 @@
 //! fail sync data nth=1 count=all            # every sync of a data file
 //! tear write manifest nth=2 bytes=100       # 100 bytes of the second write arrive, then EIO
 //! flip data offset=4096 bit=3               # reads of that byte return it with bit 3 inverted
+//! unreadable data offset=4096               # reads of that byte fail with EIO until it is written
 //! nospace * after=1048576                   # ENOSPC once so many bytes were written or allocated
 //! random any * chance=1/100 seed=7          # one call in a hundred fails, at random
 //! ```
@@ -54,7 +55,8 @@ struct FaultState {
 /// A rule with its counters.
 struct ActiveRule {
     rule: Rule,
-    /// Matching calls so far; for `nospace`, bytes written or allocated so far.
+    /// Matching calls so far; for `nospace`, bytes written or allocated so far; for `unreadable`, writes
+    /// of the byte.
     seen: u64,
     prng: Prng,
 }
@@ -122,6 +124,13 @@ impl ActiveRule {
             }
             Effect::Random { num, den, error, .. } => {
                 self.prng.chance(num, den).then_some((error, None))
+            }
+            Effect::Unreadable { offset } => {
+                let has_it = offset.checked_sub(call.offset).is_some_and(|at| at < call.len);
+                // A disk puts another sector in the place of a bad one that is written.
+                self.seen += u64::from(has_it && call.operation == Operation::Write);
+                let is_bad = has_it && self.seen == 0 && call.operation == Operation::Read;
+                is_bad.then_some((Errno::IO, None))
             }
             Effect::Flip { .. } => None,
         }

@@ -8,7 +8,7 @@
 use frondb_core::limits::PAGE_BYTES;
 use frondb_core::sync::atomic::{AtomicBool, Ordering};
 use frondb_core::sync::{Arc, RwLock};
-use frondb_core::{Error, Result};
+use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{OpenOptions, SharedDevice, SharedFile};
 
 use crate::Extent;
@@ -113,6 +113,16 @@ impl DataFiles {
 pub(crate) struct Located {
     pub(crate) file: Arc<DataFile>,
     pub(crate) offset: u64,
+}
+
+impl Located {
+    /// The error of a read here, with the place if the device could not read the data.
+    pub(crate) fn name_unreadable(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Io => error.unreadable_at(self.file.handle.name(), self.offset),
+            _ => error,
+        }
+    }
 }
 
 impl DataFile {

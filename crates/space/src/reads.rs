@@ -36,8 +36,8 @@ impl Space {
                 .collect();
             handle.read_many(&mut requests);
             let done: Vec<_> = requests.into_iter().map(|request| request.result).collect();
-            for ((_, i, ..), result) in of_file.iter().zip(done) {
-                results[*i] = result;
+            for ((_, i, place, _), result) in of_file.iter().zip(done) {
+                results[*i] = result.map_err(|error| place.name_unreadable(error));
             }
         }
         results

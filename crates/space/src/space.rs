@@ -143,10 +143,11 @@ impl Space {
     ///
     /// # Errors
     /// `Corruption` if the range lies outside the extent or the file ends before it; errors of the
-    /// device.
+    /// device, `Io` with the place.
     pub fn read(&self, extent: Extent, byte_offset: u64, buf: &mut [u8]) -> Result<()> {
         let place = self.files.locate(extent, byte_offset, buf.len())?;
-        place.file.handle.read_exact_at(place.offset, buf)
+        let read = place.file.handle.read_exact_at(place.offset, buf);
+        read.map_err(|error| place.name_unreadable(error))
     }
 
     /// Writes whole pages from `byte_offset` on within an extent. The write counts for `cause`.

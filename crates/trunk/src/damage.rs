@@ -1,7 +1,7 @@
 //! [`NodeDamage`]: what background work could not read in a node, so that it leaves that alone.
 //!
-//! A damaged block stays damaged: work that needs it would fail again at each attempt, and read and
-//! write in vain. So the first job that meets it notes the run, and the planner plans nothing more that
+//! A damaged block stays damaged, and a bad sector bad: work that needs it would fail again at each
+//! attempt, and read and write in vain. So the first job that meets it notes the run, and the planner plans nothing more that
 //! reads the run for this node ([`crate::plan`]). Newer runs of the node are still merged with each
 //! other, so that their number stays in bounds while flushes go on. In memory only: after a restart the
 //! first job notes it again.
@@ -10,7 +10,7 @@
 //! may be sound. Threads: any.
 
 use frondb_core::sync::Mutex;
-use frondb_core::{Error, RunId};
+use frondb_core::{Error, ErrorKind, RunId};
 
 use crate::node::Node;
 
@@ -38,9 +38,22 @@ impl NodeDamage {
         is_new
     }
 
-    /// Notes why a job failed that could be repeated.
-    pub fn note_failure(&self, error: &Error) {
-        self.0.lock().get_or_insert_default().failure = Some(error.clone());
+    /// Notes why a job failed that could be repeated. Returns `false` if the last one failed for the same
+    /// reason.
+    pub fn note_failure(&self, error: &Error) -> bool {
+        let mut noted = self.0.lock();
+        let last = noted.get_or_insert_default().failure.replace(error.clone());
+        last.is_none_or(|last| last.kind() != error.kind() || last.message() != error.message())
+    }
+
+    /// Forgets what the device could not read: it may be able to now.
+    pub fn forget_unreadable(&self) {
+        let mut noted = self.0.lock();
+        let Some(notes) = &mut *noted else { return };
+        notes.runs.retain(|(_, error)| error.kind() != ErrorKind::Io);
+        if notes.runs.is_empty() && notes.failure.is_none() {
+            *noted = None;
+        }
     }
 
     /// Whether nothing is noted.

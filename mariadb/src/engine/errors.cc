@@ -63,7 +63,9 @@ void too_many_locks(const char *sentence) {
 
 Sentence::Sentence(const Error &error) {
   frondb_place place;
-  if (error.place(&place))
+  if (error.place(&place) && error.kind() == FRONDB_IO)
+    snprintf(text_, sizeof text_, "%s (at byte %llu)", error.message(), ulonglong(place.offset));
+  else if (error.place(&place))
     snprintf(text_, sizeof text_, "%s is damaged at byte %llu (%s): %s", place.file, ulonglong(place.offset),
              place.what, error.message());
   else

@@ -25,6 +25,7 @@ namespace {
 constexpr uint32_t BLOCK_BYTES_DEFAULT = 16 << 10;
 constexpr uint32_t BLOCK_BYTES_MIN = 1 << 10;
 constexpr uint32_t BLOCK_BYTES_MAX = 4 << 20;
+constexpr uint FANOUT_MIN = 2, FANOUT_MAX = 1024;
 
 /** The values of COMPRESSION: the codecs without a level, then all levels. The library knows the same names. */
 std::vector<std::string> codec_names() {
@@ -124,7 +125,7 @@ MYSQL_THDVAR_ULONGLONG(default_block_size, PLUGIN_VAR_RQCMDARG,
                        check_block_size, nullptr, 0, 0, BLOCK_BYTES_MAX, 0);
 MYSQL_THDVAR_ULONGLONG(default_fanout, PLUGIN_VAR_RQCMDARG,
                        "FANOUT of new tables that do not set it: children of an inner node of a tree.",
-                       nullptr, nullptr, 16, 2, 1024, 0);
+                       nullptr, nullptr, 16, FANOUT_MIN, FANOUT_MAX, 0);
 
 }  // namespace
 
@@ -164,8 +165,23 @@ Error make_tree_options(const TABLE_SHARE *share, const KEY *key, bool is_primar
 }
 
 namespace {
+
 constexpr const char *ENCRYPTED = "ENCRYPTED=YES";
+
+/** The server's message has the value alone; a warning says which values there are. */
+void refuse_value(const TABLE_SHARE *share, const char *option) {
+  my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, option)).c_str(), option);
+  THD *thd = _current_thd();
+  if (!thd) return;
+  if (std::string_view(option) == "FANOUT")
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE, "FronDB: FANOUT is a number from %u to %u",
+                        FANOUT_MIN, FANOUT_MAX);
+  else
+    push_warning_printf(thd, Sql_condition::WARN_LEVEL_WARN, ER_BAD_OPTION_VALUE,
+                        "FronDB: BLOCK_SIZE is 0, or a size from %uK to %uM", BLOCK_BYTES_MIN >> 10, BLOCK_BYTES_MAX >> 20);
 }
+
+}  // namespace
 
 const char *refused_option(const TABLE_SHARE *share) {
   constexpr uint ENCRYPTED_YES = 1;
@@ -184,7 +200,7 @@ bool refuses_options(const TABLE_SHARE *share) {
   if (refused == ENCRYPTED)
     my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "FronDB", refused);
   else
-    my_error(ER_BAD_OPTION_VALUE, MYF(0), std::string(text_of(share, refused)).c_str(), refused);
+    refuse_value(share, refused);
   return true;
 }
 

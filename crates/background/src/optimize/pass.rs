@@ -65,7 +65,8 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A pass before the first leaf. What was committed up to `upto` is in runs.
+    /// A pass before the first leaf. What was committed up to `upto` is in runs. What the device could
+    /// not read is tried again.
     pub(super) fn new(
         background: &'a Background,
         tree: &'a Arc<TreeCore>,
@@ -75,6 +76,7 @@ impl<'a> Pass<'a> {
         let last_run = RunId(background.jobs.ids.runs().load(Ordering::Relaxed));
         let version = tree.version();
         let trunk = &version.trunk;
+        trunk.for_each(&mut |node| node.hints.damage.forget_unreadable());
         let to = if options.fraction < 1.0 { trunk.fraction_end(options.fraction) } else { None };
         Self {
             background,

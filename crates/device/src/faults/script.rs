@@ -40,6 +40,7 @@ pub(super) enum Effect {
     Fail { nth: u64, count: u64, error: Errno },
     Tear { nth: u64, count: u64, bytes: usize, error: Errno },
     Flip { offset: u64, bit: u32 },
+    Unreadable { offset: u64 },
     NoSpace { after: u64 },
     Random { num: u64, den: u64, seed: u64, error: Errno },
 }
@@ -141,7 +142,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
     let operation = match verb {
         "fail" | "tear" | "random" => words.operation()?,
         "flip" => Some(Operation::Read),
-        "nospace" => None,
+        "nospace" | "unreadable" => None,
         _ => return Err(format!("unknown verb {verb:?}")),
     };
     if verb == "tear" && operation != Some(Operation::Write) {
@@ -167,6 +168,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
                 _ => Err(format!("bit={bit} is not in 0..8")),
             })?,
         },
+        "unreadable" => Effect::Unreadable { offset: words.number("offset", None)? },
         "nospace" => Effect::NoSpace { after: words.number("after", Some(0))? },
         _ => {
             let (num, den) = words.chance()?;
@@ -204,6 +206,7 @@ impl fmt::Display for Rule {
                 write!(f, "tear write {file} nth={nth} count={count} bytes={bytes} error={error}")
             }
             Effect::Flip { offset, bit } => write!(f, "flip {file} offset={offset} bit={bit}"),
+            Effect::Unreadable { offset } => write!(f, "unreadable {file} offset={offset}"),
             Effect::NoSpace { after } => write!(f, "nospace {file} after={after}"),
             Effect::Random { num, den, seed, error } => {
                 let error = name(error);

@@ -1,19 +1,25 @@
-//! A block that cannot be decoded fails the statements that need it and nothing else: background work
-//! leaves it alone and says so once, also after a restart; other leaves and other trees go on.
+//! Data that cannot be decoded, or that the device cannot read, fails the statements that need it and
+//! nothing else: background work leaves it alone and says so once, also after a restart; other leaves and
+//! other trees go on.
 
 use frondb::{
     Batch, Codec, Db, Durability, ErrorKind, Event, OptimizeOptions, Options, Tree, TreeOptions,
 };
+use frondb_core::clock::ManualClock;
+use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::{AtomicU64, Ordering};
+use frondb_device::{FaultDevice, PosixDevice};
 use frondb_testkit::TempDir;
+use frondb_testkit::functions::Append;
 
 use crate::support;
 
 const ROWS: u64 = 5_000;
-/// The row whose value is damaged, and the rows that may share its block.
+/// The row whose value is damaged, and the rows that may share its block, or a page with its block.
 const DAMAGED: u64 = ROWS / 2 + 45;
-const BLOCK_ROWS: u64 = 400;
+const BLOCK_ROWS: u64 = 800;
+const FILE: &str = "data-0000.fdb";
 
 fn key(n: u64) -> Vec<u8> {
     format!("{n:08}").into_bytes()
@@ -25,7 +31,7 @@ fn value(tree: &str, n: u64, round: u64) -> Vec<u8> {
 }
 
 fn small_leaves() -> TreeOptions {
-    TreeOptions::new().codec(Codec::None).shape(|shape| {
+    TreeOptions::new().codec(Codec::None).update_fn("append", 1).shape(|shape| {
         (shape.leaf_bytes_min, shape.leaf_bytes_max) = (64 << 10, 64 << 10);
         shape.slice_bytes_min = 4 << 10;
     })
@@ -42,43 +48,67 @@ fn settle(db: &Db) {
     db.wait_settled().unwrap();
 }
 
-/// Opens the database; the counter gets the jobs that fail.
-fn open(dir: &TempDir, threads: usize) -> (Db, Arc<AtomicU64>) {
-    let options = Options::new().memory_bytes(32 << 20).background_threads(threads);
-    let db = Db::open(dir.path(), options).unwrap();
+/// Counts the jobs that fail, each because of damage of this kind in the tree `bad`.
+fn count_failures(db: &Db, kind: ErrorKind) -> Arc<AtomicU64> {
     let failures = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&failures);
     db.set_event_listener(Some(Arc::new(move |event: &Event<'_>| {
         if let Event::JobFailed(error) = event {
-            assert_eq!(error.kind(), ErrorKind::Corruption);
+            assert_eq!(error.kind(), kind);
+            assert!(error.place().is_some(), "{error}");
             assert!(error.message().contains("tree \"bad\", keys"), "{error}");
             counter.fetch_add(1, Ordering::Relaxed);
         }
     })));
+    failures
+}
+
+fn options(threads: usize) -> Options {
+    Options::new().memory_bytes(32 << 20).background_threads(threads).update_fn(Append)
+}
+
+/// Opens the database; the counter gets the jobs that fail.
+fn open(dir: &TempDir, threads: usize) -> (Db, Arc<AtomicU64>) {
+    let db = Db::open(dir.path(), options(threads)).unwrap();
+    let failures = count_failures(&db, ErrorKind::Corruption);
     (db, failures)
 }
 
-/// Two trees of the same rows; a bit of one block of the first is flipped in its file.
-fn damaged(name: &str) -> TempDir {
+/// Two trees of the same rows, and the places in their file of the row [`DAMAGED`] of `bad`, also those
+/// where an earlier copy lies in free space. The row has this value.
+fn loaded(name: &str, of_row: &[u8]) -> (TempDir, Vec<usize>) {
     let dir = TempDir::new(name);
     let (db, _) = open(&dir, 0);
     for name in ["bad", "good"] {
         let tree = db.create_tree(name, small_leaves()).unwrap();
         put(&db, &tree, 0..ROWS, 0);
+        if name == "bad" {
+            tree.put(key(DAMAGED), of_row).unwrap();
+        }
         settle(&db);
         tree.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     }
     db.close().unwrap();
-    let path = dir.path().join("data-0000.fdb");
-    let mut bytes = std::fs::read(&path).unwrap();
-    let value = value("bad", DAMAGED, 0);
-    let places: Vec<usize> = (0..bytes.len().saturating_sub(value.len()))
-        .filter(|&at| bytes[at] == value[0] && bytes[at..].starts_with(&value))
+    let file = std::fs::read(dir.path().join(FILE)).unwrap();
+    let places: Vec<usize> = (0..file.len().saturating_sub(of_row.len()))
+        .filter(|&at| file[at] == of_row[0] && file[at..].starts_with(of_row))
         .collect();
-    // Also where an earlier copy lies in free space.
     assert!(!places.is_empty());
+    (dir, places)
+}
+
+/// Flips a bit at these places of the file.
+fn damage(dir: &TempDir, places: &[usize]) {
+    let path = dir.path().join(FILE);
+    let mut bytes = std::fs::read(&path).unwrap();
     places.iter().for_each(|at| bytes[at + 3] ^= 1);
     std::fs::write(&path, bytes).unwrap();
+}
+
+/// Two trees of the same rows; a bit of one block of the first is flipped in its file.
+fn damaged(name: &str) -> TempDir {
+    let (dir, places) = loaded(name, &value("bad", DAMAGED, 0));
+    damage(&dir, &places);
     dir
 }
 
@@ -95,8 +125,7 @@ fn load(db: &Db, rounds: std::ops::Range<u64>) {
 
 fn check_rows(db: &Db, rounds: u64) {
     let [bad, good] = ["bad", "good"].map(|name| db.open_tree(name).unwrap());
-    let error = bad.get(&key(DAMAGED)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(bad.get(&key(DAMAGED)).unwrap_err().place().is_some());
     for n in 0..ROWS {
         let last = (1..rounds).rev().find(|round| n % 50 == round % 40).unwrap_or(0);
         assert_eq!(good.get(&key(n)).unwrap(), Some(value("good", n, last)));
@@ -168,4 +197,64 @@ fn a_range_delete_over_the_damage_removes_it() {
     let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     assert_eq!(report.failed, 0, "{report:?}");
     db.close().unwrap();
+}
+
+/// Writes to all leaves for a while: the damage is told of once, and all else goes on. An OPTIMIZE names it.
+fn check_left_alone(db: &Db, failures: &AtomicU64) {
+    load(db, 1..40);
+    assert_eq!(failures.load(Ordering::Relaxed), 1, "the damage is told of once");
+    let stats = db.stats();
+    assert_eq!((stats.job_failures, stats.poisoned), (1, 0));
+    assert!(stats.damaged_runs > 0);
+    check_rows(db, 40);
+}
+
+#[test]
+fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
+    for threads in [0, 2] {
+        let (dir, places) = loaded("unreadable", &value("bad", DAMAGED, 0));
+        let sectors = places.iter().map(|at| format!("unreadable {FILE} offset={at}\n"));
+        let script = sectors.collect::<String>().parse().unwrap();
+        let device =
+            Arc::new(FaultDevice::new(Arc::new(PosixDevice::open(dir.path()).unwrap()), &script));
+        let clock = Arc::new(ManualClock::stepping());
+        let shared = Arc::clone(&device) as _;
+        let db =
+            Db::open_on(shared, None, options(threads), clock, &ThreadExecutor::shared()).unwrap();
+        let failures = count_failures(&db, ErrorKind::Io);
+        check_left_alone(&db, &failures);
+
+        let bad = db.open_tree("bad").unwrap();
+        let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+        assert_eq!(report.failed, 1, "{report:?}");
+        let text = report.failures[0].to_string();
+        assert!(text.contains("keys from \"0000") && text.contains(FILE), "{text}");
+
+        // The device can read it again.
+        device.set_script(&"".parse().unwrap());
+        let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+        assert_eq!(report.failed, 0, "{report:?}");
+        assert_eq!(bad.get(&key(DAMAGED)).unwrap(), Some(value("bad", DAMAGED, 0)));
+        assert!(db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
+        db.close().unwrap();
+    }
+}
+
+/// Background work moves references to large values, and reads none of them.
+#[test]
+fn a_damaged_large_value_fails_the_reads_that_need_it() {
+    let large: Vec<u8> = (0..50_000u32).flat_map(u32::to_be_bytes).collect();
+    for threads in [0, 2] {
+        let (dir, places) = loaded("damaged-large", &large);
+        damage(&dir, &places);
+        let (db, failures) = open(&dir, threads);
+        let bad = db.open_tree("bad").unwrap();
+        bad.update(key(DAMAGED), b"more").unwrap();
+        load(&db, 1..40);
+        let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
+        assert_eq!((report.failed, failures.load(Ordering::Relaxed)), (0, 0), "{report:?}");
+        assert_eq!(db.stats().poisoned, 0);
+        check_rows(&db, 40);
+        db.close().unwrap();
+    }
 }

@@ -1,17 +1,21 @@
-//! The cases that have very many of something that is small: locks of a transaction, trees.
+//! The cases that have very many of something that is small: locks of transactions, trees.
 //!
 //! ```text
-//!  locks of trees   one transaction writes rows in random order to each of several trees
+//!  locks of trees   transactions take locks in random order in each of several trees, in turn
+//!    writes         on the rows that they write
+//!    reads          on rows that they read for sharing
+//!    gaps           on gaps, because the rows that they read for sharing do not exist
 //!  idle trees       thousands of trees, each of which got one row and is not used any more
 //! ```
 
 use std::fs;
 
-use frondb::{Db, Options, SyncMode, TransactionOptions, TreeOptions};
-use frondb_core::prng::Prng;
+use frondb::{
+    Batch, Db, Durability, Options, SyncMode, TransactionOptions, Tree, TreeOptions, Wait,
+};
 
 use super::super::Spec;
-use super::shared::{MIB, RATIO_MAX, account};
+use super::shared::{self, BATCH_ROWS, MIB, RATIO_MAX, account};
 use crate::driver::Progress;
 use crate::engines::frondb::FRONDB;
 use crate::error::{Error, Result};
@@ -20,9 +24,26 @@ use crate::report::{Figure, Measurement};
 
 #[derive(Clone, Copy)]
 enum Many {
-    /// Locks in so many trees.
-    Locks(u64),
+    /// Locks that so many transactions take in so many trees.
+    Locks {
+        trees: u64,
+        transactions: u64,
+        by: By,
+    },
     Trees,
+}
+
+/// What takes the locks.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Writes,
+    Reads,
+    Gaps,
+}
+
+/// A case of locks with 64 MiB.
+const fn locks(name: &'static str, trees: u64, transactions: u64, by: By) -> Case {
+    Case { name, memory_mib: 64, many: Many::Locks { trees, transactions, by } }
 }
 
 struct Case {
@@ -31,9 +52,12 @@ struct Case {
     many: Many,
 }
 
-const CASES: [Case; 3] = [
-    Case { name: "locks of 2 trees, 64 MiB", memory_mib: 64, many: Many::Locks(2) },
-    Case { name: "locks of 4 trees, 64 MiB", memory_mib: 64, many: Many::Locks(4) },
+const CASES: [Case; 6] = [
+    locks("locks of 2 trees, 64 MiB", 2, 1, By::Writes),
+    locks("locks of 4 trees, 64 MiB", 4, 1, By::Writes),
+    locks("locks of 8 transactions in 2 trees, 64 MiB", 2, 8, By::Writes),
+    locks("locks of reads in 2 trees, 64 MiB", 2, 1, By::Reads),
+    locks("locks of gaps in 2 trees, 64 MiB", 2, 1, By::Gaps),
     Case { name: "10,000 idle trees, 16 MiB", memory_mib: 16, many: Many::Trees },
 ];
 
@@ -58,7 +82,7 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
     let options = Options::new().create_new(true).memory_bytes(case.memory_mib << 20);
     let db = Db::open(&spec.dir, options.sync(SyncMode::Never)).map_err(Error::engine)?;
     let rows = match case.many {
-        Many::Locks(trees) => lock(&db, trees, spec)?,
+        Many::Locks { trees, transactions, by } => lock(&db, trees, transactions, by, spec)?,
         Many::Trees => make_trees(&db, spec.rows / ROWS_OF_A_TREE)?,
     };
     progress.say("done");
@@ -89,20 +113,47 @@ fn measure(spec: &Spec, case: &Case, progress: &Progress) -> Result<Measurement>
     })
 }
 
-/// Writes a third of the workload's rows to each tree in one transaction, which is rolled back.
-fn lock(db: &Db, trees: u64, spec: &Spec) -> Result<u64> {
+/// Takes locks on a third of the workload's rows in each tree, in transactions that are rolled back. Each
+/// transaction has a range of keys of its own, so that none waits for another.
+fn lock(db: &Db, trees: u64, transactions: u64, by: By, spec: &Spec) -> Result<u64> {
     let make = |n: u64| db.create_tree(&format!("t{n}"), TreeOptions::new());
     let trees = (0..trees).map(make).collect::<frondb::Result<Vec<_>>>().map_err(Error::engine)?;
-    let txn = db.begin(TransactionOptions::new()).map_err(Error::engine)?;
-    let (mut prng, rows) = (Prng::new(spec.seed), spec.rows / 3);
-    for _ in 0..rows {
+    let rows = spec.rows / 3;
+    if by != By::Writes {
+        fill(db, &trees, rows, spec.seed)?;
+    }
+    let begin = |_| db.begin(TransactionOptions::new()).map_err(Error::engine);
+    let txns = (0..transactions).map(begin).collect::<Result<Vec<_>>>()?;
+    for row in 0..rows {
+        let txn = &txns[(row % transactions) as usize];
+        let mut key = [(row % transactions) as u8; 18];
+        key[1..17].copy_from_slice(&shared::key(row, spec.seed));
+        // The filled rows end with 0: with 1 the key lies in the gap behind one.
+        key[17] = u8::from(by == By::Gaps);
         for tree in &trees {
-            let key = prng.next_u64().to_be_bytes();
-            txn.put(tree, &key, b"12345678").map_err(Error::engine)?;
+            let done = match by {
+                By::Writes => txn.put(tree, key, b"12345678"),
+                By::Reads | By::Gaps => txn.get_for_share(tree, key, Wait::Timeout).map(drop),
+            };
+            done.map_err(Error::engine)?;
         }
     }
-    txn.rollback().map_err(Error::engine)?;
+    txns.iter().try_for_each(frondb::Transaction::rollback).map_err(Error::engine)?;
     Ok(rows * trees.len() as u64)
+}
+
+/// Writes the rows that one transaction is to lock.
+fn fill(db: &Db, trees: &[Tree], rows: u64, seed: u64) -> Result<()> {
+    for first in (0..rows).step_by(BATCH_ROWS as usize) {
+        let mut batch = Batch::new();
+        for row in first..rows.min(first + BATCH_ROWS) {
+            let mut key = [0; 18];
+            key[1..17].copy_from_slice(&shared::key(row, seed));
+            trees.iter().for_each(|tree| batch.put(tree, key, b"12345678"));
+        }
+        db.write(&batch, Durability::NoSync).map_err(Error::engine)?;
+    }
+    Ok(())
 }
 
 fn make_trees(db: &Db, trees: u64) -> Result<u64> {
