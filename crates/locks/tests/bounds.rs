@@ -113,6 +113,42 @@ fn a_transaction_over_any_number_of_trees_keeps_to_its_share() {
     }
 }
 
+/// Rows that others' locks keep apart stay locked, also where their keys are longer than a range.
+#[test]
+fn rows_with_keys_of_any_length_stay_locked() {
+    for length in [8, 100, 300, 400, 1000, 4000] {
+        let setup = Setup::with(1, 4 << 20);
+        let table = &setup.tables[0];
+        let mut lockers = [1, 2].map(|id| setup.manager.locker(id));
+        let key = |n: u64| {
+            let mut key = n.to_be_bytes().to_vec();
+            key.resize(length, b'x');
+            key
+        };
+        let mut locked = 0;
+        // Until all locks together take too much, or for as many as a short test can.
+        'full: for n in 0..6000 {
+            for (of, locker) in lockers.iter_mut().enumerate() {
+                let key = key(2 * n + of as u64);
+                match locker.lock_row(table, &key, Exclusive, NoWait) {
+                    Ok(_) => locked += 1,
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::TooManyLocks, "{error}");
+                        break 'full;
+                    }
+                }
+            }
+        }
+        assert!(locked > 1000, "{locked} keys of {length} bytes");
+        let mut third = setup.manager.locker(3);
+        for n in 0..locked {
+            let result = third.lock_row(table, &key(n), Exclusive, NoWait);
+            let kind = result.err().map(|error| error.kind());
+            assert_eq!(kind, Some(ErrorKind::Busy), "key {n} of {locked}, {length} bytes");
+        }
+    }
+}
+
 /// The trees differ: most rows in one, shared rows of a parent in another, a few in the rest.
 #[test]
 fn trees_of_different_sizes_keep_to_the_share() {

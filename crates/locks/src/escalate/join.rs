@@ -48,7 +48,8 @@ impl HeldLocks {
             packed: MergedPacks::of(&own),
         };
         let row_bytes = (self.packed.1 / self.packed.0.max(1)).max(1);
-        let least_rows = (RANGE_BYTES / row_bytes) as usize + 1;
+        // A row alone never becomes a range, however long the keys are.
+        let least_rows = (RANGE_BYTES / row_bytes + 1).max(2) as usize;
         let table = Arc::clone(&self.table);
         let (alone, joined) = (PackBuilder::default(), Joined::default());
         let mut join = Join { locker, mix, least_rows, alone, held: self, joined };
@@ -115,6 +116,7 @@ impl Join<'_> {
             return None;
         }
         if group.locks == 1 {
+            // A range, which stays.
             return Some(group);
         }
         self.joined.any = true;
