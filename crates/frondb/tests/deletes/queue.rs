@@ -242,3 +242,27 @@ fn own_rows_beyond_an_empty_end_are_seen() {
         assert_eq!(id(cursor.key()), own);
     }
 }
+
+/// A step after a rollback to a savepoint searches from behind the entry, so what lies before it was
+/// not found to be empty.
+#[test]
+fn a_cursor_that_stepped_after_a_rollback_hides_no_rows() {
+    for from_end in [false, true] {
+        let dir = TempDir::new("queue");
+        let db = open(&dir);
+        let tree = db.create_tree("rows", TreeOptions::new()).unwrap();
+        fill(&db, &tree, 10);
+        let transaction = db.begin(TransactionOptions::new()).unwrap();
+        transaction.delete(&tree, &key(if from_end { 6 } else { 3 })).unwrap();
+        let mut cursor = transaction.cursor(&tree).unwrap();
+        assert!(cursor.seek(&key(if from_end { 7 } else { 2 })).unwrap());
+        let savepoint = transaction.set_savepoint().unwrap();
+        transaction.roll_back_to(savepoint).unwrap();
+        assert!(if from_end { cursor.prev() } else { cursor.next() }.unwrap());
+        assert_eq!(id(cursor.key()), if from_end { 5 } else { 4 });
+        drop(cursor);
+        let mut cursor = transaction.cursor(&tree).unwrap();
+        assert!(if from_end { cursor.last() } else { cursor.first() }.unwrap());
+        assert_eq!(id(cursor.key()), if from_end { 9 } else { 0 });
+    }
+}

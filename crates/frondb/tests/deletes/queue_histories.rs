@@ -257,7 +257,9 @@ impl World {
                 drop(cursor);
             }
             match found {
-                Some(id) if self.prng.below(20) > 0 => self.write(id, None),
+                Some(id) if self.prng.below(if reading.steps > 0 { 3 } else { 20 }) > 0 => {
+                    self.write(id, None);
+                }
                 Some(_) => {}
                 None if self.prng.below(4) > 0 => return,
                 None => {}
@@ -320,6 +322,12 @@ impl World {
                 (is_up, steps, steps_back) = (!is_up, steps_back, 0);
             }
             steps -= 1;
+            if self.prng.below(3) == 0 {
+                // Undoes nothing, but the next step searches.
+                let savepoint = open.transaction.set_savepoint().unwrap();
+                open.transaction.roll_back_to(savepoint).unwrap();
+                open.transaction.release(savepoint).unwrap();
+            }
             expected = match is_up {
                 true => rows.range(id + 1..).next(),
                 false => rows.range(..id).next_back(),

@@ -116,15 +116,15 @@ impl Found {
             (Direction::Forward, _) => false,
         };
         reaches_key
-            && match (&self.from, from) {
-                (Included(begun), Included(from)) if direction == Direction::Forward => {
-                    begun <= from
-                }
-                (Unbounded, _) => true,
-                (Included(begun), Included(from) | Excluded(from)) => begun >= from,
-                (Excluded(begun), Excluded(from)) => begun >= from,
-                (Excluded(begun), Included(from)) => begun > from,
-                (_, Unbounded) => false,
+            && match (direction, &self.from, from) {
+                (Direction::Forward, Included(begun), Included(from)) => begun <= from,
+                (Direction::Forward, Excluded(begun), Included(from)) => begun < from,
+                (Direction::Forward, ..) => false,
+                (Direction::Backward, Unbounded, _) => true,
+                (Direction::Backward, Included(begun), Included(from) | Excluded(from))
+                | (Direction::Backward, Excluded(begun), Excluded(from)) => begun >= from,
+                (Direction::Backward, Excluded(begun), Included(from)) => begun > from,
+                (Direction::Backward, _, Unbounded) => false,
             }
     }
 
