@@ -28,7 +28,7 @@ mod stream;
 use crate::held::HeldLocks;
 use crate::locker::Locker;
 use crate::manager::Counters;
-use crate::table::{RANGE_BYTES, ROW_BYTES};
+use crate::table::ROW_BYTES;
 use frondb_core::budget::Part;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::{Error, ErrorKind, Result};
@@ -62,8 +62,7 @@ pub(crate) struct Bounds {
 
 impl HeldLocks {
     pub(crate) fn bytes(&self) -> u64 {
-        let ranges = self.ranges.len() as u64 * RANGE_BYTES;
-        self.row_bytes() + self.packed.1 + ranges
+        self.row_bytes() + self.packed.1 + self.ranges.bytes()
     }
 
     /// Bytes of the rows that are not packed.

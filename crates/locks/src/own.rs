@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use crate::class::Class;
 use crate::key::{Key, UpperBound, cmp_ends, ends_after};
 use crate::ranges::{Range, Ranges};
+use crate::table::RANGE_BYTES;
 
 /// An own range without its first key.
 pub(crate) struct OwnRange {
@@ -35,6 +36,8 @@ pub(crate) struct Piece {
 #[derive(Default)]
 pub(crate) struct OwnRanges {
     map: BTreeMap<Key, OwnRange>,
+    /// Bytes that the keys of the ranges take outside of structures of fixed size.
+    key_bytes: u64,
 }
 
 /// A tree's ranges, the locker that changes them, and the source of entry numbers.
@@ -52,6 +55,11 @@ impl OwnRanges {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.map.is_empty()
+    }
+
+    /// Bytes of memory in use, here and in the tree's ranges.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.map.len() as u64 * RANGE_BYTES + self.key_bytes
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &OwnRange)> {
@@ -109,7 +117,9 @@ impl OwnRanges {
         if own.class != piece.class || own.hi.as_ref() != Some(&piece.lo) {
             return false;
         }
+        let before = end_bytes(&own.hi);
         own.hi.clone_from(&piece.hi);
+        self.key_bytes = self.key_bytes + end_bytes(&own.hi) - before;
         ranges.set_end(lo, own.entry, piece.hi.clone());
         true
     }
@@ -134,6 +144,7 @@ impl OwnRanges {
     /// Removes the range that begins at `lo`.
     pub(crate) fn remove(&mut self, lo: &Key, ranges: &mut Ranges) -> Option<Piece> {
         let (lo, own) = self.map.remove_entry(lo)?;
+        self.key_bytes -= key_bytes(&lo) + end_bytes(&own.hi);
         ranges.remove(&lo, own.entry);
         Some(Piece { lo, hi: own.hi, class: own.class })
     }
@@ -141,6 +152,7 @@ impl OwnRanges {
     /// Removes the first range.
     pub(crate) fn pop(&mut self, ranges: &mut Ranges) -> bool {
         let Some((lo, own)) = self.map.pop_first() else { return false };
+        self.key_bytes -= key_bytes(&lo) + end_bytes(&own.hi);
         ranges.remove(&lo, own.entry);
         true
     }
@@ -151,8 +163,18 @@ impl OwnRanges {
         *into.next_entry += 1;
         let range = Range { lo: lo.clone(), hi: hi.clone(), class, locker: into.locker, entry };
         into.ranges.insert(range);
+        self.key_bytes += key_bytes(&lo) + end_bytes(&hi);
         self.map.insert(lo, OwnRange { hi, class, entry });
     }
+}
+
+/// Bytes that a key of a range takes outside of structures of fixed size: the locker has it, and the tree.
+pub(crate) fn key_bytes(key: &Key) -> u64 {
+    2 * key.heap_bytes()
+}
+
+pub(crate) fn end_bytes(end: &UpperBound) -> u64 {
+    end.as_ref().map_or(0, key_bytes)
 }
 
 /// Overlays `new` on disjoint ranges, given in order, each of which overlaps or touches it.

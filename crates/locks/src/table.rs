@@ -31,7 +31,7 @@ use crate::ranges::{Range, Ranges};
 /// Bytes of a row lock of a short key: twice the key, an entry of a B-tree at usual fill, and a
 /// slot in a list that grows by doubling.
 pub(crate) const ROW_BYTES: u64 = 184;
-/// Bytes of a range lock: an entry in the locker's map and a node of the table's treap.
+/// Bytes of a range lock of short keys: an entry in the locker's map and a node of the table's treap.
 pub(crate) const RANGE_BYTES: u64 = 352;
 
 /// The locks of one tree. Created by [`LockManager::table`](crate::LockManager::table) and shared

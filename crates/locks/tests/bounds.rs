@@ -149,6 +149,46 @@ fn rows_with_keys_of_any_length_stay_locked() {
     }
 }
 
+/// The keys of ranges count, each with its copies: without them, gaps of long keys would take many times
+/// the limit.
+#[test]
+fn ranges_count_with_their_keys() {
+    let long_key = |n: u64| {
+        let mut key = n.to_be_bytes().to_vec();
+        key.resize(4000, b'x');
+        key
+    };
+    let setup = Setup::with(1, 1 << 30);
+    let mut locker = setup.manager.locker(1);
+    for n in 0..500 {
+        let (lo, hi) = (long_key(2 * n), long_key(2 * n + 1));
+        let (lo, hi) = (Excluded(&lo[..]), Excluded(&hi[..]));
+        locker.lock_gap(&setup.tables[0], lo, hi, NoWait).unwrap();
+    }
+    let used = setup.budget.used_by(Part::Locks);
+    assert!((500 * 4 * 4000..500 * 5 * 4000).contains(&used), "{used} bytes of 500 gaps");
+    drop(locker);
+    assert!(setup.is_empty());
+
+    // In any order, rows and gaps keep to the share, in a few ranges.
+    let setup = Setup::with(2, 64 << 20);
+    let mut locker = setup.manager.locker(1);
+    let mut prng = Prng::new(5);
+    for n in 0..6000 {
+        let (at, table) = (prng.below(1 << 20), &setup.tables[n % 2]);
+        let (lo, hi) = (long_key(2 * at), long_key(2 * at + 1));
+        let (from, to) = (Excluded(&lo[..]), Excluded(&hi[..]));
+        match prng.below(3) {
+            0 => locker.lock_gap(table, from, to, NoWait).unwrap(),
+            1 => locker.lock_next(table, from, to, &hi, Shared, NoWait).unwrap(),
+            _ => locker.lock_row(table, &lo, Exclusive, NoWait).unwrap(),
+        };
+    }
+    setup.stayed_below(16 << 20, 1, "long keys");
+    drop(locker);
+    assert!(setup.is_empty());
+}
+
 /// The trees differ: most rows in one, shared rows of a parent in another, a few in the rest.
 #[test]
 fn trees_of_different_sizes_keep_to_the_share() {

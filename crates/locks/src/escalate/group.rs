@@ -2,6 +2,7 @@
 
 use crate::class::{Class, LockMode};
 use crate::key::{Area, Key, UpperBound, cmp_ends};
+use crate::own::{end_bytes, key_bytes};
 
 /// Neighbouring locks that become one range.
 pub(super) struct LockGroup {
@@ -32,6 +33,11 @@ impl LockGroup {
     /// The rows of a group without a range; empty for others.
     pub(super) fn rows(&self) -> &[(Key, LockMode)] {
         &self.rows
+    }
+
+    /// Bytes that the keys of a range over the group take outside of structures of fixed size.
+    pub(super) fn key_bytes(&self) -> u64 {
+        key_bytes(&self.lo) + end_bytes(&self.hi)
     }
 
     /// Whether the group already locks all its keys in `class`.

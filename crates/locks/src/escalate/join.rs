@@ -16,8 +16,8 @@ struct Join<'a> {
     locker: u64,
     /// Whether shared and exclusive locks are joined.
     mix: bool,
-    /// A group of fewer rows stays packed, because a range would take more memory.
-    least_rows: usize,
+    /// Average bytes of a packed row.
+    row_bytes: u64,
     /// The rows that stay packed.
     alone: PackBuilder,
     held: &'a mut HeldLocks,
@@ -48,11 +48,9 @@ impl HeldLocks {
             packed: MergedPacks::of(&own),
         };
         let row_bytes = (self.packed.1 / self.packed.0.max(1)).max(1);
-        // A row alone never becomes a range, however long the keys are.
-        let least_rows = (RANGE_BYTES / row_bytes + 1).max(2) as usize;
         let table = Arc::clone(&self.table);
         let (alone, joined) = (PackBuilder::default(), Joined::default());
-        let mut join = Join { locker, mix, least_rows, alone, held: self, joined };
+        let mut join = Join { locker, mix, row_bytes, alone, held: self, joined };
         let mut open: Option<LockGroup> = None;
         while !stream.is_empty() {
             let mut state = table.state.lock();
@@ -102,8 +100,12 @@ impl Join<'_> {
         group.locks > 1 && self.stays_rows(group)
     }
 
+    /// Whether the group is rows that stay packed, because a range would take more memory. A row alone
+    /// never becomes a range, however long the keys are.
     fn stays_rows(&self, group: &LockGroup) -> bool {
-        (1..self.least_rows).contains(&group.rows().len())
+        let rows = group.rows().len();
+        let is_less = || rows as u64 * self.row_bytes <= RANGE_BYTES + group.key_bytes();
+        rows == 1 || (2..JOIN_LOCKS).contains(&rows) && is_less()
     }
 
     /// Enters a group into the table and returns it as the single range that it has become; `None`
