@@ -16,3 +16,4 @@ mod own_messages;
 mod prepared;
 mod scripts;
 mod settings;
+mod takers;
