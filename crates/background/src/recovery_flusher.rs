@@ -191,8 +191,8 @@ fn merge_due(context: &JobContext, tree: &Arc<TreeCore>) -> Result<()> {
         match carry_out(context, tree, planned) {
             Ok(true) => {}
             Ok(false) => break,
-            // The other nodes are merged all the same, and this one around the damage.
-            Err(error) if error.kind() == ErrorKind::Corruption => {
+            // The other nodes are merged all the same, and this one around what cannot be read.
+            Err(error) if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io) => {
                 if !context.note_failed_merge(tree, planned.node, &error) {
                     return Err(error);
                 }

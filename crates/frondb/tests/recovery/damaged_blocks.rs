@@ -2,6 +2,8 @@
 //! nothing else: background work leaves it alone and says so once, also after a restart; other leaves and
 //! other trees go on.
 
+use std::path::Path;
+
 use frondb::{
     Batch, Codec, Db, Durability, ErrorKind, Event, OptimizeOptions, Options, Tree, TreeOptions,
 };
@@ -236,6 +238,53 @@ fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
         assert_eq!(report.failed, 0, "{report:?}");
         assert_eq!(bad.get(&key(DAMAGED)).unwrap(), Some(value("bad", DAMAGED, 0)));
         assert!(db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
+        db.close().unwrap();
+    }
+}
+
+/// Copies the files of a database, as a crash leaves them.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => copy(&entry.path(), &to),
+            kind if kind.is_file() => drop(std::fs::copy(entry.path(), to).unwrap()),
+            _ => {}
+        }
+    }
+}
+
+/// Recovery flushes and merges, too. It merges around what it cannot read.
+#[test]
+fn recovery_leaves_what_it_cannot_read_alone() {
+    for is_unreadable in [false, true] {
+        let (dir, places) = loaded("unreadable-recovery", &value("bad", DAMAGED, 0));
+        let crashed = TempDir::new("unreadable-crashed");
+        let (db, _) = open(&dir, 0);
+        for round in 1..6 {
+            for tree in ["bad", "good"].map(|name| db.open_tree(name).unwrap()) {
+                put(&db, &tree, (0..ROWS).filter(|n| *n != DAMAGED), round);
+            }
+        }
+        copy(dir.path(), crashed.path());
+        db.close().unwrap();
+        let sectors = places.iter().map(|at| format!("unreadable {FILE} offset={at}\n"));
+        let script = if is_unreadable { sectors.collect::<String>() } else { String::new() };
+        if !is_unreadable {
+            damage(&crashed, &places);
+        }
+        let device = PosixDevice::open(crashed.path()).unwrap();
+        let device = Arc::new(FaultDevice::new(Arc::new(device), &script.parse().unwrap()));
+        let clock = Arc::new(ManualClock::stepping());
+        let options = options(0).memory_bytes(4 << 20);
+        let db = Db::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap();
+        let stats = db.stats();
+        assert_eq!((stats.damaged_runs, stats.poisoned), (1, 0), "unreadable: {is_unreadable}");
+        let good = db.open_tree("good").unwrap();
+        assert_eq!(support::rows(&good).len() as u64, ROWS);
+        assert_eq!(good.get(key(7)).unwrap(), Some(value("good", 7, 5)));
         db.close().unwrap();
     }
 }
