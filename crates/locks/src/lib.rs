@@ -30,6 +30,8 @@ mod graph;
 mod held;
 mod info;
 mod inspect;
+#[cfg(all(test, not(shuttle)))]
+mod join_tests;
 mod key;
 mod lazy_state;
 mod locker;
