@@ -71,6 +71,15 @@ fn used(device: &MemoryDevice, name: &str) -> u64 {
     bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1)
 }
 
+/// Bytes of the last record of the manifest.
+const LAST_RECORD_BYTES: u64 = 16;
+
+/// What a cut at this byte is. The last record of an open database's manifest may not be recorded in
+/// the superblock yet: then a cut in it is the torn end of a write that was never acknowledged.
+fn kind_of_cut(len: u64, offset: u64) -> &'static str {
+    if len - offset > LAST_RECORD_BYTES { "cut" } else { "cut of the end" }
+}
+
 fn damage(device: &MemoryDevice, name: &str, offset: u64, what: Damage) {
     let file = device.open(name, OpenOptions::WRITE).unwrap();
     match what {
@@ -155,7 +164,8 @@ fn sweep(close: bool) -> Outcomes {
             places.push((prng.below(len), Damage::Byte(change), "byte"));
             places.push((prng.below(len.min(3000)), Damage::Byte(change), "byte"));
             places.push((prng.below(len), Damage::Sector, "sector"));
-            places.push((prng.below(len), Damage::Cut, "cut"));
+            let cut = prng.below(len);
+            places.push((cut, Damage::Cut, kind_of_cut(len, cut)));
         }
         for (offset, what, kind) in places {
             let device = device.crash(CrashMode::KeepAll);
