@@ -20,7 +20,8 @@ fn key(n: u64) -> Vec<u8> {
     }
     let mut key = n.to_be_bytes().to_vec();
     key.resize(
-        [8, 8, 8, 8, 30, 400, 3_000, 8][(n * 7 % 8) as usize] + (n % 97 == 0) as usize * 20_000,
+        [8, 8, 8, 8, 30, 400, 3_000, 8][(n * 7 % 8) as usize]
+            + n.is_multiple_of(97) as usize * 20_000,
         b'k',
     );
     key

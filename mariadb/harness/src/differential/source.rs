@@ -127,15 +127,17 @@ impl Source {
     }
 
     /// The engines differ in how many values of AUTO_INCREMENT are lost when a statement fails,
-    /// skips rows or gives some of them values: after such a statement both counters are set to the
-    /// same value.
+    /// skips rows or gives some of them values; and InnoDB loses one when it rebuilds a table after an
+    /// UPDATE of the column. After such a statement both counters are set to the same value.
     fn align_counters(&mut self, step: &Step) {
         use Kind::{
             Insert, InsertIgnore, InsertReturning, InsertUpdate, Replace, SetAutoIncrement,
+            UpdateIgnore, UpdateOrdered,
         };
         let loses = match step.kind {
             Insert | InsertReturning => step.refused || step.sql.contains("(c0,"),
             InsertIgnore | InsertUpdate | Replace => true,
+            UpdateIgnore | UpdateOrdered => step.sql.contains("c0 = "),
             SetAutoIncrement => step.refused,
             _ => false,
         };
