@@ -79,5 +79,8 @@ fn ten_thousand_trees_stay_small() {
         assert_eq!(tree.get(&3u64.to_be_bytes()).unwrap().unwrap(), [i as u8; 20]);
     }
     let memory = peak_bytes();
-    assert!(memory <= 64 << 20, "{memory} bytes of memory after opening it again");
+    assert!(
+        is_sanitized() || memory <= 64 << 20,
+        "{memory} bytes of memory after opening it again"
+    );
 }

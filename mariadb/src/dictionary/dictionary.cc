@@ -260,6 +260,7 @@ Error Dictionary::make_trees(const TableRecord &record,
 void Dictionary::forget_changes(uint64_t table) {
   std::lock_guard<std::mutex> guard(changing_->mutex);
   changing_->last.erase(table);
+  changing_->filled.erase(table);
 }
 
 void Dictionary::drop_trees(const TableRecord &record) {
@@ -334,10 +335,19 @@ void Dictionary::note_change(uint64_t table) {
   changing_->last[table] = ++changing_->count;
 }
 
-uint64_t Dictionary::changed_at(uint64_t table) {
+void Dictionary::note_fill(uint64_t table) {
   std::lock_guard<std::mutex> guard(changing_->mutex);
-  auto found = changing_->last.find(table);
-  return found == changing_->last.end() ? 0 : found->second;
+  changing_->last[table] = changing_->filled[table] = ++changing_->count;
+}
+
+uint64_t Dictionary::changed_at(uint64_t table) { return count_in(changing_->last, table); }
+
+uint64_t Dictionary::filled_at(uint64_t table) { return count_in(changing_->filled, table); }
+
+uint64_t Dictionary::count_in(const std::map<uint64_t, uint64_t> &counts, uint64_t table) {
+  std::lock_guard<std::mutex> guard(changing_->mutex);
+  auto found = counts.find(table);
+  return found == counts.end() ? 0 : found->second;
 }
 
 Error Dictionary::seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record,

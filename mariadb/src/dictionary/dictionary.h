@@ -123,12 +123,17 @@ class Dictionary {
   uint64_t changes() const { return changing_->count; }
   /** That number at the last change of a table; 0 if the table has not changed since the start. */
   uint64_t changed_at(uint64_t table);
+  /** The rows that a statement has copied to a table or partition that it makes are committed. */
+  void note_fill(uint64_t table);
+  /** changes() at that moment: a transaction that began before sees none of these rows. 0 if there was none. */
+  uint64_t filled_at(uint64_t table);
   /** For each tree of `record` whether the transaction's snapshot has it. All are false for a table that the snapshot
       does not have, or has with another tree of rows or in an earlier row epoch. */
   Error seen_trees(frondb_txn *txn, const std::string &key, const TableRecord &record, std::vector<bool> *seen);
 
  private:
   void note_change(uint64_t table);
+  uint64_t count_in(const std::map<uint64_t, uint64_t> &counts, uint64_t table);
   Error make_trees(const TableRecord &record, const std::vector<frondb_tree_options *> &options);
   Error options_of(const TableRecord &record, std::vector<TreeOptions> *options);
   void forget_changes(uint64_t table);
@@ -147,7 +152,7 @@ class Dictionary {
   struct Changing {
     std::mutex mutex;
     std::atomic<uint64_t> count{0};
-    std::map<uint64_t, uint64_t> last;
+    std::map<uint64_t, uint64_t> last, filled;
     std::vector<std::string> retired;
   };
   std::unique_ptr<Changing> changing_ = std::make_unique<Changing>();

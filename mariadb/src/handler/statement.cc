@@ -22,6 +22,12 @@ bool is_write(thr_lock_type type) { return type >= TL_WRITE_ALLOW_WRITE; }
 
 bool skips_locked(thr_lock_type type) { return type == TL_READ_SKIP_LOCKED || type == TL_WRITE_SKIP_LOCKED; }
 
+/** Whether a statement may copy the rows of a table, or of some of its partitions. */
+bool rebuilds(int command) {
+  return command == SQLCOM_ALTER_TABLE || command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX ||
+         command == SQLCOM_OPTIMIZE;
+}
+
 /** Whether the rows that a statement reads determine what it writes to other tables. */
 bool writes_what_it_reads(int command) {
   switch (command) {
@@ -105,6 +111,13 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   use_.type = type;
   use_.row_lock = row_lock_of(thd, type);
   use_.row_wait = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
+  if (is_write(type) && rebuilds(thd_sql_command(thd))) {
+    auto note = [&] {
+      use_.connection->fills(share_->record.number);
+      return 0;
+    };
+    if (int error = guarded(note)) return error;
+  }
   // A locking read sees the newest rows, and the row of a sequence is never read at a snapshot.
   if (use_.row_lock != FRONDB_LOCK_NONE || is_sequence()) return 0;
   return share_->changed_at > use_.connection->begun_at() ? check_definition(thd) : 0;
@@ -114,17 +127,11 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
     table's rows; otherwise notes which indexes the snapshot lacks, so that index_init() refuses them. */
 int ha_frondb::check_definition(THD *thd) {
   if (use_.connection->isolation() != FRONDB_REPEATABLE_READ || table->s->tmp_table != NO_TMP_TABLE) return 0;
-  switch (thd_sql_command(thd)) {
-    // A statement that makes a table fills it in the same transaction, which may have read the old table before.
-    case SQLCOM_ALTER_TABLE:
-    case SQLCOM_CREATE_TABLE:
-    case SQLCOM_CREATE_INDEX:
-    case SQLCOM_DROP_INDEX:
-    case SQLCOM_OPTIMIZE:
-    case SQLCOM_TRUNCATE: return 0;
-    default: break;
-  }
+  // A statement that makes a table fills it in the same transaction, which may have read the old table before.
+  int command = thd_sql_command(thd);
+  if (rebuilds(command) || command == SQLCOM_CREATE_TABLE || command == SQLCOM_TRUNCATE) return 0;
   return guarded([&]() -> int {
+    if (dictionary().filled_at(share_->record.number) > use_.connection->begun_at()) return HA_ERR_TABLE_DEF_CHANGED;
     if (Error error = dictionary().seen_trees(use_.connection->txn(), share_->name, share_->record, &use_.seen_trees))
       return ha_error(error);
     return !use_.seen_trees.empty() && use_.seen_trees[0] ? 0 : HA_ERR_TABLE_DEF_CHANGED;

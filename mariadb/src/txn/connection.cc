@@ -220,6 +220,8 @@ void Connection::end(bool has_ended) {
   is_ordered_ = false;
   statement_ = 0;
   in_statement_ = locks_ = writes_ = may_hold_locks_ = has_overlay = false;
+  for (uint64_t table : filled_) dictionary().note_fill(table);
+  filled_.clear();
   if (std::exchange(has_dropped_, false)) dictionary().retire({});
 }
 

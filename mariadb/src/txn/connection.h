@@ -124,6 +124,9 @@ class Connection {
       have written. */
   void has_dropped() { has_dropped_ |= txn_.get() != nullptr; }
 
+  /** The transaction copies rows to a table or partition that its statement makes. */
+  void fills(uint64_t table) { filled_.push_back(table); }
+
   /** The transaction begins to wait for a lock. */
   void waits() { session_.waits(); }
   /** Ends a wait for a lock or for disk space immediately. May be called from any thread. */
@@ -180,6 +183,8 @@ class Connection {
   bool in_statement_ = false;
   /** The transaction has dropped tables whose trees can be dropped only when it has ended. */
   bool has_dropped_ = false;
+  /** The tables of fills(). */
+  std::vector<uint64_t> filled_;
   /** The statement may lock rows. */
   bool locks_ = false;
   /** The transaction may have written. */

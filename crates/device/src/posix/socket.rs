@@ -303,8 +303,9 @@ mod tests {
             let device = PosixDevice::open(path).unwrap();
             let listener = device.listen("SOCKET").unwrap();
             // As after a kill: the file stays, and nobody listens.
-            let left = std::mem::ManuallyDrop::new(listener);
+            let mut left = std::mem::ManuallyDrop::new(listener);
             net::shutdown(left.socket.as_fd(), Shutdown::Both).unwrap();
+            drop(std::mem::take(&mut left.name));
             assert_eq!(ask(&device).unwrap_err().kind(), ErrorKind::NotFound);
             let listener = device.listen("SOCKET").unwrap();
             std::thread::scope(|scope| {
