@@ -111,7 +111,8 @@ int ha_frondb::begin_statement(THD *thd, thr_lock_type type) {
   use_.type = type;
   use_.row_lock = row_lock_of(thd, type);
   use_.row_wait = skips_locked(type) ? FRONDB_SKIP_LOCKED : FRONDB_WAIT;
-  if (is_write(type) && rebuilds(thd_sql_command(thd))) {
+  bool is_new = is_put_aside(share_->name) || (table->part_info && thd_sql_command(thd) == SQLCOM_ALTER_TABLE);
+  if (is_new && is_write(type) && rebuilds(thd_sql_command(thd))) {
     auto note = [&] {
       use_.connection->fills(share_->record.number);
       return 0;

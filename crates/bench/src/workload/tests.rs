@@ -318,7 +318,7 @@ fn merge_measures_the_kernel_with_and_without_compression() {
 #[test]
 fn memory_has_a_case_for_each_thing_that_could_hold_more() {
     let variants = Workload::Memory.variants(Codec::Standard);
-    assert_eq!(variants.len(), 15);
+    assert_eq!(variants.len(), 18);
     for (variant, connections) in [(1, 0.0), (3, 0.0), (4, 4.0), (6, 16.0)] {
         let scratch = Scratch::new(&format!("memory-{variant}"));
         let spec = Spec { rows: 2_000, ..spec(Workload::Memory, variant, &scratch) };
