@@ -334,8 +334,8 @@ fn memory_has_a_case_for_each_thing_that_could_hold_more() {
         assert_eq!(figure("connections, 32 KiB each").value, connections);
         assert!(figure("memory_used, peak").value > 0.0);
     }
-    // Locks of a transaction over two trees, and idle trees.
-    for (variant, rows) in [(12, 2_000), (14, 10)] {
+    // Locks of each kind, and idle trees.
+    for (variant, rows) in [(12, 2_000), (14, 2_000), (15, 2_000), (16, 2_000), (17, 10)] {
         let scratch = Scratch::new(&format!("memory-{variant}"));
         let spec = Spec { rows: 3_000, ..spec(Workload::Memory, variant, &scratch) };
         let m = run(&FRONDB, &spec, Progress::silent()).unwrap();
