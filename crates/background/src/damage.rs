@@ -2,9 +2,9 @@
 //!
 //! A merge that meets a damaged block, or one that the device cannot read, fails; the node stays as it
 //! is, and nothing more that reads that run is planned for the node ([`frondb_trunk::NodeDamage`]).
-//! Statements that need the data fail; everything else goes on: the flushes into the node, which read nothing of
-//! it, the other nodes of the tree, the other trees. No commit waits for the node, because work that is
-//! not planned is no debt.
+//! Statements that need the data fail; everything else goes on: the flushes into the node, which read
+//! nothing of it, the other nodes of the tree, the other trees. No commit waits for the node, because
+//! work that is not planned is no debt.
 
 use frondb_core::events::Event;
 use frondb_core::sync::Arc;

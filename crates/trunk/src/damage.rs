@@ -1,8 +1,8 @@
 //! [`NodeDamage`]: what background work could not read in a node, so that it leaves that alone.
 //!
 //! A damaged block stays damaged, and a bad sector bad: work that needs it would fail again at each
-//! attempt, and read and write in vain. So the first job that meets it notes the run, and the planner plans nothing more that
-//! reads the run for this node ([`crate::plan`]). Newer runs of the node are still merged with each
+//! attempt, and read and write in vain. So the first job that meets it notes the run, and the planner
+//! plans nothing more that reads the run for this node ([`crate::plan`]). Newer runs of the node are still merged with each
 //! other, so that their number stays in bounds while flushes go on. In memory only: after a restart the
 //! first job notes it again.
 //!
