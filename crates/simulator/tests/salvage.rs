@@ -76,8 +76,8 @@ const LAST_RECORD_BYTES: u64 = 16;
 
 /// What a cut at this byte is. The last record of an open database's manifest may not be recorded in
 /// the superblock yet: then a cut in it is the torn end of a write that was never acknowledged.
-fn kind_of_cut(len: u64, offset: u64) -> &'static str {
-    if len - offset > LAST_RECORD_BYTES { "cut" } else { "cut of the end" }
+fn kind_of_cut(len: u64, offset: u64, is_closed: bool) -> &'static str {
+    if is_closed || len - offset > LAST_RECORD_BYTES { "cut" } else { "cut of the end" }
 }
 
 fn damage(device: &MemoryDevice, name: &str, offset: u64, what: Damage) {
@@ -165,7 +165,7 @@ fn sweep(close: bool) -> Outcomes {
             places.push((prng.below(len.min(3000)), Damage::Byte(change), "byte"));
             places.push((prng.below(len), Damage::Sector, "sector"));
             let cut = prng.below(len);
-            places.push((cut, Damage::Cut, kind_of_cut(len, cut)));
+            places.push((cut, Damage::Cut, kind_of_cut(len, cut, close)));
         }
         for (offset, what, kind) in places {
             let device = device.crash(CrashMode::KeepAll);
