@@ -211,7 +211,7 @@ int ha_frondb::end_bulk_before_read() { return bulk_.has_rows() ? end_bulk_inser
     have to fail, since rows are missing. */
 void ha_frondb::fail_bulk() {
   Connection *connection = use_.connection;
-  if (connection && connection->undone == bulk_.undone) connection->has_lost_rows = true;
+  if (connection && connection->undone == bulk_.undone) connection->must_roll_back = true;
   bulk_.phase = BulkInsert::Phase::None;
   bulk_.rows.clear();
   bulk_.statement.reset();

@@ -77,13 +77,16 @@ int RowWriter::add_value(uint index, bool is_new_key, bool checks_outdated, std:
   return 0;
 }
 
-int RowWriter::apply(Connection *connection, bool all_or_none) {
+int RowWriter::apply(Connection *connection) {
   size_t failed_at = 0;
   bool any_outdated = false;
-  Error failed = frondb_txn_write_entries(connection->txn(), writes_.data(), writes_.size(), all_or_none, &failed_at,
+  Error failed = frondb_txn_write_entries(connection->txn(), writes_.data(), writes_.size(), true, &failed_at,
                                           &any_outdated);
   needs_overlay_ = any_outdated || connection->has_overlay;
-  if (!failed) return 0;
+  if (!failed) {
+    written_++;
+    return 0;
+  }
   int number = ha_error(failed);
   if (number == HA_ERR_FOUND_DUPP_KEY && failed_at < indexes_.size()) connection->duplicate_key = indexes_[failed_at];
   return number;
@@ -132,7 +135,7 @@ int RowWriter::insert(Connection *connection, const std::vector<frondb_write> &w
 int RowWriter::apply_insert(Connection *connection) {
   const TABLE *table = encoder_->table();
   bool has_key = !share_->has_hidden_key;
-  int error = apply(connection, share_->has_unique_secondary);
+  int error = apply(connection);
   if (error) return error;
   if (!needs_overlay_) return 0;
   if (has_key && (error = overlay_.lift_row(connection, nullptr, primary_))) return error;
@@ -166,7 +169,7 @@ int RowWriter::change(Connection *connection, const uchar *before, const uchar *
   if (moves) add(FRONDB_WRITE_DELETE, table->s->primary_key, checks, primary_before_);
   for (uint k = 0; k < table->s->keys && !error; k++)
     if (!encoder_->is_primary(k)) error = add_change(k, before, after);
-  if (!error) error = apply(connection, share_->has_unique_secondary);
+  if (!error) error = apply(connection);
   if (error) return error;
   if (!needs_overlay_) return 0;
   if (int failed = overlay_.lift_row(connection, before, primary_before_)) return failed;
@@ -192,7 +195,7 @@ int RowWriter::remove(Connection *connection, const uchar *record, const std::st
     was.is_unique = encoder_->entry(k, record, primary_, &was.key, &was.value);
     add(FRONDB_WRITE_DELETE, k, was.is_unique, was.key);
   }
-  if (int error = apply(connection, false)) return error;
+  if (int error = apply(connection)) return error;
   if (!needs_overlay_) return 0;
   if (int error = overlay_.lift_row(connection, record, primary_)) return error;
   for (uint k = 0; k < table->s->keys; k++)

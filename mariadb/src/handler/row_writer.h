@@ -45,6 +45,8 @@ class RowWriter {
   const std::string &primary_before() const { return primary_before_; }
   const std::string &primary() const { return primary_; }
   const std::string &row() const { return row_; }
+  /** How many rows have been written; what follows a row's writes may still have failed. */
+  uint64_t written() const { return written_; }
 
  private:
   /** An entry of an index, as the row had it or has it now. */
@@ -61,9 +63,9 @@ class RowWriter {
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
   int apply_insert(Connection *connection);
   int add_change(uint index, const uchar *before, const uchar *after);
-  /** Hands the writes to the engine. `all_or_none`: after an error none of them remains, since the statement may go on.
-      The statement can continue only after a duplicate in an index other than the primary one. */
-  int apply(Connection *connection, bool all_or_none);
+  /** Hands the writes to the engine. After an error none of them remains: the statement goes on after a duplicate, a DELETE
+      IGNORE after any error, and so do a trigger with a handler and a replica that skips errors. */
+  int apply(Connection *connection);
   void row_key(const uchar *record, const std::string &shown, std::string *to);
   bool has_other_indexes() const;
   int uncover(Connection *connection, uint index, const Entry &entry, const std::string &primary);
@@ -84,6 +86,7 @@ class RowWriter {
   bool checks_unique_ = true;
   /** Whether plain reads may need the overlay after these writes. */
   bool needs_overlay_ = false;
+  uint64_t written_ = 0;
 };
 
 }  // namespace fron

@@ -47,11 +47,19 @@ int ha_frondb::write_checked(const uchar *before, const uchar *after, const Caus
     return error ? error : foreign_.recheck(ha_thd(), before, after, generation);
   };
   if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
-  if (!is_due) return write_then_recheck();
   RowChecks checks;
-  if (!cause.before) use_.connection->failed_foreign_key = nullptr;
-  if (int error = foreign_.plan(before, after, cause.by, &checks)) return error;
-  if (checks.empty()) return write_then_recheck();
+  if (is_due) {
+    if (!cause.before) use_.connection->failed_foreign_key = nullptr;
+    if (int error = foreign_.plan(before, after, cause.by, &checks)) return error;
+  }
+  // The statement may go on after an error, so nothing of the row may remain.
+  if (checks.empty() && !use_.connection->has_overlay && !share_->build()) {
+    uint64_t written = writer_.written();
+    int error = write_then_recheck();
+    // Writes that fail undo themselves; that something fails behind them is too rare for a savepoint in each row.
+    if (error && writer_.written() != written) use_.connection->must_roll_back = true;
+    return error;
+  }
   uint64_t savepoint;
   if (int error = use_.connection->set_savepoint(&savepoint)) return error;
   int error = write_then_recheck();

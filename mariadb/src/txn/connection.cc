@@ -246,7 +246,7 @@ void Connection::begin_commit(MYSQL_THD thd, bool all) {
 
 int Connection::prepare(MYSQL_THD thd, bool all) {
   if (!txn_ || !ends_transaction(thd, all)) return 0;
-  if (has_lost_rows) return ha_internal("the rows of a statement that failed were dropped");
+  if (must_roll_back) return ha_internal("a statement that failed has left rows incomplete");
   begin_commit(thd, all);
   may_crash_at("commit: not prepared");
   MYSQL_XID xid;
@@ -291,9 +291,9 @@ int Connection::finish(MYSQL_THD thd) {
 
 int Connection::commit(MYSQL_THD thd, bool all) {
   if (!txn_) return 0;
-  if (has_lost_rows) {
+  if (must_roll_back) {
     if (int error = rollback(thd, all)) return error;
-    return ha_internal("the rows of a statement that failed were dropped, so it was rolled back");
+    return ha_internal("a statement that failed has left rows incomplete, so the transaction was rolled back");
   }
   if (!ends_transaction(thd, all)) return end_statement();
   begin_commit(thd, all);
@@ -313,7 +313,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
 }
 
 int Connection::rollback(MYSQL_THD thd, bool all) {
-  has_lost_rows = false;
+  must_roll_back = false;
   undone++;
   if (!txn_) return 0;
   if (ends_transaction(thd, all)) {

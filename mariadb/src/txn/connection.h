@@ -96,9 +96,9 @@ class Connection {
   bool has_overlay = false;
   /** Bytes of rows that the statement has gathered before it writes them in bulk (handler/bulk_insert.h). */
   size_t gathered_bytes = 0;
-  /** Rows of a statement were dropped because it failed (handler/bulk_insert.cc). Until the statement is rolled back, no
+  /** A statement failed and left rows incomplete, or has dropped them (handler/bulk_insert.cc). Until it is rolled back, no
       commit may succeed. */
-  bool has_lost_rows = false;
+  bool must_roll_back = false;
   /** Number of rollbacks, of statements and transactions. */
   uint64_t undone = 0;
   /** The server's number of a statement that copies a table with all its values unchanged; 0 for none. */

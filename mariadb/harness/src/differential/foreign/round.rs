@@ -41,6 +41,8 @@ pub(super) struct Step {
     pub(super) has_orphans: bool,
     /// Whether only one connection runs statements.
     pub(super) is_alone: bool,
+    /// Whether an ALTER may have made indexes of InnoDB again, which puts them behind the others.
+    pub(super) is_altered: bool,
 }
 
 /// With READ UNCOMMITTED, InnoDB shows data that FronDB never shows.
@@ -56,10 +58,12 @@ struct Round {
     is_alone: bool,
     trims: bool,
     has_orphans: bool,
+    is_altered: bool,
 }
 
 impl Round {
     fn add(&mut self, actor: usize, act: Act, aim: Aim, (kind, sql): Drawn, level: &'static str) {
+        self.is_altered |= sql.starts_with("ALTER TABLE");
         self.steps.push(Step {
             actor,
             act,
@@ -70,6 +74,7 @@ impl Round {
             trims: self.trims,
             has_orphans: self.has_orphans,
             is_alone: self.is_alone,
+            is_altered: self.is_altered,
         });
     }
 
@@ -100,7 +105,7 @@ pub(super) fn draw(random: &mut Prng, is_alone: bool, count: u64) -> Vec<Step> {
     let has_orphans = is_alone && random.chance(1, 2);
     let mut family = Family::draw(random, has_orphans);
     let trims = family.domains.iter().any(Domain::is_mixed);
-    let mut round = Round { steps: Vec::new(), is_alone, trims, has_orphans };
+    let mut round = Round { steps: Vec::new(), is_alone, trims, has_orphans, is_altered: false };
     create(random, &mut round, &family);
     let mut later: Vec<Drawn> = Vec::new();
     while (round.steps.len() as u64) < count {
