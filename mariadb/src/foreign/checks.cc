@@ -171,6 +171,8 @@ int ForeignChecks::add_side(const ForeignKeyPtr &key, bool is_child, std::vector
   if (mine.is_bound) side->index = index_of(encoder_->table(), mine);
   if (theirs.is_bound)
     if (int error = open_index(is_child ? key->parent : key->child, theirs.index, &side->other)) return error;
+  if (is_child && key->refers_to_itself() && is_put_aside(key->parent))
+    if (int error = side->copied.open(encoder_->table()->in_use, *key)) return error;
   sides->push_back(std::move(side));
   return 0;
 }
@@ -226,14 +228,17 @@ int ForeignChecks::plan_children(const std::vector<ForeignSidePtr> &sides, const
     bool found;
     if (Error error = lock_key(use_->connection->txn(), encoder_->tree(side.index), key_, FRONDB_LOCK_EXCLUSIVE, &found))
       return ha_error(error);
-    Children children{of, after ? side.key->on_update : side.key->on_delete, {}, {}, false, rank_of(side.index)};
+    Children children{of, after ? side.key->on_update : side.key->on_delete, {}, {}, {}, false, rank_of(side.index)};
     // No child can have a value that its index cannot contain.
     if (!side.columns->encode_as(image_, side.key->child_side.parts, &children.prefix)) continue;
     if (is_added) {
       side.key->watch->note(key_, children.prefix);
       continue;
     }
-    if (after) children.image = other_image_;
+    if (after) {
+      children.image_before = image_;
+      children.image = other_image_;
+    }
     bool changes = changes_children(children.action);
     acts |= changes;
     // The row is not found any more after the write.
@@ -327,6 +332,8 @@ int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {
       if (Error error = find_prefix(txn, side.other.get(), key_, parent, &found)) return ha_error(error);
     }
   }
+  if (!found && side.copied)
+    if (int error = side.copied.find(*side.columns, image_, &found)) return error;
   return found ? 0 : fail(side.key, HA_ERR_NO_REFERENCED_ROW);
 }
 

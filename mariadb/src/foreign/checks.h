@@ -20,6 +20,7 @@
 
 #include "dictionary/foreign_keys.h"
 #include "foreign/column_key.h"
+#include "foreign/copied_parents.h"
 #include "handler/row_encoder.h"
 #include "handler/statement_use.h"
 
@@ -59,6 +60,8 @@ struct ForeignSide {
   /** The number of the index, which a child needs only while its parent is written. */
   uint index = MAX_KEY;
   Tree other;
+  /** Of a new foreign key of a table that an ALTER copies to the table itself. */
+  CopiedParents copied;
 };
 
 /** What a check has to do stays the same even if the handler's lists are read anew meanwhile. */
@@ -70,8 +73,8 @@ struct Children {
   Action action;
   /** What the children's index has before the primary key. */
   std::string prefix;
-  /** The key image of the parent's new row; empty if the row is deleted. */
-  std::vector<uchar> image;
+  /** The key images of the parent's row as it was, and of its new row; the latter is empty if the row is deleted. */
+  std::vector<uchar> image_before, image;
   /** Whether the row is one of its own children. */
   bool has_itself = false;
   /** The place of the parent's index among the indexes. */

@@ -255,21 +255,25 @@ bool ha_frondb::has_key_of_parent(const Children &children) {
 /** Gives the columns of the foreign key in the first record their new values. */
 int ha_frondb::set_columns(const Children &children, bool *is_changed) {
   const KEY &key = table->key_info[index_of(table, children.side->key->child_side)];
-  const uchar *image = children.image.data();
+  const uchar *image = children.image.data(), *image_before = children.image_before.data();
   MY_BITMAP *columns = tmp_use_all_columns(table, &table->write_set);
   bool fits = true;
   for (size_t i = 0; i < children.side->key->columns.size() && fits; i++) {
     Field *field = table->field[key.key_part[i].fieldnr - 1];
     const KEY_PART_INFO *part = &children.side->columns->part(i);
     bool is_null = children.action == Action::SetNull || (part->null_bit && *image);
+    // As InnoDB: of a column that is equal but has other bytes, such as letters, the child keeps its own.
+    bool stays = !is_null && memcmp(image, image_before, part->store_length) == 0;
     if (is_null) {
       fits = field->real_maybe_null();
       field->set_null();
-    } else {
+    } else if (!stays) {
       field->set_notnull();
       fits = store(*part, image + (part->null_bit ? 1 : 0), children.side->key->parent_side.parts[i].kind, field);
     }
-    if (image) image += part->store_length;
+    if (!image) continue;
+    image += part->store_length;
+    image_before += part->store_length;
   }
   tmp_restore_column_map(&table->write_set, columns);
   if (fits && children.action == Action::Cascade) fits = has_key_of_parent(children);
