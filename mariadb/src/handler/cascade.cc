@@ -193,7 +193,7 @@ int ha_frondb::act_on_row(const Children &children, const std::string &primary, 
   if (!cause.is_update && !keeps_history) return remove_row(table->record[0], primary, cause);
   store_record(table, record[1]);
   if (!cause.is_update) {
-    table->vers_update_end();
+    end_version();
     return change_row(table->record[1], table->record[0], primary, cause);
   }
   bool is_changed;
@@ -204,14 +204,21 @@ int ha_frondb::act_on_row(const Children &children, const std::string &primary, 
   std::vector<uchar> old(table->record[1], table->record[1] + table->s->reclength);
   std::vector<char> blobs = std::move(child_row_);
   table->vers_update_fields();
+  renew_virtual_fields();
   if (int error = change_row(table->record[1], table->record[0], primary, cause)) return error;
   memcpy(table->record[0], old.data(), old.size());
   return insert_history();
 }
 
+/** Makes an old version, which ends now, of the row in the first record. */
+void ha_frondb::end_version() {
+  table->vers_update_end();
+  renew_virtual_fields();
+}
+
 /** Inserts the row in the first record as an old version, which ends now. */
 int ha_frondb::insert_history() {
-  table->vers_update_end();
+  end_version();
   const Field *begin = table->vers_start_field(), *end = table->vers_end_field();
   // It has changed twice at this moment: only the last state counts.
   if (begin->cmp(begin->ptr, end->ptr) >= 0) return 0;
@@ -239,6 +246,13 @@ void ha_frondb::compute_virtual_fields() {
   MY_BITMAP *columns = tmp_use_all_columns(table, &table->read_set);
   table->update_virtual_fields(this, VCOL_UPDATE_FOR_READ);
   tmp_restore_column_map(&table->read_set, columns);
+}
+
+/** After columns of the first record have changed: also the end of a version is part of hidden columns, the hashes of unique
+    keys. */
+void ha_frondb::renew_virtual_fields() {
+  for (Field **field = table->vfield; field && *field; field++)
+    if (!(*field)->stored_in_db()) table->update_virtual_field(*field, true);
 }
 
 /** Whether the child in the first record is found by the new key of its parent, or has NULL. */
@@ -282,8 +296,7 @@ int ha_frondb::set_columns(const Children &children, bool *is_changed) {
                                      failure_of(ha_thd(), *children.side->key));
     return HA_ERR_ROW_IS_REFERENCED;
   }
-  for (Field **field = table->vfield; field && *field; field++)
-    if (!(*field)->stored_in_db()) table->update_virtual_field(*field, true);
+  renew_virtual_fields();
   *is_changed = memcmp(table->record[0], table->record[1], table->s->reclength) != 0;
   return 0;
 }

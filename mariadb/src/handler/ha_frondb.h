@@ -225,11 +225,13 @@ class ha_frondb final : public handler {
   int act(const fron::Children &children, const fron::Cause &cause);
   int act_on_row(const fron::Children &children, const std::string &primary, const fron::Cause &cause);
   int act_on_children(const fron::Children &children, const fron::Cause &cause);
+  void end_version();
   int insert_history();
   int load_child(const std::string &primary, bool *found);
   bool has_key_of_parent(const fron::Children &children);
   int set_columns(const fron::Children &children, bool *is_changed);
   void compute_virtual_fields();
+  void renew_virtual_fields();
 
   // Reading: read.cc, fetch.cc.
   /** Determines which fields of a tree the statement wants; cheap if nothing has changed since the last call. */
