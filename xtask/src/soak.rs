@@ -102,6 +102,10 @@ pub(crate) fn run(args: &[String]) -> Result {
             let minutes = minutes.div_ceil(4).to_string();
             on_servers("foreign_keys", &[("MINUTES", &minutes), ("SEED", &seed.to_string())])
         });
+        summary.tests("crowds", || {
+            let minutes = minutes.div_ceil(4).to_string();
+            on_servers("crowd", &[("MINUTES", &minutes), ("SEED", &seed.to_string())])
+        });
         summary.tests("servers killed", || {
             let times = times.to_string();
             on_servers(

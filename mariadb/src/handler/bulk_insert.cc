@@ -92,7 +92,8 @@ void ha_frondb::announce_rows(ha_rows rows) {
   bulk_.phase = BulkInsert::Phase::Announced;
 }
 
-/** Whether rows may be gathered before they are written. The table need not be empty, but looks so. */
+/** Whether rows may be gathered before they are written. The table need not be empty, but looks so, also to the transaction
+    itself. */
 int ha_frondb::can_gather(bool *can) {
   *can = false;
   if (bulk_.expects_duplicates || !ends_at_duplicate(ha_thd()) || is_sequence() || !never_reads_rows()) return 0;
@@ -102,9 +103,13 @@ int ha_frondb::can_gather(bool *can) {
   if (int error = foreign_.prepare(ha_thd(), &is_due)) return error;
   // Each row that gets a foreign key is checked when it is written.
   if (is_due && !dictionary().foreign_keys().of(share_->name)->own.empty()) return 0;
+  frondb_tree *tree = share_->indexes[0].tree.get();
+  uint64_t own;
+  if (Error error = frondb_txn_own_messages(use_.connection->txn(), tree, {}, nullptr, &own)) return ha_error(error);
+  if (own != 0) return 0;
   Cursor cursor;
   frondb_rows rows;
-  if (Error error = cursor.open(share_->indexes[0].tree.get(), "", nullptr)) return ha_error(error);
+  if (Error error = cursor.open(tree, "", nullptr)) return ha_error(error);
   if (Error error = cursor.read(1, 1, &rows)) return ha_error(error);
   *can = rows.count == 0;
   return 0;

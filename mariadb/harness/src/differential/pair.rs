@@ -8,7 +8,7 @@ use super::statement::Step;
 use super::table::CLUSTERING;
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::reply::Reply;
+use crate::reply::{Reply, Value};
 use crate::server::Server;
 
 /// Longest time of a statement; a longer one is a hang.
@@ -108,11 +108,34 @@ impl Pair {
         {
             return Ok(true);
         }
+        for table in &step.tables {
+            for key in self.keys_of_innodb(table)? {
+                let sql = with_index(&step.sql, table, &key);
+                if sql != step.sql && self.innodb_agrees(step, &sql, ours)? {
+                    return Ok(true);
+                }
+            }
+        }
         // If rows are missing, and not only in another order, repeat the query without its order.
         let any_order = step.clone().ordered(false);
         let Some(sql) = without_order(&step.sql) else { return Ok(false) };
         Ok(difference(&any_order, ours, theirs).is_some()
             && self.innodb_agrees(&any_order, &sql, ours)?)
+    }
+
+    /// The names of a table's keys.
+    fn keys_of_innodb(&mut self, table: &str) -> Result<Vec<String>> {
+        self.sides[1].send(format!("SHOW KEYS FROM {table}"))?;
+        const NAME: usize = 2;
+        let name = |row: Vec<Value>| row.into_iter().nth(NAME).flatten();
+        let rows = self.sides[1].receive()?.rows;
+        let mut names: Vec<String> = rows
+            .into_iter()
+            .filter_map(name)
+            .map(|name| String::from_utf8_lossy(&name).into_owned())
+            .collect();
+        names.dedup();
+        Ok(names)
     }
 
     /// Whether InnoDB answers this form of the query as FronDB answered the step.
@@ -136,6 +159,13 @@ fn without_index(sql: &str) -> Option<String> {
     let (table, after) = after.split_once(" WHERE ")?;
     let is_name = table.chars().all(char::is_alphanumeric);
     is_name.then(|| format!("{before} FROM {table}{NONE} WHERE {after}"))
+}
+
+/// The query with an index that the optimizer has not chosen: with contractions of some collations the
+/// server's range for LIKE lacks rows.
+fn with_index(sql: &str, table: &str, key: &str) -> String {
+    let from = format!(" FROM {table} WHERE ");
+    sql.replace(&from, &format!(" FROM {table} FORCE INDEX (`{key}`) WHERE "))
 }
 
 /// The query without its order, if the order does not select the rows: where InnoDB sorts
@@ -164,7 +194,7 @@ fn side(server: &Server, engine: &str) -> Result<Client> {
 
 #[cfg(test)]
 mod tests {
-    use super::{without_index, without_order};
+    use super::{with_index, without_index, without_order};
 
     #[test]
     fn a_query_is_repeated_without_its_index_and_without_its_order() {
@@ -177,6 +207,10 @@ mod tests {
         assert_eq!(asked, "SELECT * FROM t7 USE INDEX () WHERE c1 IN ('a','') LOCK IN SHARE MODE");
         assert_eq!(without_index("SELECT 1 FROM t7 a JOIN t8 b WHERE a.c0 = b.c0"), None);
         assert_eq!(without_index("SELECT 1"), None);
+        let nested = "SELECT * FROM t7 WHERE c0 IN (SELECT c0 FROM t7 WHERE c6 LIKE 'ch%')";
+        let forced = "SELECT * FROM t7 FORCE INDEX (`k`) WHERE c0 IN \
+                      (SELECT c0 FROM t7 FORCE INDEX (`k`) WHERE c6 LIKE 'ch%')";
+        assert_eq!(with_index(nested, "t7", "k"), forced);
         // The order decides which rows come first.
         assert_eq!(without_order("SELECT c1 FROM t ORDER BY c1 LIMIT 3"), None);
     }
