@@ -77,10 +77,15 @@ int RowWriter::add_value(uint index, bool is_new_key, bool checks_outdated, std:
   return 0;
 }
 
+bool RowWriter::can_go_on() const {
+  const THD *thd = encoder_->table()->in_use;
+  return share_->has_unique_secondary || thd->lex->ignore || thd->in_sub_stmt || thd->slave_thread;
+}
+
 int RowWriter::apply(Connection *connection) {
   size_t failed_at = 0;
-  bool any_outdated = false;
-  Error failed = frondb_txn_write_entries(connection->txn(), writes_.data(), writes_.size(), true, &failed_at,
+  bool any_outdated = false, all_or_none = can_go_on();
+  Error failed = frondb_txn_write_entries(connection->txn(), writes_.data(), writes_.size(), all_or_none, &failed_at,
                                           &any_outdated);
   needs_overlay_ = any_outdated || connection->has_overlay;
   if (!failed) {
@@ -88,7 +93,10 @@ int RowWriter::apply(Connection *connection) {
     return 0;
   }
   int number = ha_error(failed);
-  if (number == HA_ERR_FOUND_DUPP_KEY && failed_at < indexes_.size()) connection->duplicate_key = indexes_[failed_at];
+  bool is_duplicate = number == HA_ERR_FOUND_DUPP_KEY;
+  // Half of the row is there. Should the server not roll the statement back after all, no commit may succeed.
+  if (!all_or_none && !(is_duplicate && failed_at == 0)) connection->must_roll_back = true;
+  if (is_duplicate && failed_at < indexes_.size()) connection->duplicate_key = indexes_[failed_at];
   return number;
 }
 

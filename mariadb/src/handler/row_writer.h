@@ -63,8 +63,10 @@ class RowWriter {
   int add_value(uint index, bool is_new_key, bool checks_outdated, std::string_view key, std::string_view value);
   int apply_insert(Connection *connection);
   int add_change(uint index, const uchar *before, const uchar *after);
-  /** Hands the writes to the engine. After an error none of them remains: the statement goes on after a duplicate, a DELETE
-      IGNORE after any error, and so do a trigger with a handler and a replica that skips errors. */
+  /** Whether the statement can go on after a row has failed: after a duplicate, a DELETE IGNORE after any error, and so can
+      a trigger or function with a handler, and a replica that skips errors. */
+  bool can_go_on() const;
+  /** Hands the writes to the engine. After an error none of them remains if the statement can go on. */
   int apply(Connection *connection);
   void row_key(const uchar *record, const std::string &shown, std::string *to);
   bool has_other_indexes() const;

@@ -62,6 +62,7 @@ int Share::open(const TABLE *table, const std::string &of) {
   for (uint k = 0; k < table->s->keys; k++) {
     Index &index = indexes[tree_of(table, k)];
     index.describe(table, &table->key_info[k], record.form.layout);
+    if (index.is_unique && k != table->s->primary_key) has_unique_secondary = true;
   }
   const KEY *primary = primary_key_of(table);
   is_primary_covered = !primary || std::all_of(primary->key_part, primary->key_part + primary->user_defined_key_parts,

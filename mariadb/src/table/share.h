@@ -44,6 +44,8 @@ class Share : public Handler_share {
   /** Gives names to the table's locks. Made last, from complete indexes. */
   std::unique_ptr<Listing> listing;
   bool has_hidden_key = false;
+  /** A unique index other than the primary one. */
+  bool has_unique_secondary = false;
   /** An entry has all fields of the primary key, since no part of it is a prefix: the server can make a position of
       them. */
   bool is_primary_covered = true;
