@@ -4,8 +4,8 @@
 //!
 //! Each row of [`TESTS`] is one test with the variable that sets its length. `TIMES=` multiplies
 //! the lengths of `make test`, and `SEED=` is the first seed of each test. The differential test
-//! against InnoDB runs for `MINUTES=`, its form with two connections and that with foreign keys for a
-//! quarter of that each; with `MINUTES=0` the tests that need a server do not run.
+//! against InnoDB runs for `MINUTES=`, its form with two connections, that with foreign keys, and the
+//! crowds of writers for a quarter of that each; with `MINUTES=0` the tests that need a server do not run.
 //!
 //! Every test prints its seed, and a failure says how to replay it. docs/reliability.md says what
 //! the last soak covered and found.

@@ -2,9 +2,9 @@
 //!
 //! A damaged block stays damaged, and a bad sector bad: work that needs it would fail again at each
 //! attempt, and read and write in vain. So the first job that meets it notes the run, and the planner
-//! plans nothing more that reads the run for this node ([`crate::plan`]). Newer runs of the node are still merged with each
-//! other, so that their number stays in bounds while flushes go on. In memory only: after a restart the
-//! first job notes it again.
+//! plans nothing more that reads the run for this node ([`crate::plan`]). Newer runs of the node are
+//! still merged with each other, so that their number stays in bounds while flushes go on. In memory
+//! only: after a restart the first job notes it again.
 //!
 //! The run is noted in the node and not as a whole: another node that has a view of it, of other keys,
 //! may be sound. Threads: any.

@@ -56,7 +56,7 @@ int ha_frondb::write_checked(const uchar *before, const uchar *after, const Caus
   if (checks.empty() && !use_.connection->has_overlay && !share_->build()) {
     uint64_t written = writer_.written();
     int error = write_then_recheck();
-    // Writes that fail undo themselves; that something fails behind them is too rare for a savepoint in each row.
+    // RowWriter::apply() deals with writes that fail. That something fails behind them is too rare for a savepoint in each row.
     if (error && writer_.written() != written) use_.connection->must_roll_back = true;
     return error;
   }
