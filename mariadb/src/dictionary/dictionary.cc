@@ -4,6 +4,9 @@
 
 #include "dictionary/dictionary.h"
 
+#include <my_global.h>
+#include <mysqld.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -18,7 +21,7 @@ namespace {
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
 /** The tree of counters. The key "" has the last number given to a table; a table's number and a letter are the key of
-    one of its counters or of its statistics. */
+    one of its counters or of its statistics, and behind those of all tables is what concerns all. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
 /** A tree without rows, whose locks are those of foreign/fence.h. A batch waits for all locks of its trees, so the tree of
@@ -175,7 +178,29 @@ Error Dictionary::open() {
   if (Error error = open_or_make(FENCES, &fences_)) return error;
   Tree tree;
   if (Error error = open_or_make(FOREIGN_KEYS, &tree)) return error;
+  if (Error error = find_statistics_since()) return error;
   return foreign_keys_->open(std::move(tree));
+}
+
+/** The key of statistics_since(), which is there from a clean end to the next start. Sorts after the keys of all tables. */
+static std::string since_key() { return number_key(UINT64_MAX - 1) + STATISTICS; }
+
+Error Dictionary::find_statistics_since() {
+  uint64_t since;
+  if (Error error = get_counter(counters_, since_key(), &since)) return error;
+  if (since == 0) since = uint64_t(server_start_time);
+  Batch batch;
+  if (Error error = make_batch(&batch)) return error;
+  if (Error error = batch.remove(counters_.get(), since_key())) return error;
+  // On a full disk the counts of this run are not trusted, and the server starts all the same.
+  if (!write_batch(batch, FRONDB_NO_SYNC)) statistics_since_ = since;
+  return {};
+}
+
+void Dictionary::note_clean_end() {
+  if (statistics_since_ == UINT64_MAX || !counters_) return;
+  // An error costs only time: the next run counts the rows of each table that it opens.
+  Error ignored = put_counter(counters_, since_key(), statistics_since_);
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {

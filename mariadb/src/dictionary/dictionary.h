@@ -67,6 +67,8 @@ class Dictionary {
  public:
   /** Opens the dictionary of the open database. */
   Error open();
+  /** Notes that all tables were closed and their statistics kept. Called last, before the database is closed. */
+  void note_clean_end();
   /** Drops trees without a record. Called once, before any new tree is made. */
   Error drop_orphans();
 
@@ -110,6 +112,8 @@ class Dictionary {
   /** The encoded statistics of a table; empty if it was never measured. */
   Error statistics(uint64_t table, std::string *bytes);
   Error keep_statistics(uint64_t table, const std::string &bytes);
+  /** The start of the server since which it has lost no statistics in a crash: row counts kept since are exact. */
+  uint64_t statistics_since() const { return statistics_since_; }
   /** The encoded row counts of a prepared transaction, by its name; empty if none are kept. Keeping empty bytes removes
       them. */
   Error prepared_counts(frondb_slice name, std::string *bytes);
@@ -143,12 +147,15 @@ class Dictionary {
   /** `frees_space`: trees are dropped for this number, so the write may use the reserve of a full disk. */
   Error next_number(uint64_t *number, bool frees_space = false);
 
+  Error find_statistics_since();
+
   Tree tables_;
   Tree counters_;
   Tree fences_;
   std::unique_ptr<ForeignKeys> foreign_keys_ = std::make_unique<ForeignKeys>();
   /** Guards the last number given to a table. */
   std::unique_ptr<std::mutex> numbering_ = std::make_unique<std::mutex>();
+  uint64_t statistics_since_ = UINT64_MAX;
   struct Changing {
     std::mutex mutex;
     std::atomic<uint64_t> count{0};

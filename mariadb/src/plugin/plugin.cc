@@ -71,6 +71,7 @@ int init(void *place) {
 int deinit(void *) {
   if (!db()) return 0;
   stop_search_for_lost_tables();
+  dictionary().note_clean_end();
   dictionary() = Dictionary();
   if (Error error = close_db()) sql_print_error("FronDB: cannot close the database: %s", error.message());
   Error ignored = frondb_set_log(nullptr, nullptr, nullptr);  // Cannot fail: init() has set a log.

@@ -66,20 +66,24 @@ void TransactionCounts::roll_back_to(uint64_t savepoint) {
   }
 }
 
-void TransactionCounts::commit() {
+std::vector<std::shared_ptr<RowCount>> TransactionCounts::commit() {
   for (const Table &table : tables_)
     if (table.has_written || table.writes) table.count->committed();
-  clear();
+  return clear();
 }
 
-void TransactionCounts::roll_back() {
+std::vector<std::shared_ptr<RowCount>> TransactionCounts::roll_back() {
   for (const Table &table : tables_) table.count->add(-table.all);
-  clear();
+  return clear();
 }
 
-void TransactionCounts::clear() {
+std::vector<std::shared_ptr<RowCount>> TransactionCounts::clear() {
+  std::vector<std::shared_ptr<RowCount>> closed;
+  for (Table &table : tables_)
+    if (table.count.use_count() == 1) closed.push_back(std::move(table.count));
   tables_.clear();
   savepoints_.clear();
+  return closed;
 }
 
 }  // namespace fron

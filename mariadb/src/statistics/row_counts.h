@@ -70,11 +70,13 @@ class TransactionCounts {
   /** Forgets this savepoint; with `later` also those that were set after it. */
   void release(uint64_t savepoint, bool later);
   void roll_back_to(uint64_t savepoint);
-  void commit();
-  void roll_back();
+  /** Ends the transaction; so does roll_back(). Returns the counts of tables that FLUSH TABLES, or a full table cache,
+      has closed meanwhile, which nobody but the caller refers to. */
+  std::vector<std::shared_ptr<RowCount>> commit();
+  std::vector<std::shared_ptr<RowCount>> roll_back();
 
  private:
-  void clear();
+  std::vector<std::shared_ptr<RowCount>> clear();
 
   /** What the transaction has done to a table. */
   struct Counted {

@@ -41,19 +41,28 @@ std::vector<uint64_t> numbers_of(const TableRecord &record) {
 
 }  // namespace
 
+/** Counts the rows; `is_kept` says that a count was kept before a crash. */
+int Share::count_rows(bool is_kept) {
+  uint64_t count;
+  bool is_exact;
+  Error error = count_entries(indexes[0].tree.get(), &count, &is_exact);
+  // A damaged table can still be opened, to be checked and dropped.
+  if (error) return error.kind() == FRONDB_CORRUPTION || error.kind() == FRONDB_IO ? 0 : ha_error(error);
+  // The kept count is nearly exact; the estimate is within a factor of two.
+  bool is_known = is_kept && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
+  if (!is_known) statistics_.rows = count;
+  return 0;
+}
+
 int Share::open_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
   std::string bytes;
   if (Error error = dictionary().statistics(record.number, &bytes)) return ha_error(error);
   if (!statistics_.decode(bytes)) statistics_ = TableStatistics();
-  uint64_t count;
-  bool is_exact;
-  Error error = count_entries(indexes[0].tree.get(), &count, &is_exact);
-  // A damaged table can still be opened, to be checked and dropped.
-  if (error && error.kind() != FRONDB_CORRUPTION && error.kind() != FRONDB_IO) return ha_error(error);
-  // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
-  bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
-  if (!error && !is_known) statistics_.rows = count;
+  // Thousands of tables can be opened without a read of their rows.
+  is_trusted_ = statistics_.server_start >= dictionary().statistics_since();
+  if (!is_trusted_)
+    if (int error = count_rows(!bytes.empty())) return error;
   if (statistics_.server_start != uint64_t(server_start_time)) statistics_.commit_time = 0;
   if (!join_open_count(record.number, &rows)) {
     rows->set(int64_t(statistics_.rows));
@@ -102,6 +111,19 @@ int Share::measure(const TABLE *table, SampleSize size) {
   return 0;
 }
 
+int Share::analyze(const TABLE *table) {
+  uint64_t changes = rows->changes();
+  // Rows that another transaction has counted may not be visible yet.
+  if (rows.use_count() == 1) {
+    std::lock_guard<std::mutex> guard(measuring_);
+    statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
+    int64_t before = rows->rows();
+    if (int error = count_rows(true)) return error;
+    if (rows->changes() == changes) rows->add(int64_t(statistics_.rows) - before);
+  }
+  return measure(table, SAMPLE_ANALYZE);
+}
+
 int Share::measure_if_stale(const TABLE *table) {
   // While one thread measures, other threads use the old statistics.
   if (!is_stale() || is_busy_.exchange(true)) return 0;
@@ -115,7 +137,9 @@ int Share::keep() {
   statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
   statistics_.commit_time = uint64_t(rows->commit_time());
   statistics_.server_start = uint64_t(server_start_time);
-  return ha_error(dictionary().keep_statistics(record.number, statistics_.encode()));
+  Error error = dictionary().keep_statistics(record.number, statistics_.encode());
+  is_trusted_ = !error;
+  return ha_error(error);
 }
 
 void Share::keep_if_due() {
@@ -133,7 +157,8 @@ void Share::close_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
   // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
   bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows() &&
-                 statistics_.commit_time == uint64_t(rows->commit_time());
+                 statistics_.commit_time == uint64_t(rows->commit_time()) &&
+                 is_trusted_;
   if (!is_kept) keep();
 }
 

@@ -116,6 +116,24 @@ bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count) {
   return false;
 }
 
+void keep_closed_counts(const std::vector<std::shared_ptr<RowCount>> &counts) {
+  if (counts.empty()) return;
+  statistic([&] {
+    std::lock_guard<std::mutex> guard(mutex);
+    for (const std::shared_ptr<RowCount> &count : counts) {
+      // A table that was opened again has joined the count, and keeps it when it is closed.
+      if (count.use_count() > 1) continue;
+      Error error = change_kept(count->table(), [&](TableStatistics *kept) {
+        kept->rows = uint64_t(std::max<int64_t>(0, count->rows()));
+        kept->commit_time = uint64_t(count->commit_time());
+        kept->server_start = uint64_t(server_start_time);
+      });
+      if (error) return error;
+    }
+    return Error();
+  });
+}
+
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) {
   statistic([&] {
     std::string bytes;

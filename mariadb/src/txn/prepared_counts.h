@@ -12,6 +12,7 @@
 #define FRONDB_TXN_PREPARED_COUNTS_H
 
 #include <memory>
+#include <vector>
 
 #include "statistics/row_counts.h"
 #include "txn/xid.h"
@@ -21,6 +22,9 @@ namespace fron {
 /** Registers the count of an open table under the number of the table. If FLUSH TABLES has closed the table while a
     transaction still counts in it, replaces `count` by that transaction's and returns true. */
 bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count);
+
+/** Corrects the kept statistics of tables that were closed before the transaction that counted in them has ended. */
+void keep_closed_counts(const std::vector<std::shared_ptr<RowCount>> &counts);
 
 /** Keeps the counts of a transaction that is about to be prepared under a name that the user has chosen. */
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts);
