@@ -7,7 +7,7 @@ use frondb_core::clock::Nanos;
 use frondb_core::events::Event;
 use frondb_core::sync::{Arc, Mutex};
 use frondb_core::wear::WriteCause;
-use frondb_core::{Error, ErrorKind, Result, RunId};
+use frondb_core::{Error, ErrorKind, Result, RunId, TreeId};
 use frondb_tree::{MemoryShares, PlanLimits, ReadContext, TreeCore, Trees};
 use frondb_trunk::job::{JobEnv, Packing};
 
@@ -33,6 +33,8 @@ pub struct JobContext {
     pub throttle: Throttle,
     /// What trees are packed with.
     pub(crate) dictionaries: Dictionaries,
+    /// Trees in which damage was noted.
+    pub(crate) damaged: Mutex<HashSet<TreeId>>,
     /// Runs that could not be read when they were to be moved.
     pub(crate) unmovable: Mutex<HashSet<RunId>>,
     pub(crate) counters: JobCounters,
@@ -63,6 +65,7 @@ impl JobContext {
             shares,
             throttle,
             dictionaries: Dictionaries::default(),
+            damaged: Mutex::default(),
             unmovable: Mutex::default(),
             counters,
             latencies: Latencies::default(),

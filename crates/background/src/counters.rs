@@ -63,8 +63,6 @@ job_counters! {
     manifest_rotations,
     /// Jobs that failed.
     job_failures,
-    /// Runs in which background work has found damage, and which it leaves alone.
-    damaged_runs,
 }
 
 /// How long the work of commits and of the background takes. Any thread may add and read.

@@ -6,12 +6,14 @@
 //! nothing of it, the other nodes of the tree, the other trees. No commit waits for the node, because
 //! work that is not planned is no debt.
 
+use std::collections::HashSet;
+
 use frondb_core::events::Event;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, NodeId, RunId};
 use frondb_run::Run;
 use frondb_tree::TreeCore;
-use frondb_trunk::Node;
+use frondb_trunk::{Node, Trunk};
 
 use crate::context::JobContext;
 use crate::counters::add;
@@ -41,7 +43,7 @@ impl JobContext {
         if !node.hints.damage.note_run(run, &error) {
             return false;
         }
-        add(&self.counters.damaged_runs, 1);
+        self.damaged.lock().insert(tree.id);
         tracing::error!(
             %error,
             "background work leaves this data alone from now on, and everything else goes on; \
@@ -51,12 +53,34 @@ impl JobContext {
         true
     }
 
+    /// How many runs background work has found damaged and leaves alone now. Walks the nodes of the trees
+    /// that have any.
+    #[must_use]
+    pub fn damaged_runs(&self) -> u64 {
+        let mut runs = HashSet::new();
+        self.damaged.lock().retain(|tree| {
+            let before = runs.len();
+            // A tree with damage is not stowed.
+            if let Some(version) = self.trees.get(*tree).and_then(|tree| tree.open_version()) {
+                version.trunk.for_each(&mut |node| runs.extend(node.damaged_runs()));
+            }
+            runs.len() > before
+        });
+        runs.len() as u64
+    }
+
     /// Notes that a run could not be read when it was to be moved: it stays where it is.
     pub(crate) fn note_unmovable(&self, tree: &TreeCore, run: &Arc<Run>, error: &Error) {
         add(&self.counters.job_failures, 1);
         self.unmovable.lock().insert(run.meta().id);
         tracing::error!(%error, tree = %*tree.name.read(), "a run could not be moved and stays where it is");
         self.tell(Event::JobFailed(error));
+    }
+
+    /// What the device could not read is tried again: in this tree, and runs that were to be moved.
+    pub(crate) fn forget_unreadable(&self, trunk: &Trunk) {
+        trunk.for_each(&mut |node| node.hints.damage.forget_unreadable());
+        self.unmovable.lock().clear();
     }
 
     /// Whether a run could not be read when it was to be moved.

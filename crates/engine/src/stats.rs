@@ -107,8 +107,8 @@ engine_stats! {
     filter_positives,
     /// Reads that have found damage, a count.
     corruptions,
-    /// Runs in which background work has found damage since the database was opened, a count. It leaves
-    /// them alone; everything else goes on.
+    /// Runs that background work has found damaged since the database was opened, and leaves alone.
+    /// Falls when they are dropped or merged away.
     damaged_runs,
     /// Blocks and log records whose compressed form did not decode, in all databases of the process, a
     /// count; they were stored uncompressed. Other than 0 says that a codec or the memory has a fault.
@@ -238,7 +238,8 @@ fn write_values(
 }
 
 /// The statistics that are values of the moment and not counters.
-pub(crate) const GAUGES: [&str; 31] = [
+pub(crate) const GAUGES: [&str; 32] = [
+    "damaged_runs",
     "trees",
     "nodes",
     "leaves",

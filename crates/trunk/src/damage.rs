@@ -75,6 +75,12 @@ impl NodeDamage {
 }
 
 impl Node {
+    /// The node's runs in which damage was noted.
+    pub fn damaged_runs(&self) -> impl Iterator<Item = RunId> {
+        let noted = self.hints.damage.runs();
+        noted.into_iter().filter(|run| self.views().any(|view| view.run.meta().id == *run))
+    }
+
     /// The damage that was noted in one of the node's runs.
     #[must_use]
     pub fn damage(&self) -> Option<Error> {

@@ -76,7 +76,7 @@ impl<'a> Pass<'a> {
         let last_run = RunId(background.jobs.ids.runs().load(Ordering::Relaxed));
         let version = tree.version();
         let trunk = &version.trunk;
-        trunk.for_each(&mut |node| node.hints.damage.forget_unreadable());
+        background.jobs.forget_unreadable(trunk);
         let to = if options.fraction < 1.0 { trunk.fraction_end(options.fraction) } else { None };
         Self {
             background,

@@ -165,7 +165,7 @@ pub(crate) fn fill_background(background: &Background, stats: &mut EngineStats) 
     stats.checkpoints = done.checkpoints;
     stats.manifest_rotations = done.manifest_rotations;
     stats.job_failures = done.job_failures;
-    stats.damaged_runs = done.damaged_runs;
+    stats.damaged_runs = background.jobs.damaged_runs();
     let due = background.queue.due();
     stats.debt_jobs = due.debt_jobs;
     stats.debt_bytes = due.debt_bytes;

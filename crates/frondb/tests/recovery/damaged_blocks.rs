@@ -198,6 +198,7 @@ fn a_range_delete_over_the_damage_removes_it() {
     assert!(db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
     let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
     assert_eq!(report.failed, 0, "{report:?}");
+    assert_eq!(db.stats().damaged_runs, 0);
     db.close().unwrap();
 }
 
@@ -236,6 +237,7 @@ fn background_work_leaves_an_unreadable_sector_alone_until_an_optimize() {
         device.set_script(&"".parse().unwrap());
         let report = bad.optimize(OptimizeOptions::new(), &mut |_, _| true).unwrap();
         assert_eq!(report.failed, 0, "{report:?}");
+        assert_eq!(db.stats().damaged_runs, 0);
         assert_eq!(bad.get(&key(DAMAGED)).unwrap(), Some(value("bad", DAMAGED, 0)));
         assert!(db.verify(&mut |_, _, _| true).unwrap().faults.is_empty());
         db.close().unwrap();
