@@ -15,6 +15,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace fron {
 namespace {
@@ -68,6 +69,23 @@ std::string take_earlier_folder() {
     return "cannot sync the data directory: " + std::string(strerror(errno));
   sql_print_information("FronDB: renamed the folder %s to %s, which the server does not take for a database",
                         EARLIER_DATABASE_DIR, DATABASE_DIR);
+  return {};
+}
+
+std::string refuse_log_dir(const char *path) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::absolute(path, error);
+  if (!error) folder = std::filesystem::weakly_canonical(folder, error);
+  if (error) return "cannot resolve " + std::string(path) + ": " + error.message();
+  std::filesystem::path data_directory = std::filesystem::canonical(".", error);
+  if (error) return "cannot resolve the data directory: " + error.message();
+  std::filesystem::path inside = folder.lexically_relative(data_directory);
+  std::string first = inside.empty() ? ".." : inside.begin()->string();
+  if (first == ".." || first.rfind("#sql", 0) == 0) return {};
+  std::string why = "frondb_log_dir is in the data directory, where the server takes each folder for a database";
+  if (!std::filesystem::exists(folder / "LOG", error)) return why + ": choose a folder outside of it";
+  sql_print_warning("FronDB: %s: stop the server, move the folder out of the data directory, and set frondb_log_dir to its new place",
+                    why.c_str());
   return {};
 }
 

@@ -22,6 +22,10 @@ constexpr const char *EARLIER_DATABASE_DIR = "#frondb";
     empty string if the folder has its name, or there is none. */
 std::string take_earlier_folder();
 
+/** Why `path` cannot be the folder of the log; an empty string if it can. A folder in the data directory would be listed and
+    dumped as a database. One that has a log already is only warned of, so that an upgrade does not stop a server. */
+std::string refuse_log_dir(const char *path);
+
 }  // namespace fron
 
 #endif

@@ -52,6 +52,7 @@ int init(void *place) {
   Options options;
   if (Error error = make_options(&options)) return refuse("the options are invalid", error.message());
   std::string reason = take_earlier_folder();
+  if (reason.empty() && *log_dir()) reason = refuse_log_dir(log_dir());
   if (!reason.empty()) return refuse("cannot open the database", reason.c_str());
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())

@@ -19,7 +19,7 @@ namespace fron {
 namespace {
 
 unsigned long long memory, fsync_log_period, checkpoint_period, bandwidth_limit, log_segment_size, reserve, drive_tbw_value;
-char *log_dir;
+char *log_dir_value;
 unsigned int background_threads;
 my_bool log_compression, verify_fast_codecs, direct_io;
 
@@ -60,7 +60,7 @@ MYSQL_SYSVAR_ULONGLONG(memory, memory, PLUGIN_VAR_RQCMDARG,
                        "Bytes of memory for the engine: cache, write buffers and work together. "
                        "At least 16 MiB; 0 means a quarter of the machine's memory.",
                        nullptr, set_memory, 0, 0, ~0ULL, 0);
-MYSQL_SYSVAR_STR(log_dir, log_dir, AT_START,
+MYSQL_SYSVAR_STR(log_dir, log_dir_value, AT_START,
                  "Folder of the engine's log, to put it on another device; empty means the folder of the data. "
                  "Must be the same at every start.",
                  nullptr, nullptr, nullptr);
@@ -129,13 +129,15 @@ struct st_mysql_sys_var *system_variables[] = {
     backup_dir_variable, backup_since_variable, backup_throttle_variable, backup_wait_for_stage_variable,
     backup_allowed_prefix_variable, nullptr};
 
+const char *log_dir() { return log_dir_value ? log_dir_value : ""; }
+
 Error make_options(Options *options) {
   if (Error error = frondb_options_new(options->out())) return error;
   frondb_options *to = options->get();
   if (memory)
     if (Error error = frondb_options_set_memory_bytes(to, memory)) return error;
-  if (log_dir && *log_dir)
-    if (Error error = frondb_options_set_log_dir(to, log_dir)) return error;
+  if (*log_dir())
+    if (Error error = frondb_options_set_log_dir(to, log_dir())) return error;
   // The modes of the server's own files, from UMASK and UMASK_DIR.
   if (Error error = frondb_options_set_file_mode(to, (my_umask & 0666) | 0600)) return error;
   if (Error error = frondb_options_set_dir_mode(to, (my_umask_dir & 0777) | 0700)) return error;

@@ -19,6 +19,9 @@ extern struct st_mysql_sys_var *system_variables[];
 /** Makes the options of the database from the variables that were given when the server started. */
 Error make_options(Options *options);
 
+/** `frondb_log_dir`; empty if it is not given. */
+const char *log_dir();
+
 /** Terabytes that the drive of the data may be written; 0: not given. */
 unsigned long long drive_tbw();
 

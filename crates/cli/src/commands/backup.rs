@@ -6,11 +6,14 @@ use frondb::{BackupOptions, Db, ErrorKind, Options};
 use serde_json::json;
 
 use super::inspect::counted;
-use super::session::{Source, of_database, of_owner};
+use super::session::{Source, note, of_database, of_owner};
 use crate::args::{Backup, Common, Restore, VerifyBackup};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
+
+/// The folder of the engine in the data directory of MariaDB, in this version and in early ones.
+const FOLDERS_OF_MARIADB: [&str; 2] = ["#sql-frondb", "#frondb"];
 
 /// Copies a database.
 pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
@@ -43,6 +46,12 @@ pub(crate) fn backup(common: &Common, args: &Backup) -> Result<(), Failure> {
     shown.end();
     if let Source::Session(session) = source {
         session.close()?;
+    }
+    if FOLDERS_OF_MARIADB.iter().any(|name| args.dir.ends_with(name)) {
+        note(
+            common,
+            "the definitions of MariaDB's tables are not in this backup: `SET frondb_backup_dir` in the server makes one that has them",
+        );
     }
     let mut out = Output::new(common);
     let result = json!({
