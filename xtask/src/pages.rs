@@ -26,11 +26,11 @@ const EXAMPLES: [&str; 2] = ["crates/frondb/src/lib.rs", "crates/frondb/src/tran
 const BUILDERS: &str = "crates/frondb/src/options.rs";
 const TRANSACTION_BUILDERS: &str = "crates/frondb/src/transaction/options.rs";
 const BULK_OPTIONS: &str = "crates/txn/src/bulk/options.rs";
-const ENGINE_OPTIONS: &str = "crates/engine/src/options.rs";
+const ENGINE_OPTIONS: &str = "crates/frondb/src/open/options.rs";
 const TRUNK_OPTIONS: &str = "crates/trunk/src/options.rs";
-const STATS: &str = "crates/engine/src/stats.rs";
-const LATENCIES: &str = "crates/engine/src/stats/latencies.rs";
-const RECOVERY: &str = "crates/engine/src/recovery.rs";
+const STATS: &str = "crates/frondb/src/stats.rs";
+const LATENCIES: &str = "crates/frondb/src/stats/latencies.rs";
+const RECOVERY: &str = "crates/frondb/src/open/recovery.rs";
 
 const OPTIONS_HEAD: &str = "\
 # Options

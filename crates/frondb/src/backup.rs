@@ -1,18 +1,31 @@
 //! Backups of an open database, and databases from backups.
 
+pub(crate) mod begin;
+mod cut;
+mod history;
+mod list;
+pub(crate) mod make;
+mod meter;
 pub(crate) mod options;
+pub(crate) mod restore;
+mod target;
+pub(crate) mod verify;
 
 use std::path::{Path, PathBuf};
 
+use crate::backup::make::BackupReport;
+use crate::backup::restore::RestoreReport;
+use crate::backup::verify::BackupContents;
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Modes, PosixDevice, SharedDevice};
-use frondb_engine::{BackupContents, BackupReport, RestoreReport};
 
 use crate::db::Db;
 use crate::directory::existing;
 use crate::options::Options;
 use crate::target::{Maker, Target, check_apart};
+pub(crate) use history::HISTORY_FILE;
+pub(crate) use list::check_list;
 pub use options::BackupOptions;
 
 impl Db {
@@ -99,7 +112,7 @@ impl Db {
             check_apart(to, std::slice::from_ref(since), "the backup that it continues")?;
         }
         let target: SharedDevice = Arc::new(PosixDevice::create_with(to, modes)?);
-        let inner = self.shared_engine().begin_backup(target, since.as_ref(), options.inner)?;
+        let inner = self.shared().begin_backup(target, since.as_ref(), options.inner)?;
         Ok(Backup { inner })
     }
 
@@ -116,7 +129,7 @@ impl Db {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
         let target = SharedDevice::clone(target);
-        let backup = self.shared_engine().begin_backup(target, since, options.inner)?;
+        let backup = self.shared().begin_backup(target, since, options.inner)?;
         backup.copy(progress)
     }
 
@@ -148,7 +161,7 @@ impl Db {
         Target::check(to, modes, Maker::Restore, &paths)?;
         let target = Target::make(to, modes, Maker::Restore)?;
         let device: SharedDevice = Arc::new(PosixDevice::open(target.path())?.with_modes(modes));
-        let report = frondb_engine::restore(&chain, &device, None, progress)?;
+        let report = crate::backup::restore::restore(&chain, &device, None, progress)?;
         drop(device);
         target.finish()?;
         Ok(report)
@@ -168,7 +181,7 @@ impl Db {
         backup: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupContents> {
-        frondb_engine::verify_backup(&backup_device(backup.as_ref())?, progress)
+        crate::backup::verify::verify_backup(&backup_device(backup.as_ref())?, progress)
     }
 
     /// As [`restore`](Self::restore), from device to device, for the project's own simulations.
@@ -181,7 +194,7 @@ impl Db {
         target: &SharedDevice,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<RestoreReport> {
-        frondb_engine::restore(chain, target, None, progress)
+        crate::backup::restore::restore(chain, target, None, progress)
     }
 
     /// As [`verify_backup`](Self::verify_backup), for the project's own simulations.
@@ -193,7 +206,7 @@ impl Db {
         backup: &SharedDevice,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupContents> {
-        frondb_engine::verify_backup(backup, progress)
+        crate::backup::verify::verify_backup(backup, progress)
     }
 }
 
@@ -206,7 +219,7 @@ impl Db {
 /// Threads: any; it may go from one to another.
 #[derive(Debug)]
 pub struct Backup {
-    inner: frondb_engine::Backup,
+    inner: crate::backup::begin::Backup,
 }
 
 impl Backup {

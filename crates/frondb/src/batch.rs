@@ -28,7 +28,7 @@ use crate::tree::Tree;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    pub(crate) inner: frondb_engine::Batch,
+    pub(crate) inner: frondb_commit::Batch,
 }
 
 impl Batch {

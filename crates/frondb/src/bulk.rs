@@ -1,11 +1,12 @@
 //! [`BulkLoad`]: entries in any order, sorted outside of the trees and attached to them with one
 //! commit.
 
+use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-pub use frondb_engine::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
-use frondb_engine::{Durability, Engine};
+pub use frondb_txn::{BulkOptions, BulkProgress, BulkReport, Duplicate, Duplicates};
 
+use crate::open::Open;
 use crate::options::TreeOptions;
 use crate::tree::Tree;
 
@@ -48,24 +49,24 @@ use crate::tree::Tree;
 /// # }
 /// ```
 pub struct BulkLoad {
-    engine: Arc<Engine>,
-    inner: frondb_engine::BulkLoad,
+    open: Arc<Open>,
+    inner: frondb_txn::BulkLoad,
     /// Default durability of the handles that the load returns for its new trees.
     commit_sync: Durability,
 }
 
 /// Adds entries to a [`BulkLoad`]. One thread at a time; each thread has a writer of its own.
 pub struct BulkWriter {
-    inner: frondb_engine::BulkWriter,
+    inner: frondb_txn::BulkWriter,
 }
 
 impl BulkLoad {
     pub(crate) fn new(
-        engine: Arc<Engine>,
-        inner: frondb_engine::BulkLoad,
+        open: Arc<Open>,
+        inner: frondb_txn::BulkLoad,
         commit_sync: Durability,
     ) -> Self {
-        Self { engine, inner, commit_sync }
+        Self { open, inner, commit_sync }
     }
 
     /// A new tree that comes into existence with the commit of this load, holding what was loaded
@@ -96,10 +97,8 @@ impl BulkLoad {
     /// `Invalid` for a bad name or option, an update function that is not registered, or a
     /// finished load; `Poisoned`, `Closed`.
     pub fn new_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
-        let options =
-            frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
-        let tree = self.inner.new_tree(name, options)?;
-        Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
+        let tree = self.inner.new_tree(name, options.into())?;
+        Ok(Tree::new(Arc::clone(&self.open), Arc::clone(tree.core()), self.commit_sync))
     }
 
     /// A new writer. All writers of a load share its memory.

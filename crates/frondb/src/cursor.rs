@@ -3,14 +3,14 @@
 use frondb_core::Result;
 use frondb_core::chunk::Entries;
 use frondb_core::tuple::prefix_end;
-use frondb_engine::Snapshot;
+use frondb_tree::Snapshot;
 
 use crate::key_range::{KeyRange, bounds_of};
 
 /// The range and the state that a cursor shows. Default: the whole tree as of now.
 #[derive(Clone, Debug, Default)]
 pub struct CursorOptions {
-    pub(crate) inner: frondb_engine::CursorOptions,
+    pub(crate) inner: frondb_tree::CursorOptions,
 }
 
 impl CursorOptions {
@@ -79,7 +79,7 @@ impl CursorOptions {
 /// ```
 #[derive(Debug)]
 pub struct Cursor {
-    pub(crate) inner: frondb_engine::Cursor,
+    pub(crate) inner: frondb_tree::Cursor,
 }
 
 impl Cursor {

@@ -17,13 +17,17 @@ mod wear;
 
 use std::path::PathBuf;
 
+use frondb_commit::Durability;
 use frondb_core::Result;
 use frondb_core::sync::Arc;
-use frondb_engine::{Durability, Engine, Snapshot};
+use frondb_tree::Snapshot;
+use frondb_txn::KeepOpen;
 
 use crate::attachment::owner::Owner;
 use crate::batch::Batch;
 use crate::bulk::{BulkLoad, BulkOptions};
+use crate::open::Open;
+use crate::open::parts::Parts;
 
 /// An open database. Clones are cheap and refer to the same database. Any thread may use it.
 ///
@@ -34,9 +38,9 @@ use crate::bulk::{BulkLoad, BulkOptions};
 /// database ([`set_sync_mode`](Self::set_sync_mode)).
 #[derive(Clone, Debug)]
 pub struct Db {
-    /// Answers other processes. Before the engine, because the directory is locked until it is dropped.
+    /// Answers other processes. Before the open database, because the directory is locked until it is dropped.
     owner: Option<Arc<Owner>>,
-    engine: Arc<Engine>,
+    open: Arc<Open>,
     /// The directories of the database and of its log, resolved when it was opened; empty if it is not
     /// in a file system.
     directories: Arc<[PathBuf]>,
@@ -45,15 +49,15 @@ pub struct Db {
 }
 
 impl Db {
-    pub(crate) fn of(engine: Engine) -> Self {
-        Self::of_shared(Arc::new(engine), &[])
+    pub(crate) fn of(open: Open) -> Self {
+        Self::of_shared(Arc::new(open), &[])
     }
 
     /// A handle to an open database in these directories.
-    pub(crate) fn of_shared(engine: Arc<Engine>, directories: &[PathBuf]) -> Self {
+    pub(crate) fn of_shared(open: Arc<Open>, directories: &[PathBuf]) -> Self {
         Self {
             owner: None,
-            engine,
+            open,
             directories: directories.into(),
             commit_sync: Durability::default(),
         }
@@ -71,12 +75,8 @@ impl Db {
         &self.directories
     }
 
-    pub(crate) fn shared_engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+    pub(crate) fn shared(&self) -> &Arc<Open> {
+        &self.open
     }
 
     /// Returns a handle to the same database with another default durability. It holds for single
@@ -115,7 +115,7 @@ impl Db {
     /// at most 512 MiB.
     #[must_use]
     pub fn batch_bytes_max(&self) -> u64 {
-        self.engine.batch_bytes_max()
+        self.open.batch_bytes_max()
     }
 
     /// Commits a batch atomically. Where transactions hold locks, the batch waits for them as a
@@ -126,7 +126,7 @@ impl Db {
     /// invalid write in the batch or a batch that is too large; `NotFound` if a tree was dropped;
     /// `NoSpace`: nothing changed, and the call may be repeated; `Poisoned`; `Closed`.
     pub fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
-        self.engine.write(&batch.inner, durability)
+        self.open.write(&batch.inner, durability)
     }
 
     /// Begins a bulk load; see [`BulkLoad`].
@@ -134,8 +134,10 @@ impl Db {
     /// # Errors
     /// `Poisoned`, `Closed`.
     pub fn bulk_load(&self, options: BulkOptions) -> Result<BulkLoad> {
-        let inner = self.engine.bulk_load(options)?;
-        Ok(BulkLoad::new(Arc::clone(&self.engine), inner, self.commit_sync))
+        let Parts { catalog, txns, .. } = &self.open.parts;
+        let keep_open = Arc::clone(&self.open) as KeepOpen;
+        let inner = txns.bulk_load(options, Arc::clone(catalog), keep_open)?;
+        Ok(BulkLoad::new(Arc::clone(&self.open), inner, self.commit_sync))
     }
 
     /// Takes a snapshot: a fixed state of the whole database to read at. Space that a live
@@ -144,7 +146,7 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.engine.snapshot()
+        self.open.parts.txns.snapshot()
     }
 
     /// Makes everything committed so far durable.
@@ -153,7 +155,8 @@ impl Db {
     /// `Poisoned` if the sync failed: commits that were not durable before may be lost; `NoSpace`;
     /// `Closed`.
     pub fn sync(&self) -> Result<()> {
-        self.engine.sync()
+        let _call = self.open.begin_call()?;
+        self.open.parts.log.wal.sync().inspect_err(|error| self.open.health().poison(error))
     }
 
     /// Closes the database and unlocks its directory, even while handles exist; later calls on
@@ -169,6 +172,6 @@ impl Db {
         if let Some(owner) = &self.owner {
             owner.stop();
         }
-        self.engine.close()
+        self.open.close()
     }
 }

@@ -1,10 +1,15 @@
-//! Entry point for fuzzers: takes any bytes and must neither panic nor take memory without bound.
+//! Entry points for fuzzers: each takes any bytes and must neither panic nor take memory without bound.
 
 use crate::attachment::format;
 
 /// Receives the bytes as a frame of the socket on which the owner of a database answers.
 pub fn attachment_frame(bytes: &[u8]) {
     format::fuzz(bytes);
+}
+
+/// Parses the list of a backup.
+pub fn backup_list(bytes: &[u8]) {
+    crate::backup::check_list(bytes);
 }
 
 #[cfg(test)]

@@ -47,19 +47,31 @@ mod cursor;
 mod db;
 pub mod device;
 mod directory;
+mod files;
 #[doc(hidden)]
 pub mod fuzz;
 mod key_range;
+mod open;
 mod opening;
 mod optimize;
 mod options;
 mod range;
 mod salvage;
+mod stats;
 mod target;
 mod transaction;
 mod tree;
 mod verify;
 
+#[cfg(all(test, not(shuttle)))]
+mod tests;
+
+pub use crate::backup::make::BackupReport;
+pub use crate::backup::restore::RestoreReport;
+pub use crate::backup::verify::BackupContents;
+pub use crate::files::{FileInfo, FileKind};
+pub use crate::open::recovery::Recovery;
+pub use crate::stats::{EngineStats as Stats, Latencies, TreeStats};
 pub use attachment::{AttachedStats, AttachedTree, Attachment};
 pub use backup::{Backup, BackupOptions};
 pub use batch::Batch;
@@ -68,7 +80,9 @@ pub use bulk::{
 };
 pub use cursor::{Cursor, CursorOptions};
 pub use db::Db;
+pub use frondb_background::{FailedLeaf, OptimizeReport};
 pub use frondb_block::Codec;
+pub use frondb_commit::{CommitHook, CommitInfo, Durability};
 pub use frondb_core::TreeId;
 pub use frondb_core::chunk::Entries;
 pub use frondb_core::error::{CorruptionPlace, Error, ErrorKind, Result};
@@ -81,14 +95,13 @@ pub use frondb_core::tuple;
 pub use frondb_core::wear::{
     Lifetimes, Wear, WearPage, WriteCause, WriteSums, Writes, Written, lifetime,
 };
-pub use frondb_engine::{
-    BackupContents, BackupReport, Canceller, CommitHook, CommitInfo, Committing, DeadlockInfo,
-    Durability, EngineStats as Stats, FailedLeaf, FileInfo, FileKind, FirstEntries, Isolation,
-    Latencies, LockInfo, LockMode, Locked, OptimizeReport, RangeEstimate, RangeMessages, Recovery,
-    RestoreReport, Savepoint, Snapshot, TransactionInfo, TreeStats, VerifyReport, Wait, WaitHook,
-    WaitInfo, WaitNotice,
+pub use frondb_locks::{
+    Canceller, DeadlockInfo, LockInfo, LockMode, Locked, WaitHook, WaitInfo, WaitNotice,
 };
+pub use frondb_tree::estimate::{FirstEntries, RangeEstimate, RangeMessages};
+pub use frondb_tree::{Snapshot, VerifyReport};
 pub use frondb_trunk::{FilterPolicy, TrunkOptions};
+pub use frondb_txn::{Committing, Isolation, Savepoint, TransactionInfo, Wait};
 pub use frondb_wal::SyncMode;
 pub use key_range::KeyRange;
 pub use optimize::OptimizeOptions;

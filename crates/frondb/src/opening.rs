@@ -8,12 +8,13 @@ use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Modes, PosixDevice, SharedDevice};
-use frondb_engine::{Engine, Recovery};
 use frondb_wal::owner;
 
 use crate::attachment::answers;
 use crate::db::Db;
 use crate::directory::existing;
+use crate::open::Open;
+use crate::open::recovery::Recovery;
 use crate::options::Options;
 
 impl Db {
@@ -31,7 +32,7 @@ impl Db {
         let may_make = (options.engine.create || options.engine.create_new) && !read_only;
         let found = existing(path, modes)?;
         let is_there = match &found {
-            Some(device) => Engine::is_there(device, &options.engine)? || read_only,
+            Some(device) => Open::is_there(device, &options.engine)? || read_only,
             None if may_make => false,
             None => {
                 let message = format!("there is no FronDB database in {}", path.display());
@@ -83,14 +84,13 @@ impl Db {
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Self> {
-        let engine = Engine::open(device, log_device, options.engine, clock, executor)?;
-        Ok(Self::of(engine))
+        Open::on(device, log_device, options.engine, clock, executor).map(Self::of)
     }
 
     /// What recovery found when the database was opened.
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
-        self.engine().recovery()
+        &self.shared().recovery
     }
 }
 

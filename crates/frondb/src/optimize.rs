@@ -1,7 +1,7 @@
 //! Optimizing a tree while others use it.
 
+use frondb_background::OptimizeReport;
 use frondb_core::Result;
-use frondb_engine::OptimizeReport;
 
 use crate::tree::Tree;
 
@@ -13,7 +13,7 @@ use crate::tree::Tree;
 /// ```
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct OptimizeOptions {
-    inner: frondb_engine::OptimizeOptions,
+    inner: frondb_background::OptimizeOptions,
 }
 
 impl OptimizeOptions {
@@ -86,6 +86,8 @@ impl Tree {
         options: OptimizeOptions,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<OptimizeReport> {
-        self.engine().optimize(&self.inner, options.inner, progress)
+        let open = self.open();
+        open.check_read(&self.inner, None)?;
+        open.parts.background.optimize(&self.inner, options.inner, progress, || open.begin_call())
     }
 }

@@ -5,12 +5,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::open::options::EngineOptions;
 use frondb_block::Codec;
+use frondb_catalog::UpdateFns;
 use frondb_core::Result;
 use frondb_core::message::UpdateFn;
 use frondb_core::sync::Arc;
 use frondb_device::Modes;
-use frondb_engine::{EngineOptions, UpdateFns};
 use frondb_trunk::{FilterPolicy, TrunkOptions};
 use frondb_wal::SyncMode;
 
@@ -247,6 +248,18 @@ const DICTIONARY_LEAF_BYTES: u64 = 64 << 20;
 pub struct TreeOptions {
     pub(crate) trunk: TrunkOptions,
     pub(crate) update_fn: Option<(String, u32)>,
+}
+
+impl From<TreeOptions> for frondb_records::TreeOptions {
+    fn from(TreeOptions { trunk, update_fn }: TreeOptions) -> Self {
+        Self { trunk, update_fn }
+    }
+}
+
+impl From<&frondb_records::TreeOptions> for TreeOptions {
+    fn from(stored: &frondb_records::TreeOptions) -> Self {
+        Self { trunk: stored.trunk, update_fn: stored.update_fn.clone() }
+    }
 }
 
 impl TreeOptions {

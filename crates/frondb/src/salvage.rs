@@ -8,13 +8,17 @@ use frondb_core::clock::{SharedClock, SystemClock};
 use frondb_core::executor::{SharedExecutor, ThreadExecutor};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::SharedDevice;
-pub use frondb_engine::DamagedRange;
-use frondb_engine::{Engine, EngineOptions, LOG_DIR};
+pub use frondb_tree::DamagedRange;
+use frondb_tree::damaged_ranges;
 
 use crate::bulk::BulkOptions;
 use crate::cursor::CursorOptions;
 use crate::db::Db;
 use crate::directory::existing;
+use crate::open::Open;
+use crate::open::damage::Damage;
+use crate::open::layout::LOG_DIR;
+use crate::open::options::EngineOptions;
 use crate::options::Options;
 use crate::target::{Maker, Target};
 use crate::tree::Tree;
@@ -143,8 +147,8 @@ impl Db {
         clock: SharedClock,
         executor: &SharedExecutor,
     ) -> Result<Damaged> {
-        let (engine, damage) = Engine::salvage(device, log, options.engine, clock, executor)?;
-        Ok(Damaged { db: Self::of(engine), damage })
+        let (open, damage) = Open::salvage(device, log, options.engine, clock, executor)?;
+        Ok(Damaged { db: Self::of(open), damage })
     }
 }
 
@@ -166,7 +170,7 @@ const PROCESS_BYTES: u64 = 6 << 20;
 #[derive(Debug)]
 pub struct Damaged {
     db: Db,
-    damage: frondb_engine::Damage,
+    damage: Damage,
 }
 
 impl Damaged {
@@ -220,7 +224,7 @@ fn save_tree(
 ) -> Result<(u64, Vec<DamagedRange>)> {
     let mut go_on = true;
     let mut report = |done, total| go_on &= progress(new, done, total);
-    let mut damaged = join(db.engine().damaged_ranges(&tree.inner, &mut report)?);
+    let mut damaged = join(damaged_ranges(&db.shared().parts.reads, &tree.inner, &mut report)?);
     if !go_on {
         return Err(Error::new(ErrorKind::Cancelled, "the salvage was cancelled"));
     }

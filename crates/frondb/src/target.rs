@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Device, Modes, PosixDevice};
-use frondb_engine::SUPER_FILE;
+use frondb_manifest::SUPER_FILE;
 
 use crate::directory::existing;
 

@@ -21,8 +21,9 @@ mod writes;
 
 use std::time::Duration;
 
+use frondb_commit::Durability;
 use frondb_core::Result;
-use frondb_engine::{Canceller, Durability};
+use frondb_locks::Canceller;
 
 pub use bulk::BulkStatement;
 pub use cursor::TransactionCursor;
@@ -70,11 +71,11 @@ pub use options::{TransactionCursorOptions, TransactionOptions};
 /// ```
 #[derive(Debug)]
 pub struct Transaction {
-    inner: frondb_engine::Transaction,
+    inner: frondb_txn::Transaction,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: frondb_engine::Transaction) -> Self {
+    pub(crate) fn new(inner: frondb_txn::Transaction) -> Self {
         Self { inner }
     }
 

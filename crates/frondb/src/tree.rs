@@ -1,16 +1,23 @@
 //! [`Tree`]: one ordered index of a database.
 
+use frondb_background::replan_all;
+use frondb_commit::Durability;
 use frondb_core::sync::Arc;
-use frondb_core::{Result, TreeId};
-use frondb_engine::{
-    Durability, Engine, FirstEntries, Isolation, Precision, RangeEstimate, RangeMessages, Snapshot,
-    TreeStats,
+use frondb_core::{Result, SeqNo, TreeId};
+use frondb_tree::estimate::{
+    FirstEntries, Precision, RangeEstimate, RangeMessages, count_first, estimate, range_messages,
+    split_keys,
 };
+use frondb_tree::{ReadContext, Snapshot, TreeCore, Version, get, multi_get};
+use frondb_txn::{Isolation, KeepOpen};
 
 use crate::cursor::{Cursor, CursorOptions};
 use crate::key_range::KeyRange;
+use crate::open::Open;
+use crate::open::parts::Parts;
 use crate::options::TreeOptions;
 use crate::range::Range;
+use crate::stats::{TreeStats, collect};
 use crate::transaction::{Transaction, TransactionOptions};
 
 /// A handle to a tree: keys in byte order, each with a value. Clones are cheap; any thread may use
@@ -18,19 +25,15 @@ use crate::transaction::{Transaction, TransactionOptions};
 /// `NotFound`.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    engine: Arc<Engine>,
-    pub(crate) inner: frondb_engine::Tree,
+    open: Arc<Open>,
+    pub(crate) inner: frondb_tree::Tree,
     /// Durability of single writes.
     commit_sync: Durability,
 }
 
 impl Tree {
-    pub(crate) fn new(
-        engine: Arc<Engine>,
-        inner: frondb_engine::Tree,
-        commit_sync: Durability,
-    ) -> Self {
-        Self { engine, inner, commit_sync }
+    pub(crate) fn new(open: Arc<Open>, core: Arc<TreeCore>, commit_sync: Durability) -> Self {
+        Self { open, inner: frondb_tree::Tree::new(core), commit_sync }
     }
 
     /// The tree's name.
@@ -49,8 +52,7 @@ impl Tree {
     /// The tree's options: those that it was created with, or was [given](Self::set_options) later.
     #[must_use]
     pub fn options(&self) -> TreeOptions {
-        let options = self.inner.options();
-        TreeOptions { trunk: options.trunk, update_fn: options.update_fn.clone() }
+        TreeOptions::from(&*self.inner.options())
     }
 
     /// Changes the codec and the size of the blocks, durably, while others read and write. What is
@@ -78,9 +80,13 @@ impl Tree {
     /// of blocks and leaves, or are out of their range, or if the database was opened read-only;
     /// `NotFound` if the tree was dropped; `NoSpace`, `Poisoned`, `Closed`.
     pub fn set_options(&self, options: TreeOptions) -> Result<()> {
-        let options =
-            frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
-        self.engine.set_tree_options(&self.inner, options)
+        let _call = self.open.begin_call()?;
+        self.open.check_read(&self.inner, None)?;
+        let Parts { background, catalog, jobs, .. } = &self.open.parts;
+        catalog.set_options(self.core(), options.into())?;
+        jobs.forget(self.inner.id());
+        replan_all(jobs, &background.queue, self.core());
+        Ok(())
     }
 
     /// The value of `key`.
@@ -90,7 +96,7 @@ impl Tree {
     /// dropped.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.engine.get(&self.inner, key.as_ref(), None)
+        self.read(None, |reads, tree, seq| get::get(reads, tree, key.as_ref(), seq))
     }
 
     /// The value of `key` at a snapshot.
@@ -99,7 +105,7 @@ impl Tree {
     /// As [`get`](Self::get); `Invalid` for a snapshot of another database.
     #[inline]
     pub fn get_at(&self, key: impl AsRef<[u8]>, at: &Snapshot) -> Result<Option<Vec<u8>>> {
-        self.engine.get(&self.inner, key.as_ref(), Some(at))
+        self.read(Some(at), |reads, tree, seq| get::get(reads, tree, key.as_ref(), seq))
     }
 
     /// As [`get`](Self::get), into a vector whose memory many reads can use: replaces its contents, which
@@ -127,7 +133,7 @@ impl Tree {
     /// As [`get`](Self::get). After an error `value` is empty.
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, value: &mut Vec<u8>) -> Result<bool> {
-        self.engine.get_into(&self.inner, key.as_ref(), None, value)
+        self.read(None, |reads, tree, seq| get::get_into(reads, tree, key.as_ref(), seq, value))
     }
 
     /// As [`get_into`](Self::get_into), at a snapshot.
@@ -141,7 +147,7 @@ impl Tree {
         value: &mut Vec<u8>,
         at: &Snapshot,
     ) -> Result<bool> {
-        self.engine.get_into(&self.inner, key.as_ref(), Some(at), value)
+        self.read(Some(at), |reads, tree, seq| get::get_into(reads, tree, key.as_ref(), seq, value))
     }
 
     /// The values of several keys as of one moment, in the order of `keys`. The blocks that are not
@@ -152,7 +158,7 @@ impl Tree {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn multi_get(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.engine.multi_get(&self.inner, keys, None)
+        self.read(None, |reads, tree, seq| multi_get(reads, tree, keys, seq))
     }
 
     /// The values of several keys at a snapshot, in the order of `keys`; otherwise as
@@ -161,7 +167,7 @@ impl Tree {
     /// # Errors
     /// As [`get_at`](Self::get_at).
     pub fn multi_get_at(&self, keys: &[&[u8]], at: &Snapshot) -> Result<Vec<Option<Vec<u8>>>> {
-        self.engine.multi_get(&self.inner, keys, Some(at))
+        self.read(Some(at), |reads, tree, seq| multi_get(reads, tree, keys, seq))
     }
 
     /// Whether `key` has a value.
@@ -170,7 +176,7 @@ impl Tree {
     /// As [`get`](Self::get).
     #[inline]
     pub fn exists(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.engine.exists(&self.inner, key.as_ref(), None)
+        self.read(None, |reads, tree, seq| get::exists(reads, tree, key.as_ref(), seq))
     }
 
     /// Whether `key` has a value at a snapshot.
@@ -179,7 +185,7 @@ impl Tree {
     /// As [`get_at`](Self::get_at).
     #[inline]
     pub fn exists_at(&self, key: impl AsRef<[u8]>, at: &Snapshot) -> Result<bool> {
-        self.engine.exists(&self.inner, key.as_ref(), Some(at))
+        self.read(Some(at), |reads, tree, seq| get::exists(reads, tree, key.as_ref(), seq))
     }
 
     /// Sets the value of one key with the durability of the handle
@@ -190,9 +196,9 @@ impl Tree {
     /// As [`Db::write`](crate::Db::write).
     #[inline]
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_engine::Batch::new();
+        let mut batch = frondb_commit::Batch::new();
         batch.put(&self.inner, key.as_ref(), value.as_ref());
-        self.engine.write(&batch, self.commit_sync)
+        self.open.write(&batch, self.commit_sync)
     }
 
     /// Sets the value of one key and returns the value that it had, with the durability of the handle:
@@ -234,8 +240,9 @@ impl Tree {
     fn in_transaction<T>(&self, call: impl FnOnce(&Transaction) -> Result<T>) -> Result<T> {
         // Read committed takes no snapshot, and locks only the key.
         let options = TransactionOptions::new().isolation(Isolation::ReadCommitted);
-        let inner = self.engine.begin(options.with_default(self.commit_sync))?;
-        let txn = Transaction::new(inner);
+        let keep_open = Arc::clone(&self.open) as KeepOpen;
+        let options = options.with_default(self.commit_sync);
+        let txn = Transaction::new(self.open.parts.txns.begin(options, keep_open)?);
         let result = call(&txn)?;
         txn.commit()?;
         Ok(result)
@@ -247,9 +254,9 @@ impl Tree {
     /// As [`Db::write`](crate::Db::write).
     #[inline]
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_engine::Batch::new();
+        let mut batch = frondb_commit::Batch::new();
         batch.delete(&self.inner, key.as_ref());
-        self.engine.write(&batch, self.commit_sync)
+        self.open.write(&batch, self.commit_sync)
     }
 
     /// Applies the update function to one key without reading it, with the durability of the
@@ -300,9 +307,9 @@ impl Tree {
     /// ```
     #[inline]
     pub fn update(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        let mut batch = frondb_engine::Batch::new();
+        let mut batch = frondb_commit::Batch::new();
         batch.update(&self.inner, key.as_ref(), operand.as_ref());
-        self.engine.write(&batch, self.commit_sync)
+        self.open.write(&batch, self.commit_sync)
     }
 
     /// Removes all keys with `lo <= key < hi` (without `hi`, all from `lo` on), with the
@@ -311,9 +318,9 @@ impl Tree {
     /// # Errors
     /// As [`Db::write`](crate::Db::write).
     pub fn delete_range(&self, lo: impl AsRef<[u8]>, hi: Option<&[u8]>) -> Result<()> {
-        let mut batch = frondb_engine::Batch::new();
+        let mut batch = frondb_commit::Batch::new();
         batch.delete_range(&self.inner, lo.as_ref(), hi);
-        self.engine.write(&batch, self.commit_sync)
+        self.open.write(&batch, self.commit_sync)
     }
 
     /// The entries whose keys are in `range`, as of now, in key order from either end.
@@ -399,7 +406,9 @@ impl Tree {
     /// # Errors
     /// As [`cursor`](Self::cursor); `Invalid` for a snapshot of another database.
     pub fn cursor_with(&self, options: CursorOptions) -> Result<Cursor> {
-        Ok(Cursor { inner: self.engine.cursor(&self.inner, options.inner)? })
+        self.open.check_read(&self.inner, options.inner.snapshot.as_ref())?;
+        let (reads, tree) = (Arc::clone(&self.open.parts.reads), Arc::clone(self.core()));
+        Ok(Cursor { inner: frondb_tree::Cursor::new(reads, tree, options.inner) })
     }
 
     /// Estimates how many entries `[lo, hi)` (without `hi`, all from `lo` on) holds and their size
@@ -411,7 +420,7 @@ impl Tree {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn estimate(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeEstimate> {
-        self.engine.estimate(&self.inner, lo, hi)
+        self.of_version(|version, seq| estimate(version, seq, lo, hi))
     }
 
     /// Counts the entries among the first `max_keys` keys of `[lo, hi)` (without `hi`, all from
@@ -443,7 +452,7 @@ impl Tree {
     /// # }
     /// ```
     pub fn count_first(&self, lo: &[u8], hi: Option<&[u8]>, max_keys: u64) -> Result<FirstEntries> {
-        self.engine.count_first(&self.inner, lo, hi, max_keys, Precision::Counted)
+        self.count(lo, hi, max_keys, Precision::Counted)
     }
 
     /// As [`count_first`](Self::count_first), for an optimizer that asks before each short query.
@@ -459,7 +468,7 @@ impl Tree {
         hi: Option<&[u8]>,
         max_keys: u64,
     ) -> Result<FirstEntries> {
-        self.engine.count_first(&self.inner, lo, hi, max_keys, Precision::FactorOfTwo)
+        self.count(lo, hi, max_keys, Precision::FactorOfTwo)
     }
 
     /// Estimates how many messages `[lo, hi)` (without `hi`, all from `lo` on) holds: puts,
@@ -470,7 +479,10 @@ impl Tree {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn messages(&self, lo: &[u8], hi: Option<&[u8]>) -> Result<RangeMessages> {
-        self.engine.messages(&self.inner, lo, hi)
+        if hi.is_some_and(|hi| hi <= lo) {
+            return self.of_version(|_, _| Ok(RangeMessages::default()));
+        }
+        self.of_version(|version, _| range_messages(version, lo, hi))
     }
 
     /// Up to `parts - 1` ascending keys that split the tree into parts with about equally many
@@ -481,7 +493,7 @@ impl Tree {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn split_keys(&self, parts: usize) -> Result<Vec<Vec<u8>>> {
-        self.engine.split_keys(&self.inner, parts)
+        self.of_version(|version, _| split_keys(version, parts))
     }
 
     /// Statistics of the tree.
@@ -489,10 +501,49 @@ impl Tree {
     /// # Errors
     /// `NotFound` if the tree was dropped; `Closed`.
     pub fn stats(&self) -> Result<TreeStats> {
-        self.engine.tree_stats(&self.inner)
+        self.open.check_read(&self.inner, None)?;
+        Ok(collect::tree_stats(self.core()))
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+    fn count(
+        &self,
+        lo: &[u8],
+        hi: Option<&[u8]>,
+        max_keys: u64,
+        precision: Precision,
+    ) -> Result<FirstEntries> {
+        if hi.is_some_and(|hi| hi <= lo) {
+            return self.of_version(|_, _| Ok(FirstEntries::none()));
+        }
+        self.of_version(|version, seq| count_first(version, seq, lo, hi, max_keys, precision))
+    }
+
+    /// Calls `read` with the newest version of the tree and the newest SeqNo that it may show.
+    fn of_version<T>(&self, read: impl FnOnce(&Version, SeqNo) -> Result<T>) -> Result<T> {
+        self.read(None, |reads, tree, _| {
+            // Take the version before the visible SeqNo, as every read does.
+            let version = tree.version();
+            read(&version, reads.oracle.visible())
+        })
+    }
+
+    /// Calls `read` while the database is open, with the SeqNo of the snapshot.
+    #[inline]
+    pub(crate) fn read<T>(
+        &self,
+        at: Option<&Snapshot>,
+        read: impl FnOnce(&ReadContext, &Arc<TreeCore>, Option<SeqNo>) -> Result<T>,
+    ) -> Result<T> {
+        let reads = &self.open.parts.reads;
+        let seq = reads.check_read(&self.inner, at)?;
+        reads.health.while_open(|| read(reads, self.core(), seq))
+    }
+
+    pub(crate) fn core(&self) -> &Arc<TreeCore> {
+        self.inner.core()
+    }
+
+    pub(crate) fn open(&self) -> &Arc<Open> {
+        &self.open
     }
 }

@@ -1,7 +1,7 @@
 //! Verification of a database or a tree.
 
 use frondb_core::Result;
-use frondb_engine::VerifyReport;
+use frondb_tree::{VerifyReport, verify_tree};
 
 use crate::db::Db;
 use crate::tree::Tree;
@@ -36,6 +36,6 @@ impl Tree {
     /// # Errors
     /// `Cancelled`; `Closed`; `NotFound` if the tree was dropped.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<VerifyReport> {
-        self.engine().verify_tree(&self.inner, progress)
+        self.read(None, |reads, tree, _| verify_tree(reads, tree, progress))
     }
 }

@@ -1,6 +1,6 @@
 //! What the process that has a database open answers: statistics, the page for Prometheus, and backups.
 //!
-//! The answers know the engine without keeping the database open: only the thread of a question does,
+//! The answers know the database without keeping the database open: only the thread of a question does,
 //! until it has its answer. Thread-safe.
 
 use std::path::{Path, PathBuf};
@@ -11,18 +11,19 @@ use frondb_core::executor::SharedExecutor;
 use frondb_core::sync::{Arc, Weak};
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::{Connection, PosixDevice};
-use frondb_engine::{BackupReport, Engine};
 
 use super::format::{BACKUP, Fields, Frame, PROGRESS, PROMETHEUS, STATS, TREE, send};
 use super::owner::{Answers, Owner};
+use crate::backup::make::BackupReport;
 use crate::backup::options::BackupOptions;
 use crate::db::Db;
+use crate::open::Open;
 
 /// Time between two frames of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 struct OfDatabase {
-    engine: Weak<Engine>,
+    open: Weak<Open>,
     directories: Vec<PathBuf>,
     clock: SharedClock,
 }
@@ -37,15 +38,15 @@ pub(crate) fn start(
     clock: SharedClock,
     executor: &SharedExecutor,
 ) -> Result<Owner> {
-    let engine = Arc::downgrade(db.shared_engine());
-    let answers = OfDatabase { engine, directories: db.directories().to_vec(), clock };
+    let open = Arc::downgrade(db.shared());
+    let answers = OfDatabase { open, directories: db.directories().to_vec(), clock };
     Owner::start(device, Box::new(answers), executor)
 }
 
 impl Answers for OfDatabase {
     fn answer(&self, mut question: Frame, asker: &Connection) -> Result<Fields> {
         let closed = || Error::new(ErrorKind::Closed, "the database was closed");
-        let db = Db::of_shared(self.engine.upgrade().ok_or_else(closed)?, &self.directories);
+        let db = Db::of_shared(self.open.upgrade().ok_or_else(closed)?, &self.directories);
         match question.what {
             STATS => stats(&db, asker),
             PROMETHEUS => Ok(Fields::default().bytes(db.prometheus().as_bytes())),

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use crate::backup::make::BackupReport;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_device::PosixDevice;
-use frondb_engine::BackupReport;
 
 use super::format::{
     ANSWER_BYTES_MAX, BACKUP, DONE, ERROR, Fields, Frame, MAGIC, PROGRESS, PROMETHEUS, SOCKET,
@@ -126,13 +126,13 @@ impl Attachment {
             Ok(())
         })?;
         check_seen(&to)?;
-        let mut report = BackupReport::default();
-        report.bytes = answer.number()?;
-        report.database_bytes = answer.number()?;
-        report.log_bytes = answer.number()?;
-        report.log_end = answer.number()?;
-        report.is_incremental = answer.number()? != 0;
-        Ok(report)
+        Ok(BackupReport {
+            bytes: answer.number()?,
+            database_bytes: answer.number()?,
+            log_bytes: answer.number()?,
+            log_end: answer.number()?,
+            is_incremental: answer.number()? != 0,
+        })
     }
 
     /// Asks, and returns the last frame of the answer; `each` gets those before it.

@@ -13,7 +13,7 @@ use frondb_device::Modes;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct BackupOptions {
-    pub(super) inner: frondb_engine::BackupOptions,
+    pub(super) inner: crate::backup::begin::BackupOptions,
     pub(super) since: Option<PathBuf>,
     file_mode: Option<u32>,
 }

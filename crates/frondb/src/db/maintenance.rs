@@ -1,10 +1,14 @@
 //! Flushes, checkpoints, background work, files and statistics of a database.
 
-use frondb_core::Result;
+use frondb_background::LogPins;
 use frondb_core::events::EventListener;
-use frondb_engine::{EngineStats, FileInfo, Latencies};
+use frondb_core::{Lsn, Result};
 
 use super::Db;
+use crate::files::{self, FileInfo};
+use crate::open::Open;
+use crate::open::parts::Parts;
+use crate::stats::{self, EngineStats, Latencies, collect};
 
 impl Db {
     /// Flushes all memtables to the trees and waits for it.
@@ -12,7 +16,8 @@ impl Db {
     /// # Errors
     /// `NoSpace`: nothing is lost, the log still has the data; `Poisoned`; `Closed`.
     pub fn flush(&self) -> Result<()> {
-        self.engine.flush()
+        let _call = self.open.begin_call()?;
+        self.open.parts.background.flush()
     }
 
     /// Flushes all memtables and frees the log, so that the next open replays nothing from before.
@@ -20,13 +25,22 @@ impl Db {
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn checkpoint(&self) -> Result<()> {
-        self.engine.checkpoint()
+        let _call = self.open.begin_call()?;
+        let Parts { background, prepared, .. } = &self.open.parts;
+        background.flush()?;
+        // Prepared transactions move to the manifest and no longer need the log (rule 19).
+        let result = prepared
+            .unpin(Lsn::MAX)
+            .and_then(|()| background.trim_log())
+            .and_then(|()| background.rotate_manifest(true))
+            .map(|_| ());
+        result.inspect_err(|error| self.open.health().poison_if_unknown(error))
     }
 
     /// Whether no background work is overdue that would slow writers.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.engine.is_settled()
+        self.open.parts.background.is_settled()
     }
 
     /// Waits until [`is_settled`](Self::is_settled), and frees the space of deleted and
@@ -38,7 +52,7 @@ impl Db {
     /// # Errors
     /// `NoSpace` while the disk is full; `Poisoned`; `Closed`.
     pub fn wait_settled(&self) -> Result<()> {
-        self.engine.wait_settled()
+        self.open.parts.background.wait_settled(|| self.open.begin_call())
     }
 
     /// Runs one background job if one is due, and returns whether it did. With
@@ -46,7 +60,7 @@ impl Db {
     /// happens only inside of writes. `idle` also allows the jobs that normally wait until nothing
     /// is written.
     pub fn run_one(&self, idle: bool) -> bool {
-        self.engine.run_one(idle)
+        self.open.begin_call().is_ok_and(|_call| self.open.parts.background.run_one(idle))
     }
 
     /// Stows all trees that nothing uses at this moment, which background work does by itself, and
@@ -54,7 +68,7 @@ impl Db {
     #[doc(hidden)]
     #[must_use]
     pub fn stow_trees(&self) -> usize {
-        self.engine.stow_trees()
+        self.open.begin_call().map_or(0, |_call| self.open.parts.background.stow_all())
     }
 
     /// The files of the database, ordered by kind and path.
@@ -62,13 +76,14 @@ impl Db {
     /// # Errors
     /// `Io`; `Closed`.
     pub fn files(&self) -> Result<Vec<FileInfo>> {
-        self.engine.files()
+        let Open { device, log_device, .. } = &*self.open;
+        self.open.health().while_open(|| files::list([device, log_device]))
     }
 
     /// Statistics of the whole database. `Display` shows them as a readable page.
     #[must_use]
     pub fn stats(&self) -> EngineStats {
-        self.engine.stats()
+        collect::stats(&self.open.parts)
     }
 
     /// Tells `listener` of flushes, merges, stalls of commits, a full disk, a poisoned database and
@@ -101,7 +116,7 @@ impl Db {
     /// # }
     /// ```
     pub fn set_event_listener(&self, listener: Option<EventListener>) {
-        self.engine.set_event_listener(listener);
+        self.open.parts.reads.runs.events.set(listener);
     }
 
     /// How long calls and background work have taken since the database was opened, as histograms.
@@ -121,7 +136,7 @@ impl Db {
     /// ```
     #[must_use]
     pub fn latencies(&self) -> Latencies {
-        self.engine.latencies()
+        collect::latencies(&self.open.parts)
     }
 
     /// The statistics and latencies as a page in Prometheus' text format, version 0.0.4: for a
@@ -139,6 +154,6 @@ impl Db {
     /// ```
     #[must_use]
     pub fn prometheus(&self) -> String {
-        self.engine.prometheus()
+        stats::page(&self.stats(), &self.latencies())
     }
 }

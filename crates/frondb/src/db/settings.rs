@@ -2,17 +2,22 @@
 
 use std::time::Duration;
 
+use frondb_background::check_period;
 use frondb_core::Result;
+use frondb_core::budget::Part;
+use frondb_core::mem::{IdleMemory, trim};
+use frondb_core::sync::atomic::Ordering;
 use frondb_wal::SyncMode;
 
 use super::Db;
+use crate::open::parts::Parts;
 use crate::options::Options;
 
 impl Db {
     /// What [`Durability::Sync`](crate::Durability::Sync) waits for now.
     #[must_use]
     pub fn sync_mode(&self) -> SyncMode {
-        self.engine.sync_mode()
+        self.open.parts.log.wal.sync_mode()
     }
 
     /// Changes what [`Durability::Sync`](crate::Durability::Sync) waits for, for all handles and
@@ -27,7 +32,12 @@ impl Db {
     /// `Invalid` for a bad interval: nothing is changed. Otherwise as [`sync`](Self::sync); the
     /// mode is changed nevertheless.
     pub fn set_sync_mode(&self, mode: SyncMode) -> Result<()> {
-        self.engine.set_sync_mode(mode)
+        let _call = self.open.begin_call()?;
+        let result = self.open.parts.log.wal.set_sync_mode(mode);
+        let result = result.inspect_err(|error| self.open.health().poison_if_unknown(error));
+        // A worker may be waiting for as long as the old mode allowed.
+        self.open.parts.background.sync_mode_changed();
+        result
     }
 
     /// Changes the approximate time that messages may be in the log only before they are flushed;
@@ -37,13 +47,16 @@ impl Db {
     /// # Errors
     /// `Invalid` for more than a year; `Closed`.
     pub fn set_checkpoint_period(&self, length: Duration) -> Result<()> {
-        self.engine.set_checkpoint_period(length)
+        check_period(length)?;
+        let _call = self.open.begin_call()?;
+        self.open.parts.background.set_period(length);
+        Ok(())
     }
 
     /// The current checkpoint period; zero means no limit.
     #[must_use]
     pub fn checkpoint_period(&self) -> Duration {
-        self.engine.checkpoint_period()
+        self.open.parts.background.period()
     }
 
     /// Limits the bytes per second that flushes and merges write; 0 means no limit. Jobs that wait
@@ -53,13 +66,15 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn set_background_bytes_per_second(&self, bytes: u64) -> Result<()> {
-        self.engine.set_background_bytes_per_second(bytes)
+        self.open.health().check_open()?;
+        self.open.parts.jobs.throttle.set_limit(bytes, self.open.parts.reads.now());
+        Ok(())
     }
 
     /// The limit of bytes per second for flushes and merges; 0 means no limit.
     #[must_use]
     pub fn background_bytes_per_second(&self) -> u64 {
-        self.engine.background_bytes_per_second()
+        self.open.parts.jobs.throttle.limit()
     }
 
     /// Changes the memory budget; 0 means a quarter of the machine's memory. When the call returns
@@ -71,7 +86,27 @@ impl Db {
     /// is changed. `Closed`, `Poisoned`.
     pub fn set_memory_bytes(&self, bytes: u64) -> Result<()> {
         let bytes = if bytes == 0 { Options::default_memory_bytes() } else { bytes };
-        self.engine.set_memory_bytes(bytes)
+        let _call = self.open.begin_call()?;
+        let Parts { background, jobs, reads, locks, txns, .. } = &self.open.parts;
+        let memory = jobs.shares.of(bytes);
+        memory.check()?;
+        {
+            let mut uncharged = self.open.memory.uncharged.lock();
+            locks.set_bytes_max(memory.lock_bytes());
+            txns.spill.runs_max.store(memory.private_runs_max(), Ordering::Relaxed);
+            reads.budget.set_total(bytes);
+            uncharged.fit(memory);
+            *self.open.memory.idle.lock() = IdleMemory::allow(memory.idle_bytes());
+            background.queue.set_merges_max(memory.merges_max());
+        }
+        background.freeze_if_full(&[]);
+        background.queue.add_maintenance();
+        if background.is_manual() {
+            background.run_pending();
+        }
+        // The allocator keeps the memory of evicted blocks idle: return it to the system.
+        trim();
+        self.open.health().check_unpoisoned()
     }
 
     /// Reports how much memory the program itself uses on behalf of the database, for example a
@@ -83,7 +118,11 @@ impl Db {
     /// # Errors
     /// `Closed`.
     pub fn set_outside_memory_bytes(&self, bytes: u64) -> Result<()> {
-        self.engine.set_outside_memory_bytes(bytes)
+        let _call = self.open.begin_call()?;
+        let mut uncharged = self.open.memory.uncharged.lock();
+        uncharged.outside = bytes;
+        uncharged.fit(self.open.parts.jobs.shares.now());
+        Ok(())
     }
 
     /// Memory in use and its peak for each part of the engine: name, bytes, bytes. For
@@ -91,12 +130,18 @@ impl Db {
     #[doc(hidden)]
     #[must_use]
     pub fn memory_parts(&self) -> Vec<(&'static str, u64, u64)> {
-        self.engine.memory_parts()
+        let budget = &self.open.parts.reads.budget;
+        let of = |part: Part| (part.name(), budget.used_by(part), budget.peak_of(part));
+        Part::ALL.map(of).to_vec()
     }
 
     /// The memory budget.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.engine.memory_bytes()
+        self.open.parts.reads.budget.total()
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "period_tests.rs"]
+mod tests;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use frondb_commit::{CommitHook, Durability, guarded};
 use frondb_core::Result;
-use frondb_engine::{
-    CommitHook, DeadlockInfo, Durability, LockInfo, Snapshot, TransactionInfo, WaitHook, WaitInfo,
-};
+use frondb_core::sync::Arc;
+use frondb_locks::{DeadlockInfo, LockInfo, WaitHook, WaitInfo};
+use frondb_tree::Snapshot;
+use frondb_txn::{KeepOpen, TransactionInfo};
 
 use super::Db;
 use crate::transaction::{Transaction, TransactionOptions};
@@ -19,7 +21,9 @@ impl Db {
     /// `Invalid` for options that contradict each other
     /// ([`TransactionOptions::snapshot_isolation`]); `Poisoned`, `Closed`.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
-        self.engine.begin(options.with_default(self.commit_sync)).map(Transaction::new)
+        let keep_open = Arc::clone(&self.open) as KeepOpen;
+        let options = options.with_default(self.commit_sync);
+        self.open.parts.txns.begin(options, keep_open).map(Transaction::new)
     }
 
     /// Takes a snapshot that sees everything that transactions had written to `trees` before this
@@ -35,14 +39,14 @@ impl Db {
     /// `Invalid` for a tree of another database; `NotFound` if a tree was dropped; `Closed`.
     pub fn snapshot_behind_writers(&self, trees: &[&Tree], timeout: Duration) -> Result<Snapshot> {
         let trees: Vec<_> = trees.iter().map(|tree| tree.inner.clone()).collect();
-        self.engine.snapshot_behind_writers(&trees, timeout)
+        self.open.parts.txns.snapshot_behind_writers(&trees, timeout)
     }
 
     /// The names of all prepared transactions, sorted, including those from before the last
     /// restart.
     #[must_use]
     pub fn prepared(&self) -> Vec<Vec<u8>> {
-        self.engine.prepared().into_iter().map(Vec::from).collect()
+        self.open.parts.txns.list_prepared().into_iter().map(Vec::from).collect()
     }
 
     /// Commits a prepared transaction by name.
@@ -51,7 +55,7 @@ impl Db {
     /// `NotFound` if no prepared transaction has this name; `NoSpace`: it is still prepared, try
     /// again; `Poisoned`, `Closed`.
     pub fn commit_prepared(&self, xid: &[u8], durability: Durability) -> Result<()> {
-        self.engine.commit_prepared(xid, durability)
+        self.open.parts.txns.commit_prepared(xid, durability)
     }
 
     /// Rolls back a prepared transaction by name, durably.
@@ -59,7 +63,7 @@ impl Db {
     /// # Errors
     /// As [`commit_prepared`](Self::commit_prepared).
     pub fn rollback_prepared(&self, xid: &[u8]) -> Result<()> {
-        self.engine.roll_back_prepared(xid)
+        self.open.parts.txns.roll_back_prepared(xid)
     }
 
     /// Sets a hook that is called for every later commit, in commit order, for example to write a
@@ -67,7 +71,7 @@ impl Db {
     /// all other commits, so it must be quick and must not call the database. If it panics, the
     /// panic is logged and the commit is still valid.
     pub fn set_commit_hook(&self, hook: Option<CommitHook>) {
-        self.engine.set_commit_hook(hook);
+        self.open.parts.committer.set_hook(hook);
     }
 
     /// Sets a hook that is called when a wait for a lock begins or becomes longer, for callers
@@ -76,7 +80,7 @@ impl Db {
     /// ([`Transaction::canceller`](crate::Transaction::canceller)), and must not call the waiting
     /// transaction. If it panics, the panic is logged and nothing else happens.
     pub fn set_wait_hook(&self, hook: Option<WaitHook>) {
-        self.engine.set_wait_hook(hook);
+        self.open.parts.locks.set_wait_hook(hook.map(guarded));
     }
 
     /// All transactions that have not ended, active and prepared, by number. Meant for status
@@ -87,7 +91,7 @@ impl Db {
     /// waited for locks, or to an index build.
     #[must_use]
     pub fn transactions(&self) -> Vec<TransactionInfo> {
-        self.engine.transactions()
+        self.open.parts.txns.list()
     }
 
     /// All locks that transactions hold now, unordered. For status pages, and to find out which
@@ -101,19 +105,19 @@ impl Db {
     /// thousands, and each entry of the list has a copy of its key.
     #[must_use]
     pub fn locks_up_to(&self, max: usize) -> Vec<LockInfo> {
-        self.engine.locks(max)
+        self.open.parts.locks.locks(max)
     }
 
     /// All current waits for locks, each with the transactions it waits for.
     #[must_use]
     pub fn lock_waits(&self) -> Vec<WaitInfo> {
-        self.engine.lock_waits()
+        self.open.parts.locks.waits()
     }
 
     /// The last deadlock since the database was opened, with what each transaction of the cycle
     /// waited for.
     #[must_use]
     pub fn last_deadlock(&self) -> Option<DeadlockInfo> {
-        self.engine.last_deadlock()
+        self.open.parts.locks.last_deadlock()
     }
 }

@@ -2,8 +2,10 @@
 
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
+use frondb_txn::prepared::{check_no_writer, keep_commits};
 
 use super::Db;
+use crate::open::parts::Parts;
 use crate::options::TreeOptions;
 use crate::tree::Tree;
 
@@ -14,10 +16,9 @@ impl Db {
     /// `Exists`; `Invalid` for a bad name or option, or for an update function that is not
     /// registered.
     pub fn create_tree(&self, name: &str, options: TreeOptions) -> Result<Tree> {
-        let options =
-            frondb_engine::TreeOptions { trunk: options.trunk, update_fn: options.update_fn };
-        let tree = self.engine.create_tree(name, options)?;
-        Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
+        let _call = self.open.begin_call()?;
+        let tree = self.open.parts.catalog.create(name, options.into())?;
+        Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 
     /// Returns the tree of this name.
@@ -25,8 +26,8 @@ impl Db {
     /// # Errors
     /// `NotFound`.
     pub fn open_tree(&self, name: &str) -> Result<Tree> {
-        let tree = self.engine.open_tree(name)?;
-        Ok(Tree::new(Arc::clone(&self.engine), tree, self.commit_sync))
+        let tree = self.open.parts.catalog.open(name)?;
+        Ok(Tree::new(Arc::clone(&self.open), tree, self.commit_sync))
     }
 
     /// Returns the tree of this name, which is created with these options, durably, if there is none. The
@@ -65,7 +66,7 @@ impl Db {
     /// The names of all trees, sorted.
     #[must_use]
     pub fn list_trees(&self) -> Vec<String> {
-        self.engine.list_trees()
+        self.open.parts.catalog.list()
     }
 
     /// Renames a tree, durably. Open handles stay valid.
@@ -73,7 +74,8 @@ impl Db {
     /// # Errors
     /// `NotFound`, `Exists`, `Invalid`.
     pub fn rename_tree(&self, from: &str, to: &str) -> Result<()> {
-        self.engine.rename_tree(from, to)
+        let _call = self.open.begin_call()?;
+        self.open.parts.catalog.rename(from, to)
     }
 
     /// Removes a tree and its data immediately, durably. Open cursors on it stay usable.
@@ -82,7 +84,17 @@ impl Db {
     /// `NotFound`; `Busy` if a prepared transaction has written to the tree: commit it or roll it
     /// back first.
     pub fn drop_tree(&self, name: &str) -> Result<()> {
-        self.engine.drop_tree(name)
+        let _call = self.open.begin_call()?;
+        let Parts { background, catalog, committer, jobs, prepared, .. } = &self.open.parts;
+        let tree = catalog.remove(committer, name, |tree| {
+            check_no_writer(prepared, tree)?;
+            keep_commits(prepared, tree)
+        })?;
+        background.queue.forget(tree.id);
+        jobs.forget(tree.id);
+        background.touched();
+        background.queue.add_maintenance();
+        Ok(())
     }
 
     pub(crate) fn trees(&self) -> Result<Vec<Tree>> {

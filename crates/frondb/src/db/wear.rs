@@ -1,11 +1,12 @@
-//! What a database has written to its files.
+//! What a database has written to its files. [`frondb_commit::WearMeter`] counts.
 
 use std::path::Path;
 
 use frondb_core::wear::Wear;
 use frondb_core::{Error, ErrorKind, Result};
-use frondb_device::Modes;
-use frondb_engine::Engine;
+use frondb_device::{Modes, SharedDevice};
+use frondb_manifest::Manifest;
+use frondb_records::decode_history;
 
 use super::Db;
 use crate::directory::existing;
@@ -33,7 +34,7 @@ impl Db {
     /// ```
     #[must_use]
     pub fn wear(&self) -> Wear {
-        self.engine.wear()
+        self.open.parts.edits.wear.read()
     }
 
     /// The wear of the database in a directory as it was last recorded, at a checkpoint, a merge or
@@ -50,6 +51,16 @@ impl Db {
             let message = format!("there is no FronDB database in {}", path.display());
             return Err(Error::new(ErrorKind::NotFound, message));
         };
-        Engine::wear_of(&device)
+        recorded_in(&device)
     }
 }
+
+/// What the newest superblock of the database in `device` has recorded.
+fn recorded_in(device: &SharedDevice) -> Result<Option<Wear>> {
+    let history = decode_history(&Manifest::read_note(device)?);
+    Ok(history.map(|history| history.wear(history.newest().at, &history.newest().sums)))
+}
+
+#[cfg(all(test, not(shuttle)))]
+#[path = "wear_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! [`BulkStatement`]: many writes of a transaction to empty trees, sorted outside of the trees.
 
 use frondb_core::Result;
-use frondb_engine::{BulkProgress, BulkReport, Duplicate};
+use frondb_txn::{BulkProgress, BulkReport, Duplicate};
 
 use super::Transaction;
 use crate::tree::Tree;
@@ -48,7 +48,7 @@ use crate::tree::Tree;
 /// ```
 #[derive(Debug)]
 pub struct BulkStatement {
-    inner: frondb_engine::BulkStatement,
+    inner: frondb_txn::BulkStatement,
 }
 
 impl Transaction {

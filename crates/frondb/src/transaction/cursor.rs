@@ -107,7 +107,7 @@ impl Transaction {
 /// [`Cursor`](crate::Cursor). One thread at a time.
 #[derive(Debug)]
 pub struct TransactionCursor {
-    inner: frondb_engine::TransactionCursor,
+    inner: frondb_txn::TransactionCursor,
 }
 
 impl TransactionCursor {

@@ -1,7 +1,7 @@
 //! The end of a transaction: commit, prepare and rollback.
 
 use frondb_core::Result;
-use frondb_engine::Committing;
+use frondb_txn::Committing;
 
 use super::Transaction;
 

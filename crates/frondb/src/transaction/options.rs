@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use frondb_commit::Durability;
 use frondb_core::tuple::prefix_end;
-use frondb_engine::{Durability, Isolation, LockMode, ReadLock, Wait};
+use frondb_locks::LockMode;
+use frondb_txn::{Isolation, ReadLock, Wait};
 
 use crate::key_range::{KeyRange, bounds_of};
 
@@ -11,7 +13,7 @@ use crate::key_range::{KeyRange, bounds_of};
 /// commit that waits for the disk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TransactionOptions {
-    pub(crate) inner: frondb_engine::TransactionOptions,
+    pub(crate) inner: frondb_txn::TransactionOptions,
     /// `None` for the default of the handle.
     durability: Option<Durability>,
 }
@@ -57,9 +59,9 @@ impl TransactionOptions {
     }
 
     /// The engine's options, for a handle of this default durability.
-    pub(crate) fn with_default(self, durability: Durability) -> frondb_engine::TransactionOptions {
+    pub(crate) fn with_default(self, durability: Durability) -> frondb_txn::TransactionOptions {
         let durability = self.durability.unwrap_or(durability);
-        frondb_engine::TransactionOptions { durability, ..self.inner }
+        frondb_txn::TransactionOptions { durability, ..self.inner }
     }
 }
 
@@ -67,7 +69,7 @@ impl TransactionOptions {
 /// with no locks beyond those of the isolation level.
 #[derive(Clone, Debug, Default)]
 pub struct TransactionCursorOptions {
-    pub(super) inner: frondb_engine::TransactionCursorOptions,
+    pub(super) inner: frondb_txn::TransactionCursorOptions,
 }
 
 impl TransactionCursorOptions {

@@ -1,7 +1,8 @@
 //! Gets of a transaction, plain and locking, and locks on ranges.
 
 use frondb_core::Result;
-use frondb_engine::{LockMode, Wait};
+use frondb_locks::LockMode;
+use frondb_txn::Wait;
 
 use super::Transaction;
 use crate::tree::Tree;

@@ -1,7 +1,7 @@
 //! Writes of a transaction, and the savepoints to which they can be undone.
 
 use frondb_core::Result;
-use frondb_engine::{Savepoint, Wait};
+use frondb_txn::{Savepoint, Wait};
 
 use super::{Transaction, TransactionCursor, TransactionCursorOptions};
 use crate::tree::Tree;

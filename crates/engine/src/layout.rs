@@ -1,6 +1,0 @@
-//! Names in a database directory, except those of data files, log segments and the manifest.
-
-/// Name of the lock file in the database directory.
-pub(crate) const LOCK_FILE: &str = "LOCK";
-/// Name of the log's directory in the database directory.
-pub const LOG_DIR: &str = "wal";

@@ -1,0 +1,177 @@
+//! [`Open::begin_backup`] and [`Backup::fix`]: what comes before the copy.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use frondb_background::Cut;
+use frondb_core::sync::Arc;
+use frondb_core::sync::atomic::Ordering;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::SharedDevice;
+use frondb_space::Retention;
+use frondb_wal::{KeptSegments, Wal};
+
+use super::history;
+use super::list::BackupList;
+use super::target::check_empty;
+use crate::open::Open;
+use crate::open::parts::Parts;
+
+/// How a backup is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BackupOptions {
+    /// The most bytes to read from the database in a second; 0 means no limit.
+    pub bytes_per_second: u64,
+}
+
+/// A backup that has begun: its moment can be fixed, and then it can be copied. Dropping it gives it
+/// up.
+#[derive(Debug)]
+pub(crate) struct Backup {
+    /// The moment, once it is fixed.
+    pub(super) moment: Option<Moment>,
+    pub(super) target: SharedDevice,
+    /// The backup that it continues.
+    pub(super) before: Option<BackupList>,
+    pub(super) options: BackupOptions,
+    /// Files of the caller, by name.
+    pub(super) attached: BTreeMap<String, Vec<u8>>,
+    pub(super) open: Arc<Open>,
+}
+
+/// The moment of a backup. While it exists, the space and the log that it needs are kept.
+#[derive(Debug)]
+pub(super) struct Moment {
+    pub(super) retention: Retention,
+    pub(super) segments: KeptSegments<Log>,
+    pub(super) cut: Cut,
+    /// Dropped last, when nothing is kept any more.
+    _turn: Turn,
+}
+
+impl Open {
+    /// Begins a backup into the directory `target`, which has to be empty, and writes nothing there.
+    /// `since` is a complete backup of this database: the new one then holds only what that one does
+    /// not. [`Backup::fix`] fixes its moment.
+    ///
+    /// # Errors
+    /// `Exists` if the target is not empty; `Invalid` if `since` is of another database, and for a
+    /// database that was opened read-only; `NotFound` and `Corruption` of `since`; `Closed`, `Io`.
+    pub(crate) fn begin_backup(
+        self: &Arc<Self>,
+        target: SharedDevice,
+        since: Option<&SharedDevice>,
+        options: BackupOptions,
+    ) -> Result<Backup> {
+        drop(self.begin_call()?);
+        let before = since.map(BackupList::read).transpose()?;
+        if let Some(before) = &before {
+            self.check_continues(before)?;
+        }
+        check_empty(&target)?;
+        let (attached, open) = (BTreeMap::new(), Arc::clone(self));
+        Ok(Backup { moment: None, target, before, options, attached, open })
+    }
+
+    /// Checks that an incremental backup may continue `before`.
+    fn check_continues(&self, before: &BackupList) -> Result<()> {
+        if before.db_id != self.db_id() {
+            return Err(Error::invalid("the backup to continue is of another database"));
+        }
+        if history::has(&self.device, before.id())? {
+            return Ok(());
+        }
+        let message = "the backup to continue is not one that this database has made: the database is a \
+                       copy, or was put back to an older state, since then. Make a full backup";
+        Err(Error::invalid(message))
+    }
+
+    /// Lets the work go on that a backup has kept back: the log that was not recycled, and the space
+    /// that was not returned to the file system. An idle database has nothing else that would.
+    fn make_up_for_what_waited(&self) {
+        let Ok(_call) = self.begin_call() else { return };
+        let Parts { background, log, .. } = &self.parts;
+        if let Err(error) = log.wal.recycle(log.from()) {
+            tracing::warn!(%error, "segments of the log that a backup kept stay until the next trim");
+        }
+        background.touched();
+        background.queue.add_maintenance();
+    }
+}
+
+impl Backup {
+    /// Fixes the moment: the backup will have what was committed before this call, and nothing that is
+    /// committed after it. Another call fixes it anew, and what the first one kept goes on. Reads and
+    /// writes nothing but the log.
+    ///
+    /// # Errors
+    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: there is no moment
+    /// then.
+    pub(crate) fn fix(&mut self) -> Result<()> {
+        self.moment = None;
+        let open = &self.open;
+        drop(open.begin_call()?);
+        let turn = Turn::take(open)?;
+        let retention = open.parts.reads.runs.space.retain()?;
+        let segments = KeptSegments::new(Log(Arc::clone(open)));
+        let cut = {
+            let _call = open.begin_call()?;
+            // What was committed before the call is in the backup, whatever its durability.
+            let synced = segments.wal().sync();
+            synced.inspect_err(|error| open.health().poison_if_unknown(error))?;
+            open.parts.background.cut()?
+        };
+        self.moment = Some(Moment { retention, segments, cut, _turn: turn });
+        Ok(())
+    }
+
+    /// Puts a file of the caller into the backup, below its directory `attached`: what belongs to the
+    /// data and is kept elsewhere. `name` is a relative path.
+    ///
+    /// # Errors
+    /// `Invalid` if the name is not such a path, or is given twice.
+    pub(crate) fn attach(&mut self, name: &str, bytes: Vec<u8>) -> Result<()> {
+        let is_part = |part: &str| !matches!(part, "" | "." | "..");
+        let is_path = name.split('/').all(is_part) && !name.contains(['\0', '\n', '\r']);
+        if !is_path {
+            return Err(Error::invalid(format!("{name:?} is no relative path of a file")));
+        }
+        if self.attached.contains_key(name) {
+            return Err(Error::invalid(format!("the file {name:?} is attached twice")));
+        }
+        self.attached.insert(name.to_owned(), bytes);
+        Ok(())
+    }
+}
+
+/// The log of an open.
+#[derive(Debug)]
+pub(super) struct Log(Arc<Open>);
+
+impl Deref for Log {
+    type Target = Wal;
+
+    fn deref(&self) -> &Wal {
+        &self.0.parts.log.wal
+    }
+}
+
+/// The right to make a backup: one at a time. When it ends in any way, what was kept back goes on.
+#[derive(Debug)]
+pub(super) struct Turn(pub(super) Arc<Open>);
+
+impl Turn {
+    fn take(open: &Arc<Open>) -> Result<Self> {
+        if open.is_backing_up.swap(true, Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Busy, "another backup is being made"));
+        }
+        Ok(Self(Arc::clone(open)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.is_backing_up.store(false, Ordering::Release);
+        self.0.make_up_for_what_waited();
+    }
+}

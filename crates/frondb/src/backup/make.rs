@@ -1,0 +1,351 @@
+//! [`Backup::copy`].
+
+use std::collections::HashMap;
+
+use frondb_background::Cut;
+use frondb_block::{DamagedFrame, PassingFrames};
+use frondb_core::budget::Part;
+use frondb_core::checksum::{Xxh3, xxh3};
+use frondb_core::mem::Buf;
+use frondb_core::sync::Arc;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{OpenOptions, SharedDevice};
+use frondb_space::{Extent, data_file_name};
+
+use super::begin::{Backup, Moment};
+use super::cut::{Named, NamedRun, named_extents};
+use super::history;
+use super::list::{
+    ATTACHED_DIR, BackupList, ExtentEntry, FileEntry, MANIFEST_FILE, UNFINISHED_FILE,
+};
+use super::meter::Meter;
+use super::target::{DataFiles, PIECE_BYTES, check_empty, for_each_piece};
+use crate::open::Open;
+use crate::open::layout::LOG_DIR;
+
+/// What a backup has copied.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// Bytes that the backup holds: extents, the log and the state of the manifest.
+    pub bytes: u64,
+    /// Bytes of the extents that the database had, those of earlier backups included.
+    pub database_bytes: u64,
+    /// Bytes of the log among `bytes`.
+    pub log_bytes: u64,
+    /// The end of the log in the backup: commits before this position are in it.
+    pub log_end: u64,
+    /// Whether it continues another backup.
+    pub is_incremental: bool,
+}
+
+/// The extents of the backup before, for an incremental one.
+type Before<'a> = HashMap<Extent, &'a ExtentEntry>;
+
+impl Open {
+    /// Durably notes a backup in the database, and everything that the backup may have seen of it: the
+    /// id of a run that a power failure takes back would be used again.
+    fn remember(&self, name: u64) -> Result<()> {
+        let _call = self.begin_call()?;
+        let secured = self.parts.edits.manifest.secure_appended();
+        secured.inspect_err(|error| self.health().poison_if_unknown(error))?;
+        let bytes = history::add(&self.device, name)?;
+        self.parts.edits.wear.add_other(bytes);
+        Ok(())
+    }
+}
+
+impl Backup {
+    /// Copies the database as of the moment of the backup, which this call fixes if none is fixed yet,
+    /// while others use it. `progress` gets the bytes read and all bytes to read that are known so far;
+    /// it returns `false` to cancel.
+    ///
+    /// # Errors
+    /// `Exists` if the target is not empty; `Busy` if another backup has a moment and this one has none;
+    /// `Cancelled`; `NoSpace` if the target is full, or if the database's disk got full: the space that
+    /// the backup keeps then goes to the writers.
+    /// `Poisoned`, `Closed`, `Corruption`, `Io`. After an error the target has a file that says that
+    /// the backup is not complete, unless the fault came after it was complete; the database is as it
+    /// was.
+    pub(crate) fn copy(
+        mut self,
+        progress: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<BackupReport> {
+        let open = Arc::clone(&self.open);
+        begin(&self.target)?;
+        if self.moment.is_none() {
+            self.fix()?;
+        }
+        let Some(moment) = &self.moment else {
+            return Err(Error::internal("a backup has no moment"));
+        };
+        let meter = Meter::new(&open, self.options.bytes_per_second, progress);
+        let mut copy =
+            Copying { open: &open, backup: &self, moment, meter, files: Vec::new(), bytes: (0, 0) };
+        copy.make()
+    }
+}
+
+/// Durably marks an empty directory as one whose backup is not complete.
+fn begin(target: &SharedDevice) -> Result<()> {
+    check_empty(target)?;
+    let file = target.open(UNFINISHED_FILE, OpenOptions::CREATE_NEW)?;
+    file.write_at(0, b"This backup is being made, or was given up. It cannot be restored.\n")?;
+    file.sync()?;
+    target.sync_dir("")
+}
+
+/// A backup that is being copied.
+struct Copying<'a> {
+    open: &'a Open,
+    backup: &'a Backup,
+    moment: &'a Moment,
+    meter: Meter<'a>,
+    files: Vec<FileEntry>,
+    /// Bytes of the log that were copied, and of all other files.
+    bytes: (u64, u64),
+}
+
+impl Copying<'_> {
+    fn make(&mut self) -> Result<BackupReport> {
+        let (cut, Backup { before, target, .. }) = (&self.moment.cut, self.backup);
+        self.copy_what_changes()?;
+        let named = self.named(cut)?;
+        self.write_attached()?;
+        let known = before.as_ref().map(BackupList::by_extent).unwrap_or_default();
+        let extents = self.copy_extents(&named, &known)?;
+        let list = BackupList {
+            db_id: self.open.db_id(),
+            since: before.as_ref().map(BackupList::id),
+            log: (cut.start, cut.end),
+            files: std::mem::take(&mut self.files),
+            extents,
+        };
+        self.open.remember(list.id())?;
+        list.write(target)?;
+        // The list decides; the other file is only for readers.
+        let _ = target.remove(UNFINISHED_FILE).and_then(|()| target.sync_dir(""));
+        let (log_bytes, other_bytes) = self.bytes;
+        Ok(BackupReport {
+            bytes: list.here_bytes() + log_bytes + other_bytes,
+            database_bytes: list.extent_bytes(),
+            log_bytes,
+            log_end: cut.end.get(),
+            is_incremental: list.since.is_some(),
+        })
+    }
+
+    /// Copies the log, which then need not be kept any longer, and the state of the manifest.
+    fn copy_what_changes(&mut self) -> Result<()> {
+        let (Moment { cut, segments, .. }, target) = (self.moment, &self.backup.target);
+        self.meter.expect(cut.end.get() - cut.start.get())?;
+        let log = target.subdevice(LOG_DIR)?;
+        let (meter, (log_bytes, _)) = (&mut self.meter, &mut self.bytes);
+        segments.copy(&log, cut.start, cut.end, &mut |bytes| {
+            *log_bytes += bytes;
+            meter.read(bytes)
+        })?;
+        segments.end();
+        self.write_file(target, MANIFEST_FILE, MANIFEST_FILE.to_owned(), &cut.manifest)
+    }
+
+    /// Writes the files of the caller, each into the directory that its name says.
+    fn write_attached(&mut self) -> Result<()> {
+        let mut open: Option<(&str, SharedDevice)> = None;
+        let backup = self.backup;
+        for (name, bytes) in &backup.attached {
+            let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+            let within = match open.take().filter(|(known, _)| *known == dir) {
+                Some((_, within)) => within,
+                None => self.attached_dir(dir)?,
+            };
+            self.write_file(&within, file, format!("{ATTACHED_DIR}/{name}"), bytes)?;
+            // So that a cancelled call ends.
+            self.meter.read(0)?;
+            open = Some((dir, within));
+        }
+        Ok(())
+    }
+
+    /// A directory below that of attached files, durably made.
+    fn attached_dir(&self, dir: &str) -> Result<SharedDevice> {
+        let mut within = Arc::clone(&self.backup.target);
+        for part in [ATTACHED_DIR].into_iter().chain(dir.split('/')).filter(|part| !part.is_empty())
+        {
+            let next = within.subdevice(part)?;
+            within.sync_dir("")?;
+            within = next;
+        }
+        Ok(within)
+    }
+
+    fn write_file(
+        &mut self,
+        within: &SharedDevice,
+        name: &str,
+        listed: String,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let file = within.open(name, OpenOptions::CREATE_NEW)?;
+        file.write_at(0, bytes)?;
+        file.sync()?;
+        self.bytes.1 += bytes.len() as u64;
+        let (bytes, checksum) = (bytes.len() as u64, xxh3(bytes));
+        self.files.push(FileEntry { name: listed, bytes, checksum });
+        within.sync_dir("")
+    }
+
+    /// The extents that the backup needs; the others are no longer kept.
+    fn named(&mut self, cut: &Cut) -> Result<Named> {
+        let (open, backup) = (self.open, self.backup);
+        let log = backup.target.subdevice(LOG_DIR)?;
+        let clock = Arc::clone(&open.parts.reads.clock);
+        let options = open.options.wal();
+        let db_id = open.db_id();
+        let named = named_extents(&cut.manifest, &log, options, db_id, cut.end, clock)?;
+        for name in log.list("")? {
+            self.files.push(entry_of(&log, &name)?);
+        }
+        self.moment.retention.only(named.extents());
+        Ok(named)
+    }
+
+    fn copy_extents(&mut self, named: &Named, known: &Before<'_>) -> Result<Vec<ExtentEntry>> {
+        let new = named.runs.values().filter(|run| entries_of_run(known, run).is_none());
+        let new = new.flat_map(|run| &run.extents).chain(&named.others);
+        self.meter.expect(new.map(|extent| extent.bytes()).sum())?;
+        let _charged = self.open.parts.reads.budget.reserve(Part::Other, PIECE_BYTES as u64);
+        let direct = self.open.options.direct_io;
+        let mut to = DataFiles::to_write(&self.backup.target, direct);
+        let mut buf = Buf::zeroed(PIECE_BYTES);
+        let mut entries = Vec::new();
+        for run in named.runs.values() {
+            match entries_of_run(known, run) {
+                Some(before) => entries.extend(before),
+                None => self.copy_run(run, &mut buf, &mut to, &mut entries)?,
+            }
+            run.extents.iter().for_each(|extent| self.moment.retention.done(*extent));
+        }
+        for &extent in &named.others {
+            entries.push(self.copy_other(extent, known, &mut buf, &mut to)?);
+            self.moment.retention.done(extent);
+        }
+        to.sync()?;
+        // Nothing that was read was used again in the meantime.
+        self.open.health().check()?;
+        entries.sort_by_key(|entry| entry.extent);
+        Ok(entries)
+    }
+
+    /// Copies a run, and compares its frames with their checksums: a backup of damaged data would take
+    /// the place of a good one.
+    fn copy_run(
+        &mut self,
+        run: &NamedRun,
+        buf: &mut Buf,
+        to: &mut DataFiles,
+        entries: &mut Vec<ExtentEntry>,
+    ) -> Result<()> {
+        let mut frames = PassingFrames::new(run.frames_bytes);
+        for &extent in &run.extents {
+            let checksum = self.read(extent, buf, &mut |at, piece| {
+                frames.take(piece).map_err(|DamagedFrame(at)| damaged(run, at))?;
+                to.write(extent, at, piece)
+            })?;
+            entries.push(ExtentEntry { extent, run: Some(run.name), checksum, is_here: true });
+        }
+        if frames.are_complete() { Ok(()) } else { Err(damaged(run, run.frames_bytes)) }
+    }
+
+    /// Copies a large value or a run that is in no tree yet. It has no id, so it is written if its
+    /// checksum has changed since the backup before.
+    fn copy_other(
+        &mut self,
+        extent: Extent,
+        known: &Before<'_>,
+        buf: &mut Buf,
+        to: &mut DataFiles,
+    ) -> Result<ExtentEntry> {
+        if let Some(known) = known.get(&extent).filter(|entry| entry.run.is_none())
+            && self.read(extent, buf, &mut |_, _| Ok(()))? == known.checksum
+        {
+            return Ok(ExtentEntry { is_here: false, ..**known });
+        }
+        let checksum = self.read(extent, buf, &mut |at, piece| to.write(extent, at, piece))?;
+        Ok(ExtentEntry { extent, run: None, checksum, is_here: true })
+    }
+
+    /// Passes the pieces of an extent of the database to `take`; returns the checksum of the extent.
+    fn read(
+        &mut self,
+        extent: Extent,
+        buf: &mut Buf,
+        take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let (space, meter) = (&self.open.parts.reads.runs.space, &mut self.meter);
+        let read = &mut |at, piece: &mut [u8]| {
+            space.read(extent, at, piece)?;
+            meter.read(piece.len() as u64)
+        };
+        let checksum = for_each_piece(extent, buf, read, take);
+        // What is no longer kept may be cut off the file or used again: the reason is not damage.
+        checksum.or_else(|error| self.check_retention().and(Err(error))).and_then(|checksum| {
+            self.check_retention()?;
+            Ok(checksum)
+        })
+    }
+
+    fn check_retention(&self) -> Result<()> {
+        if self.moment.retention.is_lost() {
+            let message = "the disk of the database got full, and the space that the backup kept \
+                           went to the writers: the backup is given up";
+            return Err(Error::new(ErrorKind::NoSpace, message));
+        }
+        Ok(())
+    }
+}
+
+/// The entries that the backup before has of a run, if it has it: runs never change.
+fn entries_of_run(known: &Before<'_>, run: &NamedRun) -> Option<Vec<ExtentEntry>> {
+    let entry = |extent| {
+        let entry: &ExtentEntry = known.get(extent).filter(|entry| entry.run == Some(run.name))?;
+        Some(ExtentEntry { is_here: false, ..*entry })
+    };
+    run.extents.iter().map(entry).collect()
+}
+
+/// The error for a frame of a run, `at` bytes from its beginning.
+fn damaged(run: &NamedRun, at: u64) -> Error {
+    let mut left = at;
+    let place = run.extents.iter().find(|extent| match left.checked_sub(extent.bytes()) {
+        Some(after) => {
+            left = after;
+            false
+        }
+        None => true,
+    });
+    let (file, offset) = place.map_or_else(
+        || (String::new(), 0),
+        |extent| (data_file_name(extent.file), extent.offset() + left),
+    );
+    let message = format!(
+        "run {} does not match its checksum: no backup is made of damaged data; see CHECK or verify",
+        run.name.id
+    );
+    Error::corruption(file, offset, "run", message)
+}
+
+/// The entry of a file of the log that was copied.
+fn entry_of(log: &SharedDevice, name: &str) -> Result<FileEntry> {
+    let file = log.open(name, OpenOptions::READ)?;
+    let bytes = file.len()?;
+    let (mut checksum, mut at) = (Xxh3::new(), 0);
+    let mut buf = vec![0; PIECE_BYTES];
+    while at < bytes {
+        let piece = &mut buf[..(bytes - at).min(PIECE_BYTES as u64) as usize];
+        file.read_exact_at(at, piece)?;
+        checksum.update(piece);
+        at += piece.len() as u64;
+    }
+    Ok(FileEntry { name: format!("{LOG_DIR}/{name}"), bytes, checksum: checksum.finish() })
+}

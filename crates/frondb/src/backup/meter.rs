@@ -1,0 +1,68 @@
+//! [`Meter`]: the progress of a backup, its limit, and whether it goes on.
+
+use frondb_background::Throttle;
+use frondb_core::{Error, ErrorKind, Result};
+
+use crate::open::Open;
+
+/// Counts what a backup reads. It calls back only while no lock and no guard of the database is held.
+pub(super) struct Meter<'a> {
+    open: &'a Open,
+    throttle: Throttle,
+    done: u64,
+    total: u64,
+    progress: &'a mut dyn FnMut(u64, u64) -> bool,
+}
+
+impl<'a> Meter<'a> {
+    /// A meter with a limit of bytes a second; 0 means none.
+    pub(super) fn new(
+        open: &'a Open,
+        bytes_per_second: u64,
+        progress: &'a mut dyn FnMut(u64, u64) -> bool,
+    ) -> Self {
+        let throttle = Throttle::new(bytes_per_second);
+        Self { open, throttle, done: 0, total: 0, progress }
+    }
+
+    /// Adds bytes that are still to be read.
+    pub(super) fn expect(&mut self, bytes: u64) -> Result<()> {
+        self.total += bytes;
+        self.report()
+    }
+
+    /// Counts bytes that were read, and waits as long as the limit requires.
+    ///
+    /// # Errors
+    /// `Cancelled`; `Closed` and `Poisoned` if the database is.
+    pub(super) fn read(&mut self, bytes: u64) -> Result<()> {
+        self.done += bytes;
+        let clock = &*self.open.parts.reads.clock;
+        self.throttle.pay(bytes, clock.now());
+        // The answers of `progress` count even if it says only once that it cancels.
+        let mut stopped = Ok(());
+        let Self { open, throttle, done, total, progress } = self;
+        throttle.wait(clock, &mut || {
+            stopped = report(open, *progress, *done, *total);
+            stopped.is_err()
+        });
+        stopped.and_then(|()| self.report())
+    }
+
+    fn report(&mut self) -> Result<()> {
+        report(self.open, self.progress, self.done, self.total)
+    }
+}
+
+fn report(
+    open: &Open,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+    done: u64,
+    total: u64,
+) -> Result<()> {
+    open.health().check()?;
+    if progress(done, total.max(done)) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Cancelled, "the backup was cancelled"))
+}

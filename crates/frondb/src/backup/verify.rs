@@ -1,0 +1,118 @@
+//! Whether a backup is what was copied.
+
+use frondb_core::checksum::xxh3;
+use frondb_core::mem::Buf;
+use frondb_core::{Error, ErrorKind, Result};
+use frondb_device::{OpenOptions, SharedDevice};
+
+use super::list::BackupList;
+use super::target::{DataFiles, PIECE_BYTES, for_each_piece};
+
+/// What a backup holds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct BackupContents {
+    /// Bytes that it holds.
+    pub bytes: u64,
+    /// Bytes of the extents that the database had, those of earlier backups included.
+    pub database_bytes: u64,
+    /// The end of the log: commits before this position are in it.
+    pub log_end: u64,
+    /// Whether it continues another backup, which is needed to restore it.
+    pub is_incremental: bool,
+    /// What does not match its checksum, in words; empty if the backup is whole.
+    pub faults: Vec<String>,
+}
+
+/// Reads a backup, and compares every byte of it with its checksum. What an incremental backup has
+/// from the backups before it is not read: verify each of them. `progress` gets the bytes read and
+/// all bytes; it returns `false` to cancel.
+///
+/// # Errors
+/// `NotFound` if there is no complete backup; `Corruption` if its list is damaged; `Unsupported`;
+/// `Cancelled`; `Io`.
+pub(crate) fn verify_backup(
+    source: &SharedDevice,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<BackupContents> {
+    let list = BackupList::read(source)?;
+    let here = || list.extents.iter().filter(|entry| entry.is_here);
+    let total = list.here_bytes().saturating_add(list.file_bytes());
+    let mut contents = BackupContents {
+        bytes: total,
+        database_bytes: list.extent_bytes(),
+        log_end: list.log.1.get(),
+        is_incremental: list.since.is_some(),
+        faults: Vec::new(),
+    };
+    let mut done = 0;
+    let mut report = |bytes: u64| {
+        done += bytes;
+        match progress(done, total) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Cancelled, "the check was cancelled")),
+        }
+    };
+    for file in &list.files {
+        let read = read_file(source, &file.name, file.bytes);
+        match read.map(|bytes| bytes.len() as u64 == file.bytes && xxh3(&bytes) == file.checksum) {
+            Ok(true) => {}
+            Ok(false) => contents.faults.push(format!("{} does not match its checksum", file.name)),
+            Err(error) => contents.faults.push(fault(error)?),
+        }
+        report(file.bytes)?;
+    }
+    let mut data = DataFiles::to_read(source);
+    let mut buf = Buf::zeroed(PIECE_BYTES);
+    for entry in here() {
+        let extent = entry.extent;
+        let checksum = for_each_piece(
+            extent,
+            &mut buf,
+            &mut |at, piece| data.read(extent, at, piece),
+            &mut |_, _| Ok(()),
+        );
+        match checksum {
+            Ok(checksum) if checksum == entry.checksum => {}
+            Ok(_) => contents.faults.push(format!("extent {extent} does not match its checksum")),
+            Err(error) => {
+                let fault = fault(error)?;
+                // A missing file is one fault, however many extents it had.
+                if !contents.faults.contains(&fault) {
+                    contents.faults.push(fault);
+                }
+            }
+        }
+        report(extent.bytes())?;
+    }
+    Ok(contents)
+}
+
+/// The fault that an error of reading shows, in words.
+///
+/// # Errors
+/// The error, if it says nothing about what is stored.
+fn fault(error: Error) -> Result<String> {
+    match error.kind() {
+        // Invalid: a directory or a named pipe is in the place of the file.
+        ErrorKind::NotFound | ErrorKind::Corruption | ErrorKind::Invalid => Ok(error.to_string()),
+        _ => Err(error),
+    }
+}
+
+/// Reads a file of a backup, and no more than a byte after its expected end.
+///
+/// # Errors
+/// `NotFound`, `Io`.
+pub(super) fn read_file(source: &SharedDevice, name: &str, expected: u64) -> Result<Vec<u8>> {
+    let file = source.open(name, OpenOptions::READ)?;
+    let length = file.len()?.min(expected.saturating_add(1));
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+    file.read_exact_at(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The error for a backup that is not what was copied.
+pub(super) fn damaged(source: &SharedDevice, message: &str) -> Error {
+    Error::corruption(source.describe(), 0, "backup", message.to_owned())
+}

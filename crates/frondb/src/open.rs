@@ -1,0 +1,117 @@
+//! [`Open`]: an open database. A [`Db`](crate::Db), its trees, transactions and bulk loads share it.
+//!
+//! ```text
+//!  opening.rs  lock the directory, recover, plan the work that is due, start workers
+//!  recovery.rs survey.rs replay.rs manifest_state.rs   the manifest, then the log twice
+//!  parts.rs    the parts, each under its own name, with the handles that it needs
+//!  close.rs    flush, free the log, stop workers, unlock the directory
+//! ```
+//!
+//! No type below [`Open`] holds the whole database. `docs/design/` describes the parts in
+//! wal-and-commit, recovery, background-work, cursors and transactions.
+
+mod close;
+pub(crate) mod damage;
+pub(crate) mod layout;
+pub(crate) mod manifest_state;
+mod opening;
+pub(crate) mod options;
+pub(crate) mod parts;
+pub(crate) mod process_memory;
+pub(crate) mod recovery;
+mod replay;
+pub(crate) mod survey;
+
+#[cfg(all(test, not(shuttle)))]
+mod prepared_tests;
+
+use frondb_background::Load;
+use frondb_commit::{Batch, CallGuard, Durability};
+use frondb_core::executor::JoinHandle;
+use frondb_core::sync::Mutex;
+use frondb_core::sync::atomic::AtomicBool;
+use frondb_core::{Result, SeqNo};
+use frondb_device::{DeviceLock, SharedDevice};
+use frondb_tree::{Health, Snapshot, Tree};
+use frondb_txn::BatchLocks;
+
+use crate::open::options::EngineOptions;
+use crate::open::parts::Parts;
+use crate::open::process_memory::ProcessMemory;
+use crate::open::recovery::Recovery;
+
+/// An open database. Every method may be called from any thread.
+///
+/// [`close`](Self::close) waits for calls that may write: see [`frondb_commit::Calls`].
+pub(crate) struct Open {
+    pub(crate) parts: Parts,
+    pub(crate) options: EngineOptions,
+    /// The database directory.
+    pub(crate) device: SharedDevice,
+    /// The log's directory.
+    pub(crate) log_device: SharedDevice,
+    pub(crate) memory: ProcessMemory,
+    workers: Mutex<Vec<JoinHandle>>,
+    pub(crate) recovery: Recovery,
+    /// The locks of the database directory and of the log directory; empty once closed.
+    locks: Mutex<Vec<DeviceLock>>,
+    /// Whether there is a backup: one at a time.
+    pub(crate) is_backing_up: AtomicBool,
+    /// The result of closing.
+    closed: Mutex<Result<()>>,
+}
+
+impl Open {
+    /// The id of the database.
+    pub(crate) fn db_id(&self) -> u128 {
+        self.parts.edits.manifest.db_id()
+    }
+
+    pub(crate) fn health(&self) -> &Health {
+        &self.parts.reads.health
+    }
+
+    /// The guard that a call that may write holds while it runs. A thread must hold only one.
+    pub(crate) fn begin_call(&self) -> Result<CallGuard<'_>> {
+        self.parts.txns.calls.begin()
+    }
+
+    /// Checks that the tree is one of this database and was not dropped. Returns the SeqNo of the
+    /// snapshot.
+    pub(crate) fn check_read(&self, tree: &Tree, at: Option<&Snapshot>) -> Result<Option<SeqNo>> {
+        self.parts.reads.check_read(tree, at)
+    }
+
+    /// The largest batch that [`write`](Self::write) accepts, in bytes of
+    /// [`Batch::memory_bytes`]: a quarter of the memory, and at most 512 MiB.
+    pub(crate) fn batch_bytes_max(&self) -> u64 {
+        self.parts.jobs.shares.now().batch_bytes()
+    }
+
+    /// Commits a batch atomically. Returns when the batch is as durable as `durability` requires;
+    /// later reads see it.
+    ///
+    /// # Errors
+    /// `Invalid` for a malformed or too large batch; `NotFound` if a tree was dropped; `NoSpace`
+    /// (nothing has changed; the caller may retry); `LockTimeout` or `Deadlock` if a transaction
+    /// holds locks on the keys (nothing has changed); `Poisoned`, `Closed`.
+    pub(crate) fn write(&self, batch: &Batch, durability: Durability) -> Result<()> {
+        let _call = self.begin_call()?;
+        batch.check_bytes(self.batch_bytes_max())?;
+        let Parts { background, committer, txns, .. } = &self.parts;
+        let begun = background.now();
+        background.admit(Load::of(batch), &|| false)?;
+        let locks = BatchLocks::take(txns, batch)?;
+        let committed =
+            background.lending_space(batch.frees_space(), || committer.commit_batch(batch))?;
+        drop(locks);
+        background.committed(&committed, batch.len() as u64, batch.bytes() as u64, begun);
+        txns.make_durable(committed.end, durability)
+    }
+}
+
+impl std::fmt::Debug for Open {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Open({})", self.device.describe())
+    }
+}

@@ -1,0 +1,89 @@
+//! Closing a database.
+
+use frondb_background::{FEW_TREES, LogPins};
+use frondb_core::{ErrorKind, Lsn, Result};
+
+use super::Open;
+use crate::open::parts::Parts;
+
+impl Open {
+    /// Flushes memtables whose replay would take long, stops the workers and closes the database.
+    /// Even if this call fails, every later call fails with `Closed` and the directory may be
+    /// opened again. A second call returns the result of the first.
+    pub(crate) fn close(&self) -> Result<()> {
+        // Held to the end: a concurrent close returns only when the database is closed.
+        let mut locks = self.locks.lock();
+        if self.health().set_closed() {
+            self.parts.txns.calls.wait();
+            *self.closed.lock() = self.finish();
+            locks.clear();
+        }
+        self.closed.lock().clone()
+    }
+
+    /// Flushes and stops the workers. Trims the log and rewrites the manifest, so that the next open
+    /// reads and replays little, and returns free space to the file system. REQUIRES: no call is in
+    /// progress and none can begin.
+    fn finish(&self) -> Result<()> {
+        let Parts { background, edits, log, trees, .. } = &self.parts;
+        if self.options.read_only {
+            self.stop();
+            return Ok(());
+        }
+        let healthy = self.health().check_unpoisoned();
+        let flushed = healthy.and_then(|()| {
+            // Do not flush thousands of small trees: replaying them from the log is as fast.
+            let few = trees.len() <= FEW_TREES;
+            background.freeze_all(if few { 0 } else { frondb_background::RELOG_BYTES_MAX });
+            background.wait_flushed()
+        });
+        let flushed = match flushed {
+            // Harmless: the log has the messages that could not be flushed.
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            other => other,
+        };
+        self.stop();
+        flushed?;
+        self.unpin_prepared()?;
+        background.trim_log()?;
+        background.rotate_manifest(false)?;
+        log.wal.sync()?;
+        background.idle_maintenance();
+        // After idle maintenance, which may begin a segment.
+        log.wal.secure()?;
+        // From here on, a cut or damaged manifest is damage and never looks like a torn tail.
+        edits.manifest.secure_all()?;
+        self.health().check_unpoisoned()
+    }
+
+    /// Moves prepared transactions that pin much log to the manifest, so that the next open does
+    /// not replay a long log.
+    fn unpin_prepared(&self) -> Result<()> {
+        let Parts { jobs, log, prepared, .. } = &self.parts;
+        let long = jobs.shares.now().write_buffer_bytes() / 16;
+        let limit = Lsn(log.wal.end_lsn().get().saturating_sub(long));
+        match prepared.unpin(limit) {
+            // Harmless: the log still has the transaction.
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(()),
+            other => other,
+        }
+    }
+
+    fn stop(&self) {
+        self.parts.background.queue.stop();
+        for worker in self.workers.lock().drain(..) {
+            if let Err(error) = worker.join() {
+                tracing::error!(%error, "a background worker failed");
+            }
+        }
+        drop(self.parts.background.queue.take_parked());
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // Committed data is in the log, so an unclosed engine loses nothing: no flush here.
+        self.health().set_closed();
+        self.stop();
+    }
+}

@@ -1,0 +1,40 @@
+//! [`Damage`]: the damage that a salvage found in a database.
+
+use frondb_block::frame::repair::Findings;
+use frondb_core::{Error, Result};
+
+/// The damage that [`Engine::salvage`](crate::open::Engine::salvage) found and tolerated.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub(crate) struct Damage {
+    /// Repaired damage, each with its place: one byte, after whose repair a 64-bit checksum
+    /// matches.
+    pub repaired: Vec<Error>,
+    /// The places where the manifest or the log was cut. Everything after such a place is lost:
+    /// the trees are in an earlier state, and it is unknown which of their rows have changed
+    /// since.
+    pub lost: Vec<Error>,
+    /// Trees that cannot be opened: name and reason.
+    pub trees: Vec<(String, Error)>,
+}
+
+impl Damage {
+    pub(crate) fn add(&mut self, found: Findings) {
+        self.repaired.extend(found.repaired);
+        self.lost.extend(found.lost);
+    }
+}
+
+/// The value of `result`. During a salvage, records an error in `damage` and returns `None`.
+pub(crate) fn tolerate<T>(
+    damage: &mut Option<&mut Damage>,
+    result: Result<T>,
+) -> Result<Option<T>> {
+    match (result, damage) {
+        (Err(error), Some(damage)) => {
+            damage.lost.push(error);
+            Ok(None)
+        }
+        (result, _) => result.map(Some),
+    }
+}

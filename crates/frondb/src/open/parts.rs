@@ -1,0 +1,178 @@
+//! [`Parts`]: the parts of a database, constructed at an open, each with the handles that it needs.
+
+use frondb_background::{Background, JobContext, LogPins, Queue};
+use frondb_catalog::{Catalog, CatalogParts};
+use frondb_commit::{
+    Committer, Edits, Ids, LargestIds, Log, PendingParts, PendingState, WearMeter,
+};
+use frondb_core::budget::Budget;
+use frondb_core::clock::SharedClock;
+use frondb_core::sync::atomic::AtomicUsize;
+use frondb_core::sync::{Arc, ProcessCounter, Weak};
+use frondb_core::{Lsn, SeqNo};
+use frondb_locks::{LockManager, LockOptions, SeqOracle, Snapshots};
+use frondb_manifest::Manifest;
+use frondb_run::RunEnv;
+use frondb_tree::{
+    Cursors, Health, HintSink, MemoryShares, MemtableAccount, ReadContext, ReadCounters,
+    StowingSink, TreeTotals, Trees,
+};
+use frondb_txn::{Prepared, Spilling, Transactions};
+use frondb_wal::Wal;
+use frondb_writeset::SpillEnv;
+
+use crate::open::options::EngineOptions;
+
+/// What recovery has found before it builds the trees: it has read the manifest and opened the log.
+pub(crate) struct LogAndManifest {
+    pub(crate) wal: Wal,
+    /// Start of the part of the log that is still needed.
+    pub(crate) log_from: Lsn,
+    /// End of the part of the log that is durable according to the manifest.
+    pub(crate) log_known: Lsn,
+    pub(crate) manifest: Manifest,
+    pub(crate) wear: Arc<WearMeter>,
+    pub(crate) pending: PendingState,
+    pub(crate) largest: LargestIds,
+    /// The largest SeqNo.
+    pub(crate) last: SeqNo,
+}
+
+/// The parts of a database, each under its own name. Recovery adds the trees.
+pub(crate) struct Parts {
+    /// What every read uses: snapshots, cache, health, clock.
+    pub(crate) reads: Arc<ReadContext>,
+    /// The open trees by their ids.
+    pub(crate) trees: Arc<Trees>,
+    /// The trees by their names.
+    pub(crate) catalog: Arc<Catalog>,
+    /// The log.
+    pub(crate) log: Arc<Log>,
+    /// The manifest and its edits.
+    pub(crate) edits: Arc<Edits>,
+    /// Logs commits and makes them visible.
+    pub(crate) committer: Arc<Committer>,
+    /// The accounted memory of all memtables.
+    pub(crate) account: Arc<MemtableAccount>,
+    /// The handles of background work.
+    pub(crate) jobs: Arc<JobContext>,
+    /// Flushes and merges, and what commits wait for.
+    pub(crate) background: Arc<Background>,
+    /// Row and range locks.
+    pub(crate) locks: Arc<LockManager>,
+    /// Prepared transactions.
+    pub(crate) prepared: Arc<Prepared>,
+    /// Transactions and bulk loads.
+    pub(crate) txns: Arc<Transactions>,
+}
+
+/// Ids that distinguish the databases open in this process.
+static ENGINES: ProcessCounter = ProcessCounter::new(1);
+
+impl Parts {
+    pub(crate) fn new(
+        options: &EngineOptions,
+        runs: Arc<RunEnv>,
+        budget: Arc<Budget>,
+        clock: SharedClock,
+        files: LogAndManifest,
+    ) -> Self {
+        let LogAndManifest { wal, log_from, log_known, manifest, wear, pending, largest, last } =
+            files;
+        let queue = Arc::new(Queue::default());
+        let health = Arc::new(Health::new(options.read_only, Arc::clone(&runs.events)));
+        let oracle = Arc::new(SeqOracle::new(last));
+        let snapshots = Snapshots::new(Arc::clone(&oracle), Arc::clone(&clock));
+        let bytes_max = options.memory().lock_bytes();
+        let lock_options = LockOptions { bytes_max, clock: Arc::clone(&clock) };
+        let locks = LockManager::new(lock_options, Arc::clone(&budget));
+        let shares = MemoryShares::new(Arc::clone(&budget), options.memory_rules());
+        let reads = Arc::new(ReadContext {
+            engine: ENGINES.next(),
+            runs: Arc::clone(&runs),
+            budget: Arc::clone(&budget),
+            oracle: Arc::clone(&oracle),
+            snapshots,
+            cursors: Cursors::default(),
+            clock,
+            health: Arc::clone(&health),
+            counters: ReadCounters::default(),
+            hints: Arc::clone(&queue) as Arc<dyn HintSink>,
+        });
+        let (trees, ids): (Arc<Trees>, _) = (Arc::default(), Ids::after(largest));
+        let log = Log::new(wal, log_from, log_known);
+        let edits = Edits::new(manifest, pending, Arc::clone(&health), wear);
+        let jobs = JobContext::new(
+            Arc::clone(&reads),
+            Arc::clone(&trees),
+            Arc::clone(&ids),
+            Arc::clone(&log),
+            Arc::clone(&edits),
+            shares,
+            options.background_bytes_per_second,
+        );
+        let pending = Arc::new(PendingParts::new(
+            Arc::clone(&edits),
+            Arc::clone(&runs),
+            Arc::clone(&trees),
+            Arc::clone(&ids),
+            Arc::clone(&health),
+        ));
+        let account = MemtableAccount::new(Arc::clone(&budget));
+        let committer = Arc::new(Committer::new(
+            reads.engine,
+            Arc::clone(&log),
+            oracle,
+            Arc::clone(&runs),
+            Arc::clone(&account),
+            health,
+        ));
+        let catalog = Catalog::new(CatalogParts {
+            trees: Arc::clone(&trees),
+            edits: Arc::clone(&edits),
+            ids: Arc::clone(&ids),
+            reads: Arc::clone(&reads),
+            locks: Arc::clone(&locks),
+            account: Arc::clone(&account),
+            totals: TreeTotals::new(Arc::downgrade(&queue) as Weak<dyn StowingSink>),
+            update_fns: options.update_fns.clone(),
+        });
+        let prepared = Prepared::new(Arc::clone(&jobs), Arc::clone(&committer), pending);
+        queue.set_packing_max((options.background_threads / 2).max(1));
+        let background = Background::new(
+            Arc::clone(&jobs),
+            queue,
+            Arc::clone(&committer),
+            Arc::clone(&account),
+            Arc::clone(&prepared) as Arc<dyn LogPins>,
+            options.checkpoint_period,
+            options.background_threads == 0,
+        );
+        let spill = Spilling::new(SpillEnv {
+            runs,
+            run_ids: Arc::clone(ids.runs()),
+            index_budget: Budget::new(u64::MAX),
+            runs_max: Arc::new(AtomicUsize::new(options.memory().private_runs_max())),
+        });
+        let txns = Transactions::new(
+            Arc::clone(&background),
+            Arc::clone(&locks),
+            spill,
+            Arc::clone(&prepared),
+        );
+        Self {
+            reads,
+            trees,
+            catalog,
+            log,
+            edits,
+            committer,
+            account,
+            jobs,
+            background,
+            locks,
+            prepared,
+            txns,
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Unit tests that call parts of an open database, which the public API does not reach.
+//!
+//! | folder | what |
+//! |---|---|
+//! | [`attach`] | private runs that large commits attach to a tree: histories, crashes, full disks |
+//! | [`rules`] | rules of docs/design/rules.md, one step each |
+//! | [`fixture`] | opens a database in a device |
+
+pub(crate) mod attach;
+pub(crate) mod fixture;
+mod rules;

@@ -1,0 +1,107 @@
+//! Rules of docs/design/rules.md that a random history exercises only by chance. Each test performs
+//! the one step that its rule is about: an edit that frees log, a snapshot of the manifest, an
+//! install, a choice of the scheduler. They are unit tests of the crate, because they call parts of
+//! an [`Db`].
+//!
+//! | file | rules |
+//! |---|---|
+//! | [`full_disk`] | 25: a full disk and its reserve |
+//! | [`lifetimes`] | 1, 7, 12, 17: when a run, an extent and a large value may be freed |
+//! | [`log`] | 6 to 9, 25: where the log begins and ends, ids and SeqNos |
+//! | [`memory`] | 24: charges on the memory budget |
+//! | [`relog`] | 10: memtables that are logged again |
+//! | [`scheduling`] | 3, 10, 15: which background work is chosen next |
+//! | [`stowing`] | 7, 8, 24: trees that nothing uses take few bytes |
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod full_disk;
+mod lifetimes;
+mod log;
+mod memory;
+mod relog;
+mod scheduling;
+mod stowing;
+
+use crate::batch::Batch;
+use crate::options::TreeOptions;
+use crate::tests::fixture;
+use crate::tree::Tree;
+use frondb_background::Background;
+use frondb_commit::Durability;
+use frondb_core::Result;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::ThreadExecutor;
+use frondb_core::prng::Prng;
+use frondb_core::sync::Arc;
+use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_testkit::functions::AppendEach;
+
+use crate::db::Db;
+use crate::open::options::EngineOptions;
+
+/// A call that records durably where the needed part of the log begins.
+type Keep = fn(&Background);
+
+const KEEPS: [(&str, Keep); 2] = [
+    ("an edit", |background| background.trim_log().unwrap()),
+    ("a snapshot of the manifest", |background| assert!(background.rotate_manifest(true).unwrap())),
+];
+
+fn open(device: &MemoryDevice) -> Result<Db> {
+    open_reserving(device, 0)
+}
+
+fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Db> {
+    open_with(device, EngineOptions { reserve_bytes, ..EngineOptions::default() })
+}
+
+/// Opens a database with the update function `append`.
+fn open_updating(device: &MemoryDevice) -> Result<Db> {
+    let mut options = EngineOptions { reserve_bytes: 0, ..EngineOptions::default() };
+    options.update_fns.register(Arc::new(AppendEach));
+    open_with(device, options)
+}
+
+fn open_with(device: &MemoryDevice, options: EngineOptions) -> Result<Db> {
+    let options = EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+        background_threads: 0,
+        ..options
+    };
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    fixture::open_on(device, None, options, clock, &ThreadExecutor::shared())
+}
+
+fn create(db: &Db, name: &str) -> Tree {
+    db.create_tree(name, TreeOptions::default()).unwrap()
+}
+
+fn put(db: &Db, tree: &Tree, key: &str, durability: Durability) {
+    let mut batch = Batch::new();
+    batch.put(tree, key.as_bytes(), b"value");
+    db.write(&batch, durability).unwrap();
+}
+
+fn has(db: &Db, tree: &str, key: &str) -> bool {
+    let tree = db.open_tree(tree).unwrap();
+    tree.get(key.as_bytes()).unwrap().is_some()
+}
+
+fn put_rows(db: &Db, tree: &Tree, rows: impl Iterator<Item = u64>) {
+    let mut prng = Prng::new(1);
+    for row in rows {
+        let mut value = vec![0; 1000];
+        prng.fill(&mut value);
+        let mut batch = Batch::new();
+        batch.put(tree, &row.to_be_bytes(), &value);
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+}
+
+fn delete_row(db: &Db, tree: &Tree, row: u64) {
+    let mut batch = Batch::new();
+    batch.delete(tree, &row.to_be_bytes());
+    db.write(&batch, Durability::NoSync).unwrap();
+}

@@ -1,0 +1,76 @@
+//! A full disk under many schedules (rule 25): one job fails because the disk is full while another
+//! finds space. Whichever of the two results is recorded last, a flush succeeds once the disk has
+//! space.
+//!
+//! ```text
+//!   large   flush what does not fit     the disk is full: hold back
+//!   small   flush what fits             there is space:   release
+//! ```
+
+use std::sync::Arc;
+
+use frondb::{Batch, Db, Durability, Tree, TreeOptions};
+use frondb_core::ErrorKind;
+use frondb_core::prng::Prng;
+use frondb_device::MemoryDevice;
+use frondb_testkit::schedules;
+
+use crate::open;
+
+const ROWS: u32 = 60;
+
+fn put(db: &Db, tree: &Tree, value: &[u8]) {
+    let mut batch = Batch::new();
+    batch.put(tree, b"key", value);
+    db.write(&batch, Durability::NoSync).unwrap();
+}
+
+fn put_many(db: &Db, tree: &Tree) {
+    let mut prng = Prng::new(1);
+    for row in 0..ROWS {
+        let mut value = vec![0; 10_000];
+        prng.fill(&mut value);
+        let mut batch = Batch::new();
+        batch.put(tree, &row.to_be_bytes(), &value);
+        db.write(&batch, Durability::NoSync).unwrap();
+    }
+}
+
+/// A flush that may find no space, and nothing else.
+fn try_flush(db: &Db) {
+    if let Err(error) = db.flush() {
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+    }
+}
+
+fn schedule() {
+    let device = MemoryDevice::new();
+    let db = Arc::new(open(&device));
+    let create = |name| db.create_tree(name, TreeOptions::default()).unwrap();
+    let [large, small] = ["large", "small"].map(create);
+    // The file has 1 MiB: the small flush fits into the rest, and the second large one does not.
+    put_many(&db, &large);
+    put(&db, &small, b"before");
+    db.flush().unwrap();
+    put_many(&db, &large);
+    put(&db, &small, b"after");
+    device.set_capacity(device.used_bytes());
+
+    let threads = [(), ()].map(|()| {
+        let db = Arc::clone(&db);
+        shuttle::thread::spawn(move || try_flush(&db))
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    device.set_capacity(u64::MAX);
+    db.flush().unwrap();
+    db.wait_settled().unwrap();
+    let found = small.get(b"key").unwrap();
+    assert_eq!(found, Some(b"after".to_vec()));
+}
+
+#[test]
+fn shuttle_space_that_comes_back_lets_all_go_on() {
+    schedules::check_random(schedule, 1000);
+}

@@ -1,4 +1,0 @@
-//! libFuzzer target: hands arbitrary bytes to `frondb_engine::fuzz::backup_list`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| frondb_engine::fuzz::backup_list(data));
