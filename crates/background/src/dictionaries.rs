@@ -1,42 +1,10 @@
-//! The dictionaries that trees are packed with: when one is trained, and from what.
-//!
-//! ```text
-//!   first packing of a leaf ---- the tree is large enough? -- no --> no dictionary
-//!                                       | yes
-//!   blocks from all over the tree -> training -> the runs that are packed from now on
-//!                                       |
-//!   the tree is four times as large --- again; older runs keep the dictionary that they have
-//! ```
-//!
-//! A tree's current dictionary is that of its newest packed run, so nothing about dictionaries has to
-//! be stored besides the runs.
+//! [`Dictionaries`]: what is known of the dictionaries that trees are packed with. `packing.rs` makes them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use frondb_block::{Codec, DICTIONARY_BYTES_MAX, DICTIONARY_BYTES_MIN, Dictionary, SAMPLE_FACTOR};
-use frondb_core::budget::Part;
-use frondb_core::mem;
+use frondb_core::TreeId;
 use frondb_core::sync::{Arc, Mutex};
-use frondb_core::{Result, RunId, TreeId};
-use frondb_run::{HeldDictionary, Run, run_block_bytes_max};
-use frondb_tree::TreeCore;
-use frondb_trunk::job::Packing;
-use frondb_trunk::{Trunk, TrunkOptions};
-
-use crate::context::JobContext;
-
-/// A dictionary has at most the bytes of the tree divided by this: samples are a half of them then.
-const TREE_DIVISOR: u64 = 32;
-/// And at most those of a leaf divided by this. Each leaf has a copy, which is compressed as well as
-/// the leaf's blocks are.
-const LEAF_DIVISOR: u64 = 64;
-/// And at most the memory budget divided by this: the encoder takes some 20 times the dictionary while
-/// a leaf is packed.
-const MEMORY_DIVISOR: u64 = 256;
-/// A dictionary is trained again when the tree has so many times the data.
-const GROWTH: u64 = 4;
-/// After an attempt in vain, training is tried again when the tree has so many times the data.
-const GROWTH_AFTER_FAILURE: u64 = 2;
+use frondb_run::HeldDictionary;
 
 /// The current dictionaries of trees.
 #[derive(Default)]
@@ -47,16 +15,19 @@ pub(crate) struct Dictionaries {
 /// What a tree is packed with now. Locked while a dictionary is trained, so that another job on the
 /// tree waits for it rather than train its own.
 #[derive(Default)]
-struct Current {
-    dictionary: Option<Arc<HeldDictionary>>,
+pub(crate) struct Current {
+    pub(crate) dictionary: Option<Arc<HeldDictionary>>,
     /// Size of the tree when training was last tried, bytes.
-    tried: u64,
+    pub(crate) tried: u64,
 }
 
 impl Dictionaries {
-    /// That of a tree. A tree that was dropped has none from then on: what is found for a job that
-    /// began before is forgotten with the job.
-    fn of(&self, tree: TreeId, was_dropped: impl FnOnce() -> bool) -> Arc<Mutex<Current>> {
+    /// The state of the tree's dictionary. A dropped tree gets a temporary state that is not stored.
+    pub(crate) fn of(
+        &self,
+        tree: TreeId,
+        was_dropped: impl FnOnce() -> bool,
+    ) -> Arc<Mutex<Current>> {
         let mut trees = self.trees.lock();
         // With the lock held: a tree that is dropped later is forgotten after this.
         if was_dropped() {
@@ -65,180 +36,9 @@ impl Dictionaries {
         Arc::clone(trees.entry(tree).or_default())
     }
 
-    fn forget(&self, tree: TreeId) {
+    pub(crate) fn forget(&self, tree: TreeId) {
         self.trees.lock().remove(&tree);
     }
-}
-
-impl JobContext {
-    /// Forgets what is known of a tree that was dropped.
-    pub fn forget(&self, tree: TreeId) {
-        self.dictionaries.forget(tree);
-    }
-
-    /// How a leaf of the tree, which has these options, is packed in the end. Trains a dictionary if the
-    /// tree wants one and it is time, which takes some seconds. If zstd fails, the leaf is packed with the
-    /// dictionary that there is, or none.
-    pub(crate) fn final_packing(
-        &self,
-        tree: &TreeCore,
-        trunk: &Trunk,
-        options: &TrunkOptions,
-    ) -> Packing {
-        let Codec::ZstdDictionary(level) = options.base_codec else {
-            return Packing::Final(None);
-        };
-        let current = self.dictionaries.of(tree.id, || tree.was_dropped());
-        let mut current = current.lock();
-        if current.dictionary.is_none() {
-            current.dictionary = newest(trunk);
-        }
-        let tree_bytes = trunk.root.totals.base_raw_bytes;
-        let is_due = tree_bytes >= current.tried.saturating_mul(GROWTH_AFTER_FAILURE)
-            && current.dictionary.as_ref().is_none_or(|held| {
-                tree_bytes >= held.dictionary().trained_on().saturating_mul(GROWTH)
-            });
-        let leaf_bytes = tree.plan_context(trunk, self.plan_limits()).leaf_target();
-        let size = dictionary_bytes(tree_bytes, leaf_bytes, self.reads.budget.total());
-        if is_due && size >= DICTIONARY_BYTES_MIN {
-            current.tried = tree_bytes;
-            if let Some(trained) = usable(self.train(trunk, size, tree_bytes)) {
-                tracing::info!("tree {}: trained {trained:?}", tree.id);
-                current.dictionary = Some(self.reads.runs.hold_dictionary(trained));
-            }
-            mem::trim_heap();
-        }
-        // Also for a dictionary of an earlier version, or of a time when the blocks had a size that was
-        // chosen.
-        if let Some(held) = current.dictionary.as_ref()
-            && held.dictionary().block_bytes().is_none()
-            && !options.are_blocks_chosen()
-            && let Some(suited) = usable(self.with_suited_blocks(trunk, held, level, options))
-        {
-            current.dictionary = Some(self.reads.runs.hold_dictionary(suited));
-            mem::trim_heap();
-        }
-        Packing::Final(current.dictionary.clone())
-    }
-
-    fn train(&self, trunk: &Trunk, size: usize, tree_bytes: u64) -> Result<Option<Dictionary>> {
-        let wanted = size * SAMPLE_FACTOR;
-        // The samples, and as much for the trainer's tables.
-        let _memory = self.reads.budget.reserve(Part::Work, 2 * wanted as u64);
-        Dictionary::train(&samples(trunk, wanted), size, tree_bytes)
-    }
-
-    /// The dictionary for the smallest blocks that cost hardly more space than those of the tree's
-    /// options; `None` if no blocks can be read to try that.
-    fn with_suited_blocks(
-        &self,
-        trunk: &Trunk,
-        held: &HeldDictionary,
-        level: u8,
-        options: &TrunkOptions,
-    ) -> Result<Option<Dictionary>> {
-        let budget = &self.reads.budget;
-        let _memory = budget.reserve(Part::Work, PIECES * options.base_block_bytes as u64);
-        let most = options.base_block_bytes.min(run_block_bytes_max(budget.total()));
-        let pieces = pieces(trunk, most);
-        if pieces.is_empty() {
-            return Ok(None);
-        }
-        let charge = |bytes| budget.reserve(Part::Work, bytes);
-        let suited = held.dictionary().suited_block_bytes(level, &pieces, most, charge);
-        // If the largest suit it, the blocks follow the memory option.
-        let bytes = if suited < most { suited } else { options.base_block_bytes };
-        held.dictionary().for_blocks(bytes).map(Some)
-    }
-}
-
-/// The dictionary, unless zstd has failed: that is no reason to fail a job on sound data.
-fn usable(made: Result<Option<Dictionary>>) -> Option<Dictionary> {
-    made.unwrap_or_else(|error| {
-        tracing::error!(%error, "a dictionary could not be made; leaves are packed without it");
-        None
-    })
-}
-
-/// Pieces of the tree in which sizes of blocks are tried.
-const PIECES: u64 = 6;
-
-/// The largest useful dictionary, a power of two.
-fn dictionary_bytes(tree_bytes: u64, leaf_bytes: u64, memory_bytes: u64) -> usize {
-    let most = (tree_bytes / TREE_DIVISOR).min(leaf_bytes / LEAF_DIVISOR);
-    let most = most.min(memory_bytes / MEMORY_DIVISOR).min(DICTIONARY_BYTES_MAX as u64);
-    if most == 0 { 0 } else { 1 << most.ilog2() }
-}
-
-/// The bases of a tree, by id.
-fn bases(trunk: &Trunk) -> BTreeMap<RunId, &Arc<Run>> {
-    let mut runs = BTreeMap::new();
-    trunk.for_each(&mut |node| {
-        if node.is_leaf() {
-            runs.extend(node.base().iter().map(|view| (view.run.meta().id, &view.run)));
-        }
-    });
-    runs
-}
-
-/// The dictionary of the newest run that has one. A damaged one is passed over: reads of its run and
-/// verify report it.
-fn newest(trunk: &Trunk) -> Option<Arc<HeldDictionary>> {
-    bases(trunk).values().rev().find_map(|run| run.dictionary().ok().flatten())
-}
-
-/// About `wanted` bytes of decompressed blocks, from places that are spread evenly over the tree. A
-/// block that cannot be read is passed over: its damage must not keep the other leaves from being
-/// packed, and whoever reads it, or verifies its run, gets the error.
-fn samples(trunk: &Trunk, wanted: usize) -> Vec<u8> {
-    let runs = bases(trunk);
-    let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
-    let bytes: u64 = runs.values().map(|run| run.meta().raw_bytes).sum();
-    let count = (wanted as u64 / (bytes / blocks.max(1)).max(1)).clamp(1, blocks.max(1));
-    let mut places = (0..count).map(|i| (i * blocks + blocks / 2) / count).peekable();
-    let (mut samples, mut passed) = (Vec::with_capacity(wanted), 0);
-    for run in runs.values() {
-        let end = passed + u64::from(run.meta().blocks);
-        while let Some(place) = places.next_if(|place| *place < end) {
-            if samples.len() >= wanted {
-                return samples;
-            }
-            if let Ok(sample) = run.sample((place - passed) as usize) {
-                samples.extend_from_slice(&sample);
-            }
-        }
-        passed = end;
-    }
-    samples.truncate(wanted);
-    samples
-}
-
-/// Some pieces of about `bytes` of decompressed blocks that follow each other, from places that are spread
-/// evenly over the tree. Blocks that cannot be read are passed over, as by [`samples`].
-fn pieces(trunk: &Trunk, bytes: usize) -> Vec<Vec<u8>> {
-    let runs = bases(trunk);
-    let blocks: u64 = runs.values().map(|run| u64::from(run.meta().blocks)).sum();
-    let piece_at = |place: u64| {
-        let (mut piece, mut passed) = (Vec::with_capacity(bytes), 0);
-        for run in runs.values() {
-            let end = passed + u64::from(run.meta().blocks);
-            let from = place.saturating_sub(passed);
-            for number in (place < end).then(|| from..end - passed).into_iter().flatten() {
-                if piece.len() >= bytes {
-                    break;
-                }
-                if let Ok(sample) = run.sample(number as usize) {
-                    piece.extend_from_slice(&sample);
-                }
-            }
-            passed = end;
-        }
-        piece.truncate(bytes);
-        piece
-    };
-    // Between the places of the samples that the dictionary is trained with.
-    let pieces = (0..PIECES).map(|i| piece_at((4 * i + 1) * blocks / (4 * PIECES)));
-    pieces.filter(|piece| !piece.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -255,16 +55,5 @@ mod tests {
         let late = dictionaries.of(tree, || true);
         assert!(!Arc::ptr_eq(&first, &late));
         assert!(dictionaries.trees.lock().is_empty());
-    }
-
-    #[test]
-    fn a_dictionary_is_small_beside_the_tree_and_the_memory() {
-        let huge = u64::MAX;
-        assert_eq!(dictionary_bytes(0, huge, huge), 0);
-        assert_eq!(dictionary_bytes(1 << 20, huge, huge), 32 << 10);
-        assert_eq!(dictionary_bytes(huge, 8 << 20, huge), 128 << 10);
-        assert_eq!(dictionary_bytes(huge, huge, 128 << 20), 512 << 10);
-        assert_eq!(dictionary_bytes(huge, huge, 20 << 20), 64 << 10);
-        assert_eq!(dictionary_bytes(huge, huge, huge), DICTIONARY_BYTES_MAX);
     }
 }

@@ -47,6 +47,7 @@ mod log_pins;
 mod manifest_snapshot;
 mod optimize;
 mod pacing;
+mod packing;
 mod period;
 mod planning;
 pub mod priority;

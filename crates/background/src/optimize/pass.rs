@@ -10,7 +10,7 @@ use frondb_tree::{TreeCore, Version};
 use frondb_trunk::{Key, Node, OptimizeScope, OptimizeStep};
 
 use super::pace::Pace;
-use super::{FailedLeaf, OptimizeOptions, OptimizeReport};
+use super::report::{FailedLeaf, OptimizeOptions, OptimizeReport};
 use crate::admission::CHECK_EVERY;
 use crate::background::Background;
 use crate::planning::replan;
