@@ -50,7 +50,8 @@ exactly the dumped bytes, in any form.
 The binary form is checksummed and states its number of entries, so a truncated or modified file is refused.
 
 `load` takes any table and JSON lines. What it does not know from the options and the name of the file it finds out from
-the first 64 KiB, and it says what it found in a note on standard error (`--quiet` turns it off) and in its JSON:
+the first 64 KiB, and it says what it found in a note on standard error (`--quiet` turns it off: then say
+`--no-header` for a table without names, since a guess that took the first row for them would not be seen) and in its JSON:
 
 - the format: a file that begins with `{` has an object on each line, other text is a table, and a dump says itself that it
   is one;

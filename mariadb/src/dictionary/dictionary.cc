@@ -4,9 +4,6 @@
 
 #include "dictionary/dictionary.h"
 
-#include <my_global.h>
-#include <mysqld.h>
-
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -178,29 +175,35 @@ Error Dictionary::open() {
   if (Error error = open_or_make(FENCES, &fences_)) return error;
   Tree tree;
   if (Error error = open_or_make(FOREIGN_KEYS, &tree)) return error;
-  if (Error error = find_statistics_since()) return error;
+  if (Error error = begin_run()) return error;
   return foreign_keys_->open(std::move(tree));
 }
 
-/** The key of statistics_since(), which is there from a clean end to the next start. Sorts after the keys of all tables. */
-static std::string since_key() { return number_key(UINT64_MAX - 1) + STATISTICS; }
+/** The key of the run's number, and that of the note of a clean end, which is there until the next start. Both sort behind the
+    keys of all tables. */
+static std::string run_key() { return number_key(UINT64_MAX - 1) + 'n'; }
+static std::string clean_end_key() { return number_key(UINT64_MAX - 1) + 'e'; }
 
-Error Dictionary::find_statistics_since() {
-  uint64_t since;
-  if (Error error = get_counter(counters_, since_key(), &since)) return error;
-  if (since == 0) since = uint64_t(server_start_time);
+Error Dictionary::begin_run() {
+  uint64_t run, is_clean;
+  if (Error error = get_counter(counters_, run_key(), &run)) return error;
+  if (Error error = get_counter(counters_, clean_end_key(), &is_clean)) return error;
+  if (!is_clean) run++;
+  std::string bytes;
+  put_u64(run, &bytes);
   Batch batch;
   if (Error error = make_batch(&batch)) return error;
-  if (Error error = batch.remove(counters_.get(), since_key())) return error;
-  // On a full disk the counts of this run are not trusted, and the server starts all the same.
-  if (!write_batch(batch, FRONDB_NO_SYNC)) statistics_since_ = since;
+  if (Error error = batch.put(counters_.get(), run_key(), bytes)) return error;
+  if (Error error = batch.remove(counters_.get(), clean_end_key())) return error;
+  // The log keeps the order: what is kept in this run is not durable without its number. On a full disk the run has none.
+  if (!write_batch(batch, FRONDB_NO_SYNC)) run_ = run;
   return {};
 }
 
 void Dictionary::note_clean_end() {
-  if (statistics_since_ == UINT64_MAX || !counters_) return;
-  // An error costs only time: the next run counts the rows of each table that it opens.
-  Error ignored = put_counter(counters_, since_key(), statistics_since_);
+  if (!run_) return;
+  // An error costs only time: the next run counts the rows of each table that it lists.
+  Error ignored = put_counter(counters_, clean_end_key(), 1);
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
@@ -528,6 +531,22 @@ Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {
   bool found;
   bytes->clear();
   return get(counters_, prepared_key(name), bytes, &found);
+}
+
+Error Dictionary::each_prepared_counts(const std::function<Error(std::string_view, std::string_view)> &visit) {
+  std::string prefix = number_key(UINT64_MAX);
+  Cursor cursor;
+  if (Error error = cursor.open(counters_.get(), prefix, nullptr)) return error;
+  for (;;) {
+    bool found;
+    if (Error error = frondb_cursor_next(cursor.get(), &found)) return error;
+    if (!found) return {};
+    frondb_slice key, value;
+    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
+    if (view(key).substr(0, prefix.size()) != prefix) return {};
+    if (Error error = frondb_cursor_value(cursor.get(), &value)) return error;
+    if (Error error = visit(view(key).substr(prefix.size()), view(value))) return error;
+  }
 }
 
 Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &bytes) {

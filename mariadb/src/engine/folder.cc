@@ -72,20 +72,35 @@ std::string take_earlier_folder() {
   return {};
 }
 
+/** What a path begins with below the data directory; ".." if it lies elsewhere. */
+static std::string first_below(const std::filesystem::path &data_directory, const std::filesystem::path &path) {
+  std::filesystem::path inside = path.lexically_relative(data_directory);
+  return inside.empty() ? ".." : inside.begin()->string();
+}
+
 std::string refuse_log_dir(const char *path) {
   std::error_code error;
-  std::filesystem::path folder = std::filesystem::absolute(path, error);
-  if (!error) folder = std::filesystem::weakly_canonical(folder, error);
-  if (error) return "cannot resolve " + std::string(path) + ": " + error.message();
   std::filesystem::path data_directory = std::filesystem::canonical(".", error);
   if (error) return "cannot resolve the data directory: " + error.message();
-  std::filesystem::path inside = folder.lexically_relative(data_directory);
-  std::string first = inside.empty() ? ".." : inside.begin()->string();
-  if (first == ".." || first.rfind("#sql", 0) == 0) return {};
-  std::string why = "frondb_log_dir is in the data directory, where the server takes each folder for a database";
-  if (!std::filesystem::exists(folder / "LOG", error)) return why + ": choose a folder outside of it";
-  sql_print_warning("FronDB: %s: stop the server, move the folder out of the data directory, and set frondb_log_dir to its new place",
-                    why.c_str());
+  std::filesystem::path given = std::filesystem::absolute(path, error).lexically_normal();
+  if (!given.has_filename()) given = given.parent_path();
+  if (std::filesystem::is_symlink(given, error) && !std::filesystem::exists(given, error))
+    return "frondb_log_dir is a link that leads nowhere: " + given.string();
+  // The server lists a link to a folder, too, so the link's own place counts beside that where it leads.
+  std::filesystem::path folder = std::filesystem::weakly_canonical(given, error);
+  std::filesystem::path place = std::filesystem::weakly_canonical(given.parent_path(), error) / given.filename();
+  for (const std::filesystem::path &one : {folder, place}) {
+    std::string first = first_below(data_directory, one);
+    if (first == "..") continue;
+    if (first == DATABASE_DIR || first == EARLIER_DATABASE_DIR)
+      return "frondb_log_dir is in the folder of the data, where the log is without it: leave it out";
+    if (first.rfind("#sql", 0) == 0) continue;
+    std::string why = "frondb_log_dir is in the data directory, where the server takes each folder for a database";
+    if (!std::filesystem::exists(folder / "LOG", error)) return why + ": choose a folder outside of it";
+    sql_print_warning("FronDB: %s: stop the server, move the folder or link out of the data directory, and set frondb_log_dir to "
+                      "its new place", why.c_str());
+    return {};
+  }
   return {};
 }
 

@@ -196,8 +196,12 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
   if (after && is_history(table, after)) after = nullptr;
   for (size_t i = 0; after && i < own_.size(); i++) {
     const ForeignSide &side = *own_[i];
-    // The action has written the parent's key.
-    if (side.key.get() == by) continue;
+    // The action has written the parent's key. Where it is not unique, other parents have it, too, and who deletes one of
+    // them has to find the child.
+    if (side.key.get() == by) {
+      if (int error = share_parent(side, after)) return error;
+      continue;
+    }
     if (before && side.columns) {
       side.columns->image_of(before, &other_image_);
       side.columns->image_of(after, &image_);
@@ -307,6 +311,17 @@ bool ForeignChecks::is_own_parent(const ForeignSide &side, const uchar *record) 
            key_ == other_key_;
   }
   return false;
+}
+
+/** Locks the key of a child's parents, shared. */
+int ForeignChecks::share_parent(const ForeignSide &side, const uchar *after) {
+  const KeySide &parent = side.key->parent_side;
+  if (parent.is_exact || !side.columns || !side.other) return 0;
+  side.columns->image_of(after, &image_);
+  key_.clear();
+  if (side.columns->has_null(image_) || !side.columns->encode_as(image_, parent.parts, &key_)) return 0;
+  bool found;
+  return ha_error(lock_key(use_->connection->txn(), side.other.get(), key_, FRONDB_LOCK_SHARED, &found));
 }
 
 int ForeignChecks::find_parent(const ForeignSide &side, const uchar *after) {

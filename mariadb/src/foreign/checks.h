@@ -145,6 +145,7 @@ class ForeignChecks {
   int add_side(const ForeignKeyPtr &key, bool is_child, std::vector<ForeignSidePtr> *sides);
   int plan_children(const std::vector<ForeignSidePtr> &sides, const uchar *before, const uchar *after, RowChecks *checks);
   uint rank_of(uint index) const;
+  int share_parent(const ForeignSide &side, const uchar *after);
   int find_parent(const ForeignSide &side, const uchar *after);
   bool is_own_child(const ForeignKeyPtr &key, const uchar *record, const std::string &prefix);
   bool is_own_parent(const ForeignSide &side, const uchar *record);

@@ -176,7 +176,7 @@ int ha_frondb::check_entries(THD *thd) {
 }
 
 int ha_frondb::analyze(THD *thd, HA_CHECK_OPT *) {
-  int error = guarded([&] { return share_->analyze(table); });
+  int error = guarded([&] { return share_->measure(table, SAMPLE_ANALYZE); });
   if (error) {
     print_error(error, MYF(0));
     return HA_ADMIN_FAILED;

@@ -8,6 +8,7 @@
 #include "ddl/index_build.h"
 #include "dictionary/dictionary.h"
 #include "engine/errors.h"
+#include "foreign/binding.h"
 #include "txn/connection.h"
 
 using namespace fron;
@@ -89,7 +90,8 @@ int ha_frondb::update_row(const uchar *before, const uchar *after) {
   // For UPDATE the server has compared the rows. REPLACE and LOAD DATA leave the comparison to the engine, and count
   // affected rows by the engine's answer.
   if (leaves_comparing(ha_thd()) && is_same_row(table, before, after)) return HA_ERR_RECORD_IS_THE_SAME;
-  Cause cause{nullptr, &share_->name, true, nullptr};
+  // The server deletes a row of a system-versioned table by an update that makes it an old version.
+  Cause cause{nullptr, &share_->name, !is_history(table, after), nullptr};
   int error = guarded([&] { return change_row(before, after, current_, cause); });
   return error ? error : keep_auto_increment_of(after);
 }

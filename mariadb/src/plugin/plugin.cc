@@ -26,6 +26,7 @@
 #include "txn/handlerton.h"
 #include "txn/hooks.h"
 #include "txn/waits.h"
+#include "txn/prepared_counts.h"
 #include "txn/prepared_writes.h"
 #include "txn/xa.h"
 
@@ -57,6 +58,7 @@ int init(void *place) {
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
     return refuse("cannot open the dictionary of tables", Sentence(error).text());
+  if (Error error = drop_stale_counts()) return refuse("cannot read the dictionary of tables", Sentence(error).text());
   note_prepared();
   if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);

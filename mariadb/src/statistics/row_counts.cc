@@ -79,8 +79,9 @@ std::vector<std::shared_ptr<RowCount>> TransactionCounts::roll_back() {
 
 std::vector<std::shared_ptr<RowCount>> TransactionCounts::clear() {
   std::vector<std::shared_ptr<RowCount>> closed;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for (Table &table : tables_)
-    if (table.count.use_count() == 1) closed.push_back(std::move(table.count));
+    if (table.count->is_closed()) closed.push_back(std::move(table.count));
   tables_.clear();
   savepoints_.clear();
   return closed;

@@ -52,6 +52,8 @@ struct TableStatistics {
   /** When a change of the table was last committed, and the start of the server in which that was: a later one does not
       know which changes a crash has left unrecorded, and gives no time, as InnoDB. */
   uint64_t commit_time = 0, server_start = 0;
+  /** In which run the row count was kept (Dictionary::run()): after a crash it may be an old one. 0: in none that is known. */
+  uint64_t run = 0;
 
   std::string encode() const;
   bool decode(std::string_view bytes);

@@ -81,8 +81,7 @@ class Share : public Handler_share {
   int open_statistics();
   /** Writes the row count to the dictionary after many changes, so that a crash does not lose many of them. */
   void keep_if_due();
-  /** Measures the table, and corrects the row count while no transaction has rows in it. */
-  int analyze(const TABLE *table);
+  int measure(const TABLE *table, SampleSize size);
   int measure_if_stale(const TABLE *table);
   void give_statistics(TABLE *table);
   /** Bytes on disk of rows and of indexes, obsolete bytes, bytes of a row before compression, and the number of rows
@@ -94,8 +93,8 @@ class Share : public Handler_share {
   Lengths known_lengths(bool *is_old);
 
  private:
-  int measure(const TABLE *table, SampleSize size);
   bool is_stale() const;
+  bool is_kept_in_this_run() const;
   int keep();
   int count_rows(bool is_kept);
   void close_statistics();
@@ -105,8 +104,8 @@ class Share : public Handler_share {
   /** Guards the statistics. */
   std::mutex measuring_;
   TableStatistics statistics_;
-  /** Whether the kept row count can be taken as it is at the next opening, unless the server crashes. */
-  bool is_trusted_ = false;
+  /** Whether they were read: a table that could not be opened has none to keep. */
+  bool has_statistics_ = false;
   Lengths lengths_;
   uint64_t lengths_changes_ = ~0ULL;
   std::atomic<uint64_t> kept_changes_{0}, measured_changes_{0}, measured_rows_{0};

@@ -6,6 +6,7 @@
 #include "table/share.h"
 
 #include <key.h>
+#include <sql_class.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,14 +42,17 @@ std::vector<uint64_t> numbers_of(const TableRecord &record) {
 
 }  // namespace
 
-/** Counts the rows; `is_kept` says that a count was kept before a crash. */
+/** Counts the rows; `is_kept` says that a count was kept. */
 int Share::count_rows(bool is_kept) {
   uint64_t count;
   bool is_exact;
   Error error = count_entries(indexes[0].tree.get(), &count, &is_exact);
   // A damaged table can still be opened, to be checked and dropped.
   if (error) return error.kind() == FRONDB_CORRUPTION || error.kind() == FRONDB_IO ? 0 : ha_error(error);
-  // The kept count is nearly exact; the estimate is within a factor of two.
+  int64_t prepared;
+  if (Error failed = count_prepared_rows(record.number, &prepared)) return ha_error(failed);
+  count = uint64_t(std::max<int64_t>(0, int64_t(count) + prepared));
+  // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
   bool is_known = is_kept && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
   if (!is_known) statistics_.rows = count;
   return 0;
@@ -59,9 +63,10 @@ int Share::open_statistics() {
   std::string bytes;
   if (Error error = dictionary().statistics(record.number, &bytes)) return ha_error(error);
   if (!statistics_.decode(bytes)) statistics_ = TableStatistics();
-  // Thousands of tables can be opened without a read of their rows.
-  is_trusted_ = statistics_.server_start >= dictionary().statistics_since();
-  if (!is_trusted_)
+  // SHOW TABLE STATUS and the information schema open thousands of tables. They take the kept count if no crash can have
+  // outdated it; a statement that uses the table counts its rows, if they are few.
+  bool is_trusted = is_kept_in_this_run() && current_thd && thd_sql_command(current_thd) == SQLCOM_SHOW_FIELDS;
+  if (!is_trusted)
     if (int error = count_rows(!bytes.empty())) return error;
   if (statistics_.server_start != uint64_t(server_start_time)) statistics_.commit_time = 0;
   if (!join_open_count(record.number, &rows)) {
@@ -72,6 +77,7 @@ int Share::open_statistics() {
   measured_rows_ = statistics_.measured_rows;
   is_measured_ = statistics_.numbers == numbers_of(record);
   if (!is_measured_) statistics_.indexes.clear();
+  has_statistics_ = true;
   return 0;
 }
 
@@ -111,19 +117,6 @@ int Share::measure(const TABLE *table, SampleSize size) {
   return 0;
 }
 
-int Share::analyze(const TABLE *table) {
-  uint64_t changes = rows->changes();
-  // Rows that another transaction has counted may not be visible yet.
-  if (rows.use_count() == 1) {
-    std::lock_guard<std::mutex> guard(measuring_);
-    statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
-    int64_t before = rows->rows();
-    if (int error = count_rows(true)) return error;
-    if (rows->changes() == changes) rows->add(int64_t(statistics_.rows) - before);
-  }
-  return measure(table, SAMPLE_ANALYZE);
-}
-
 int Share::measure_if_stale(const TABLE *table) {
   // While one thread measures, other threads use the old statistics.
   if (!is_stale() || is_busy_.exchange(true)) return 0;
@@ -137,9 +130,8 @@ int Share::keep() {
   statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
   statistics_.commit_time = uint64_t(rows->commit_time());
   statistics_.server_start = uint64_t(server_start_time);
-  Error error = dictionary().keep_statistics(record.number, statistics_.encode());
-  is_trusted_ = !error;
-  return ha_error(error);
+  statistics_.run = dictionary().run();
+  return ha_error(dictionary().keep_statistics(record.number, statistics_.encode()));
 }
 
 void Share::keep_if_due() {
@@ -153,13 +145,17 @@ void Share::keep_if_due() {
   if (guard) keep();
 }
 
+bool Share::is_kept_in_this_run() const { return statistics_.run != 0 && statistics_.run == dictionary().run(); }
+
 void Share::close_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
-  // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
-  bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows() &&
-                 statistics_.commit_time == uint64_t(rows->commit_time()) &&
-                 is_trusted_;
-  if (!is_kept) keep();
+  if (!has_statistics_) return;
+  close_count(rows.get(), [&] {
+    // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
+    bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows() &&
+                   statistics_.commit_time == uint64_t(rows->commit_time()) && is_kept_in_this_run();
+    if (!is_kept) keep();
+  });
 }
 
 void Share::give_statistics(TABLE *table) {
