@@ -26,6 +26,7 @@ use crate::options::Options;
 use crate::target::{Maker, Target, check_apart};
 pub(crate) use history::HISTORY_FILE;
 pub(crate) use list::check_list;
+pub use begin::Backup;
 pub use options::BackupOptions;
 
 impl Db {
@@ -112,8 +113,7 @@ impl Db {
             check_apart(to, std::slice::from_ref(since), "the backup that it continues")?;
         }
         let target: SharedDevice = Arc::new(PosixDevice::create_with(to, modes)?);
-        let inner = self.shared().begin_backup(target, since.as_ref(), options.inner)?;
-        Ok(Backup { inner })
+        self.shared().begin_backup(target, since.as_ref(), options.bytes_per_second)
     }
 
     /// As [`backup`](Self::backup), from device to device, for the project's own simulations.
@@ -129,8 +129,7 @@ impl Db {
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
         let target = SharedDevice::clone(target);
-        let backup = self.shared().begin_backup(target, since, options.inner)?;
-        backup.copy(progress)
+        self.shared().begin_backup(target, since, options.bytes_per_second)?.copy(progress)
     }
 
     /// Makes a database in the directory `to` from `backups`: a full backup, and the incremental ones
@@ -161,7 +160,7 @@ impl Db {
         Target::check(to, modes, Maker::Restore, &paths)?;
         let target = Target::make(to, modes, Maker::Restore)?;
         let device: SharedDevice = Arc::new(PosixDevice::open(target.path())?.with_modes(modes));
-        let report = crate::backup::restore::restore(&chain, &device, None, progress)?;
+        let report = restore::restore(&chain, &device, None, progress)?;
         drop(device);
         target.finish()?;
         Ok(report)
@@ -181,7 +180,7 @@ impl Db {
         backup: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupContents> {
-        crate::backup::verify::verify_backup(&backup_device(backup.as_ref())?, progress)
+        verify::verify_backup(&backup_device(backup.as_ref())?, progress)
     }
 
     /// As [`restore`](Self::restore), from device to device, for the project's own simulations.
@@ -194,7 +193,7 @@ impl Db {
         target: &SharedDevice,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<RestoreReport> {
-        crate::backup::restore::restore(chain, target, None, progress)
+        restore::restore(chain, target, None, progress)
     }
 
     /// As [`verify_backup`](Self::verify_backup), for the project's own simulations.
@@ -206,54 +205,7 @@ impl Db {
         backup: &SharedDevice,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupContents> {
-        crate::backup::verify::verify_backup(backup, progress)
-    }
-}
-
-/// A backup that has begun ([`Db::begin_backup`]).
-///
-/// From the moment that is fixed on, space that the database frees and files of its log that it no
-/// longer needs are kept, so copy it soon. Dropping it gives it up and leaves the target directory
-/// empty.
-///
-/// Threads: any; it may go from one to another.
-#[derive(Debug)]
-pub struct Backup {
-    inner: crate::backup::begin::Backup,
-}
-
-impl Backup {
-    /// Fixes the moment: the backup will have everything that was committed before this call, and
-    /// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes the
-    /// moment anew; what is attached stays.
-    ///
-    /// # Errors
-    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed
-    /// then.
-    pub fn fix(&mut self) -> Result<()> {
-        self.inner.fix()
-    }
-
-    /// Puts a file into the backup that belongs to the moment and is not in the database, such as a
-    /// position in another log. `name` is a relative path; the file will be in the directory
-    /// `attached` of the backup. [`Db::verify_backup`] checks it like everything else;
-    /// [`Db::restore`] leaves it where it is.
-    ///
-    /// # Errors
-    /// `Invalid` if `name` is not a relative path without `.` and `..`, or is given twice.
-    pub fn attach(&mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<()> {
-        self.inner.attach(name, bytes.into())
-    }
-
-    /// Copies the database as of the moment of the backup; if [`fix`](Self::fix) was not called, that of
-    /// this call. `progress` receives the bytes read and the
-    /// bytes to read that are known so far; the call ends with `Cancelled` when it returns `false`.
-    ///
-    /// # Errors
-    /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption` of
-    /// the database; `Poisoned`; `Closed`; `Io`.
-    pub fn copy(self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
-        self.inner.copy(progress)
+        verify::verify_backup(backup, progress)
     }
 }
 

@@ -17,23 +17,22 @@ use super::target::check_empty;
 use crate::open::Open;
 use crate::open::parts::Parts;
 
-/// How a backup is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct BackupOptions {
-    /// The most bytes to read from the database in a second; 0 means no limit.
-    pub bytes_per_second: u64,
-}
-
-/// A backup that has begun: its moment can be fixed, and then it can be copied. Dropping it gives it
-/// up.
+/// A backup that has begun ([`Db::begin_backup`](crate::Db::begin_backup)).
+///
+/// From the moment that is fixed on, space that the database frees and files of its log that it no
+/// longer needs are kept, so copy it soon. Dropping it gives it up and leaves the target directory
+/// empty.
+///
+/// Threads: any; it may go from one to another.
 #[derive(Debug)]
-pub(crate) struct Backup {
+pub struct Backup {
     /// The moment, once it is fixed.
     pub(super) moment: Option<Moment>,
     pub(super) target: SharedDevice,
     /// The backup that it continues.
     pub(super) before: Option<BackupList>,
-    pub(super) options: BackupOptions,
+    /// The most bytes to read from the database in a second; 0 means no limit.
+    pub(super) bytes_per_second: u64,
     /// Files of the caller, by name.
     pub(super) attached: BTreeMap<String, Vec<u8>>,
     pub(super) open: Arc<Open>,
@@ -61,7 +60,7 @@ impl Open {
         self: &Arc<Self>,
         target: SharedDevice,
         since: Option<&SharedDevice>,
-        options: BackupOptions,
+        bytes_per_second: u64,
     ) -> Result<Backup> {
         drop(self.begin_call()?);
         let before = since.map(BackupList::read).transpose()?;
@@ -70,7 +69,7 @@ impl Open {
         }
         check_empty(&target)?;
         let (attached, open) = (BTreeMap::new(), Arc::clone(self));
-        Ok(Backup { moment: None, target, before, options, attached, open })
+        Ok(Backup { moment: None, target, before, bytes_per_second, attached, open })
     }
 
     /// Checks that an incremental backup may continue `before`.
@@ -100,14 +99,14 @@ impl Open {
 }
 
 impl Backup {
-    /// Fixes the moment: the backup will have what was committed before this call, and nothing that is
-    /// committed after it. Another call fixes it anew, and what the first one kept goes on. Reads and
-    /// writes nothing but the log.
+    /// Fixes the moment: the backup will have everything that was committed before this call, and
+    /// nothing that is committed after it. Writers wait for some milliseconds. Another call fixes the
+    /// moment anew; what is attached stays.
     ///
     /// # Errors
-    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: there is no moment
+    /// `Busy` if another backup has a moment; `NoSpace`, `Poisoned`, `Closed`, `Io`: no moment is fixed
     /// then.
-    pub(crate) fn fix(&mut self) -> Result<()> {
+    pub fn fix(&mut self) -> Result<()> {
         self.moment = None;
         let open = &self.open;
         drop(open.begin_call()?);
@@ -125,12 +124,14 @@ impl Backup {
         Ok(())
     }
 
-    /// Puts a file of the caller into the backup, below its directory `attached`: what belongs to the
-    /// data and is kept elsewhere. `name` is a relative path.
+    /// Puts a file into the backup that belongs to the moment and is not in the database, such as a
+    /// position in another log. `name` is a relative path; the file will be in the directory
+    /// `attached` of the backup. [`Db::verify_backup`](crate::Db::verify_backup) checks it like everything else;
+    /// [`Db::restore`](crate::Db::restore) leaves it where it is.
     ///
     /// # Errors
-    /// `Invalid` if the name is not such a path, or is given twice.
-    pub(crate) fn attach(&mut self, name: &str, bytes: Vec<u8>) -> Result<()> {
+    /// `Invalid` if `name` is not a relative path without `.` and `..`, or is given twice.
+    pub fn attach(&mut self, name: &str, bytes: impl Into<Vec<u8>>) -> Result<()> {
         let is_part = |part: &str| !matches!(part, "" | "." | "..");
         let is_path = name.split('/').all(is_part) && !name.contains(['\0', '\n', '\r']);
         if !is_path {
@@ -139,7 +140,7 @@ impl Backup {
         if self.attached.contains_key(name) {
             return Err(Error::invalid(format!("the file {name:?} is attached twice")));
         }
-        self.attached.insert(name.to_owned(), bytes);
+        self.attached.insert(name.to_owned(), bytes.into());
         Ok(())
     }
 }

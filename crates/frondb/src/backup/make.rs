@@ -56,18 +56,14 @@ impl Open {
 }
 
 impl Backup {
-    /// Copies the database as of the moment of the backup, which this call fixes if none is fixed yet,
-    /// while others use it. `progress` gets the bytes read and all bytes to read that are known so far;
-    /// it returns `false` to cancel.
+    /// Copies the database as of the moment of the backup; if [`fix`](Self::fix) was not called, that of
+    /// this call. `progress` receives the bytes read and the
+    /// bytes to read that are known so far; the call ends with `Cancelled` when it returns `false`.
     ///
     /// # Errors
-    /// `Exists` if the target is not empty; `Busy` if another backup has a moment and this one has none;
-    /// `Cancelled`; `NoSpace` if the target is full, or if the database's disk got full: the space that
-    /// the backup keeps then goes to the writers.
-    /// `Poisoned`, `Closed`, `Corruption`, `Io`. After an error the target has a file that says that
-    /// the backup is not complete, unless the fault came after it was complete; the database is as it
-    /// was.
-    pub(crate) fn copy(
+    /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption` of
+    /// the database; `Poisoned`; `Closed`; `Io`.
+    pub fn copy(
         mut self,
         progress: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<BackupReport> {
@@ -79,7 +75,7 @@ impl Backup {
         let Some(moment) = &self.moment else {
             return Err(Error::internal("a backup has no moment"));
         };
-        let meter = Meter::new(&open, self.options.bytes_per_second, progress);
+        let meter = Meter::new(&open, self.bytes_per_second, progress);
         let mut copy =
             Copying { open: &open, backup: &self, moment, meter, files: Vec::new(), bytes: (0, 0) };
         copy.make()

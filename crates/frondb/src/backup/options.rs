@@ -13,7 +13,7 @@ use frondb_device::Modes;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct BackupOptions {
-    pub(super) inner: crate::backup::begin::BackupOptions,
+    pub(super) bytes_per_second: u64,
     pub(super) since: Option<PathBuf>,
     file_mode: Option<u32>,
 }
@@ -36,7 +36,7 @@ impl BackupOptions {
     /// The most bytes to read from the database in a second; 0, the default, means no limit.
     #[must_use]
     pub fn bytes_per_second(mut self, bytes: u64) -> Self {
-        self.inner.bytes_per_second = bytes;
+        self.bytes_per_second = bytes;
         self
     }
 
@@ -51,7 +51,7 @@ impl BackupOptions {
     /// The backup to continue, the limit of bytes a second, and the permission bits.
     pub(crate) fn parts(&self) -> (Option<&Path>, u64, u32) {
         let mode = self.file_mode.unwrap_or(Modes::PRIVATE.file());
-        (self.since.as_deref(), self.inner.bytes_per_second, mode)
+        (self.since.as_deref(), self.bytes_per_second, mode)
     }
 
     pub(super) fn modes(&self) -> Result<Modes> {

@@ -20,7 +20,6 @@ use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions};
 use frondb_txn::BulkOptions;
 
 use super::*;
-use crate::backup::begin::BackupOptions;
 use crate::batch::Batch;
 use crate::open::options::EngineOptions;
 use crate::tree::Tree;
@@ -212,7 +211,7 @@ fn step(setup: &Setup, prng: &mut Prng) -> &'static str {
         7 if prng.chance(1, 2) => {
             // Its own files are elsewhere; the database notes the name.
             let target: SharedDevice = Arc::new(MemoryDevice::new());
-            let backup = db.shared().begin_backup(target, None, BackupOptions::default()).unwrap();
+            let backup = db.shared().begin_backup(target, None, 0).unwrap();
             backup.copy(&mut |_, _| true).unwrap();
             "a backup"
         }
