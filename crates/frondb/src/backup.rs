@@ -24,9 +24,9 @@ use crate::db::Db;
 use crate::directory::existing;
 use crate::options::Options;
 use crate::target::{Maker, Target, check_apart};
+pub use begin::Backup;
 pub(crate) use history::HISTORY_FILE;
 pub(crate) use list::check_list;
-pub use begin::Backup;
 pub use options::BackupOptions;
 
 impl Db {

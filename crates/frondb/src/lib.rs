@@ -47,6 +47,7 @@ mod cursor;
 mod db;
 pub mod device;
 mod directory;
+mod ends;
 mod files;
 #[doc(hidden)]
 pub mod fuzz;
@@ -106,11 +107,12 @@ pub use frondb_wal::SyncMode;
 pub use key_range::KeyRange;
 pub use optimize::OptimizeOptions;
 pub use options::{Options, TreeOptions};
-pub use range::{Range, TransactionRange};
+pub use range::Range;
 #[doc(hidden)]
 pub use salvage::Damaged;
 pub use salvage::{DamagedRange, SalvageReport, SalvagedTree};
 pub use transaction::{
     BulkStatement, Transaction, TransactionCursor, TransactionCursorOptions, TransactionOptions,
+    TransactionRange,
 };
 pub use tree::Tree;

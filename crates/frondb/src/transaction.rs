@@ -6,6 +6,7 @@
 //!  reads.rs    gets, plain and locking, and locks on ranges
 //!  overlay.rs  values that plain reads see in place of those at the snapshot
 //!  cursor.rs   reading in key order
+//!  range.rs    iterators
 //!  writes.rs   writes and savepoints
 //!  bulk.rs     statements that write many entries to empty trees
 //!  end.rs      commit, prepare and rollback
@@ -16,6 +17,7 @@ mod cursor;
 mod end;
 mod options;
 mod overlay;
+mod range;
 mod reads;
 mod writes;
 
@@ -28,6 +30,7 @@ use frondb_locks::Canceller;
 pub use bulk::BulkStatement;
 pub use cursor::TransactionCursor;
 pub use options::{TransactionCursorOptions, TransactionOptions};
+pub use range::TransactionRange;
 
 /// Reads and writes over any number of trees that take effect atomically.
 ///

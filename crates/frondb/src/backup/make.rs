@@ -63,10 +63,7 @@ impl Backup {
     /// # Errors
     /// `Exists` if the target has files by now; `Cancelled`; `NoSpace` on either side; `Corruption` of
     /// the database; `Poisoned`; `Closed`; `Io`.
-    pub fn copy(
-        mut self,
-        progress: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Result<BackupReport> {
+    pub fn copy(mut self, progress: &mut dyn FnMut(u64, u64) -> bool) -> Result<BackupReport> {
         let open = Arc::clone(&self.open);
         begin(&self.target)?;
         if self.moment.is_none() {
