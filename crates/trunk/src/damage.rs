@@ -12,8 +12,6 @@
 use frondb_core::sync::Mutex;
 use frondb_core::{Error, ErrorKind, RunId};
 
-use crate::node::Node;
-
 /// What is noted about a node; see the module documentation.
 #[derive(Debug, Default)]
 pub struct NodeDamage(Mutex<Option<Box<Noted>>>);
@@ -56,6 +54,11 @@ impl NodeDamage {
         }
     }
 
+    /// The last other failure of a job.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.0.lock().as_ref().and_then(|noted| noted.failure.clone())
+    }
+
     /// Whether nothing is noted.
     pub(crate) fn is_none(&self) -> bool {
         self.0.lock().is_none()
@@ -67,34 +70,9 @@ impl NodeDamage {
         noted.iter().flat_map(|noted| &noted.runs).map(|(run, _)| *run).collect()
     }
 
-    fn error_of(&self, run: RunId) -> Option<Error> {
+    pub(crate) fn error_of(&self, run: RunId) -> Option<Error> {
         let noted = self.0.lock();
         let mut runs = noted.iter().flat_map(|noted| &noted.runs);
         runs.find(|(known, _)| *known == run).map(|(_, error)| error.clone())
-    }
-}
-
-impl Node {
-    /// The node's runs in which damage was noted.
-    pub fn damaged_runs(&self) -> impl Iterator<Item = RunId> {
-        let noted = self.hints.damage.runs();
-        noted.into_iter().filter(|run| self.views().any(|view| view.run.meta().id == *run))
-    }
-
-    /// The damage that was noted in one of the node's runs.
-    #[must_use]
-    pub fn damage(&self) -> Option<Error> {
-        let damage = &self.hints.damage;
-        if damage.0.lock().is_none() {
-            return None;
-        }
-        self.views().find_map(|view| damage.error_of(view.run.meta().id))
-    }
-
-    /// Why jobs on the node fail: its damage, or else the last failure.
-    #[must_use]
-    pub fn why_jobs_fail(&self) -> Option<Error> {
-        self.damage()
-            .or_else(|| self.hints.damage.0.lock().as_ref().and_then(|noted| noted.failure.clone()))
     }
 }

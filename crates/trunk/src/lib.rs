@@ -16,6 +16,7 @@
 mod base;
 pub mod cut;
 mod damage;
+mod faults;
 pub mod format;
 pub mod install;
 pub mod job;

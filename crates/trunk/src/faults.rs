@@ -1,0 +1,29 @@
+//! What is known to be wrong with a node: the damage that was noted in its runs, and why its jobs fail.
+
+use frondb_core::{Error, RunId};
+
+use crate::node::Node;
+
+impl Node {
+    /// The node's runs in which damage was noted.
+    pub fn damaged_runs(&self) -> impl Iterator<Item = RunId> {
+        let noted = self.hints.damage.runs();
+        noted.into_iter().filter(|run| self.views().any(|view| view.run.meta().id == *run))
+    }
+
+    /// The damage that was noted in one of the node's runs.
+    #[must_use]
+    pub fn damage(&self) -> Option<Error> {
+        let damage = &self.hints.damage;
+        if damage.is_none() {
+            return None;
+        }
+        self.views().find_map(|view| damage.error_of(view.run.meta().id))
+    }
+
+    /// Why jobs on the node fail: its damage, or else the last failure.
+    #[must_use]
+    pub fn why_jobs_fail(&self) -> Option<Error> {
+        self.damage().or_else(|| self.hints.damage.failure())
+    }
+}
