@@ -19,8 +19,8 @@ use frondb_core::mem::Buf;
 use frondb_core::sync::atomic::{AtomicU32, Ordering};
 use memchr::memchr_iter;
 
+use crate::areas::Areas;
 use crate::format::{FLAG_VALUES_ENDED, PayloadHeader};
-use crate::layout::Areas;
 use crate::rows::length_width;
 use crate::transposed::TransposedMap;
 

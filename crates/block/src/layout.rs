@@ -9,6 +9,7 @@ use frondb_core::MessageKind;
 use frondb_core::limits::BLOCK_RAW_BYTES_MAX;
 use frondb_core::mem::Buf;
 
+use crate::areas::Areas;
 use crate::columns::{Columns, Expanded};
 use crate::format::{
     FLAG_KEYS_FIXED, FLAG_KINDS, FLAG_SEQS_TRANSPOSED, FLAG_VALUES_ENDED, FLAG_VALUES_FIXED,
@@ -19,19 +20,6 @@ use crate::rows::{Restart, Rows};
 use crate::transposed::TransposedMap;
 use crate::transposed_keys::TransposedKeys;
 use crate::values::ENDED_BYTES_MAX;
-
-/// Offset of each area in the buffer; a missing area is empty.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Areas {
-    pub(crate) shared: usize,
-    pub(crate) suffix_lens: usize,
-    pub(crate) kinds: usize,
-    pub(crate) seqs: usize,
-    pub(crate) value_lens: usize,
-    pub(crate) keys: usize,
-    pub(crate) values: usize,
-    pub(crate) end: usize,
-}
 
 /// The derived data for searching keys.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@
 //! Index and filter blocks use the same frame ([`encode_frame`], [`decode_frame`]) with payloads of
 //! their own. `format.rs` describes every byte.
 
+mod areas;
 mod builder;
 pub mod codec;
 mod columns;

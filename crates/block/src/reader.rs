@@ -10,11 +10,12 @@ use frondb_core::mem::{Buf, Bytes};
 use frondb_core::sync::Arc;
 use frondb_core::{Chunk, MessageKind, Result, SeqNo};
 
+use crate::areas::Areas;
 use crate::columns::{Columns, Expanded};
 use crate::dictionary::Dictionary;
 use crate::envelope::{Place, decode_to_buf};
 use crate::format::{BlockKind, FLAG_KINDS, PayloadHeader};
-use crate::layout::{Areas, Keys, Layout, rows};
+use crate::layout::{Keys, Layout, rows};
 use crate::rows::{Rows, read_uint};
 use crate::transposed::TransposedMap;
 use crate::transposed_keys::{TransposedKeys, TransposedView};

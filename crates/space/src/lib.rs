@@ -38,6 +38,7 @@ mod options;
 mod ranges;
 mod reads;
 mod reclaim;
+mod retained;
 mod retention;
 mod space;
 mod state;

@@ -18,6 +18,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 
 use crate::Extent;
+use crate::retained::Retained;
 use crate::space::Space;
 use crate::state::SpaceState;
 
@@ -29,15 +30,6 @@ pub struct Retention {
     space: Arc<Space>,
     /// Distinguishes it from a later one, if it was given up.
     id: u64,
-}
-
-/// The state of a retention, under the lock of the space.
-pub(crate) struct Retained {
-    id: u64,
-    /// The extents to keep; `None` means all.
-    wanted: Option<BTreeSet<Extent>>,
-    /// Extents that were released and wait.
-    released: BTreeSet<Extent>,
 }
 
 impl Space {
@@ -140,28 +132,5 @@ impl Drop for Retention {
 impl std::fmt::Debug for Retention {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Retention({} bytes)", self.kept_bytes())
-    }
-}
-
-impl SpaceState {
-    /// Frees an extent, unless a backup still reads it.
-    pub(crate) fn release(&mut self, extent: Extent) {
-        if let Some(retained) = &mut self.retained
-            && retained.wanted.as_ref().is_none_or(|wanted| wanted.contains(&extent))
-        {
-            assert!(retained.released.insert(extent), "{extent} is released twice");
-        } else {
-            self.free(extent);
-        }
-    }
-
-    /// On a full disk: gives up the retention, if that frees anything. Returns whether it did.
-    pub(crate) fn give_up_retention(&mut self) -> bool {
-        let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
-            return false;
-        };
-        retained.released.into_iter().for_each(|extent| self.free(extent));
-        self.gave_up = true;
-        true
     }
 }

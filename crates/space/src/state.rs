@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::file_space::{Backing, FileSpace};
 use crate::files::name_of;
-use crate::retention::Retained;
+use crate::retained::Retained;
 use crate::{Class, Extent};
 use frondb_core::{Error, Result};
 
@@ -137,4 +137,27 @@ pub(crate) fn free_unused_pages(spaces: &mut [FileSpace], used: &[Extent]) -> Re
         }
     }
     Ok(())
+}
+
+impl SpaceState {
+    /// Frees an extent, unless a backup still reads it.
+    pub(crate) fn release(&mut self, extent: Extent) {
+        if let Some(retained) = &mut self.retained
+            && retained.wanted.as_ref().is_none_or(|wanted| wanted.contains(&extent))
+        {
+            assert!(retained.released.insert(extent), "{extent} is released twice");
+        } else {
+            self.free(extent);
+        }
+    }
+
+    /// On a full disk: gives up the retention, if that frees anything. Returns whether it did.
+    pub(crate) fn give_up_retention(&mut self) -> bool {
+        let Some(retained) = self.retained.take_if(|retained| !retained.released.is_empty()) else {
+            return false;
+        };
+        retained.released.into_iter().for_each(|extent| self.free(extent));
+        self.gave_up = true;
+        true
+    }
 }

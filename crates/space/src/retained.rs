@@ -1,0 +1,14 @@
+//! [`Retained`]: the extents that a backup keeps from being used again.
+
+use std::collections::BTreeSet;
+
+use crate::Extent;
+
+/// The state of a retention, under the lock of the space.
+pub(crate) struct Retained {
+    pub(crate) id: u64,
+    /// The extents to keep; `None` means all.
+    pub(crate) wanted: Option<BTreeSet<Extent>>,
+    /// Extents that were released and wait.
+    pub(crate) released: BTreeSet<Extent>,
+}
