@@ -77,10 +77,17 @@ impl JobContext {
         self.tell(Event::JobFailed(error));
     }
 
-    /// What the device could not read is tried again: in this tree, and runs that were to be moved.
+    /// What the device could not read of a tree is tried again, by merges and by moves.
     pub(crate) fn forget_unreadable(&self, trunk: &Trunk) {
-        trunk.for_each(&mut |node| node.hints.damage.forget_unreadable());
-        self.unmovable.lock().clear();
+        let mut unmovable = self.unmovable.lock();
+        trunk.for_each(&mut |node| {
+            node.hints.damage.forget_unreadable();
+            if !unmovable.is_empty() {
+                for view in node.views() {
+                    unmovable.remove(&view.run.meta().id);
+                }
+            }
+        });
     }
 
     /// Whether a run could not be read when it was to be moved.

@@ -142,7 +142,7 @@ impl Batch {
     }
 
     /// About how many bytes the batch takes in memtables: keys, operands, values that are not
-    /// large, and an overhead for each message. Limited by `Engine::batch_bytes_max`.
+    /// large, and an overhead for each message. Limited by `Open::batch_bytes_max`.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let overhead = self.len() * ENTRY_OVERHEAD_BYTES;

@@ -108,7 +108,7 @@ engine_stats! {
     /// Reads that have found damage, a count.
     corruptions,
     /// Runs that background work has found damaged since the database was opened, and leaves alone.
-    /// Falls when they are dropped or merged away.
+    /// Falls when they are dropped, or when an optimize can read them again.
     damaged_runs,
     /// Blocks and log records whose compressed form did not decode, in all databases of the process, a
     /// count; they were stored uncompressed. Other than 0 says that a codec or the memory has a fault.

@@ -18,7 +18,7 @@ namespace {
 constexpr const char *PREFIX = "mariadb/";
 constexpr const char *TABLES = "mariadb/tables";
 /** The tree of counters. The key "" has the last number given to a table; a table's number and a letter are the key of
-    one of its counters or of its statistics, and behind those of all tables is what concerns all. */
+    one of its counters or of its statistics. */
 constexpr const char *COUNTERS = "mariadb/counters";
 constexpr const char *FOREIGN_KEYS = "mariadb/foreign_keys";
 /** A tree without rows, whose locks are those of foreign/fence.h. A batch waits for all locks of its trees, so the tree of
@@ -175,35 +175,7 @@ Error Dictionary::open() {
   if (Error error = open_or_make(FENCES, &fences_)) return error;
   Tree tree;
   if (Error error = open_or_make(FOREIGN_KEYS, &tree)) return error;
-  if (Error error = begin_run()) return error;
   return foreign_keys_->open(std::move(tree));
-}
-
-/** The key of the run's number, and that of the note of a clean end, which is there until the next start. Both sort behind the
-    keys of all tables. */
-static std::string run_key() { return number_key(UINT64_MAX - 1) + 'n'; }
-static std::string clean_end_key() { return number_key(UINT64_MAX - 1) + 'e'; }
-
-Error Dictionary::begin_run() {
-  uint64_t run, is_clean;
-  if (Error error = get_counter(counters_, run_key(), &run)) return error;
-  if (Error error = get_counter(counters_, clean_end_key(), &is_clean)) return error;
-  if (!is_clean) run++;
-  std::string bytes;
-  put_u64(run, &bytes);
-  Batch batch;
-  if (Error error = make_batch(&batch)) return error;
-  if (Error error = batch.put(counters_.get(), run_key(), bytes)) return error;
-  if (Error error = batch.remove(counters_.get(), clean_end_key())) return error;
-  // The log keeps the order: what is kept in this run is not durable without its number. On a full disk the run has none.
-  if (!write_batch(batch, FRONDB_NO_SYNC)) run_ = run;
-  return {};
-}
-
-void Dictionary::note_clean_end() {
-  if (!run_) return;
-  // An error costs only time: the next run counts the rows of each table that it lists.
-  Error ignored = put_counter(counters_, clean_end_key(), 1);
 }
 
 Error Dictionary::tables_of(const std::string &prefix, std::vector<std::string> *keys) {
@@ -531,22 +503,6 @@ Error Dictionary::prepared_counts(frondb_slice name, std::string *bytes) {
   bool found;
   bytes->clear();
   return get(counters_, prepared_key(name), bytes, &found);
-}
-
-Error Dictionary::each_prepared_counts(const std::function<Error(std::string_view, std::string_view)> &visit) {
-  std::string prefix = number_key(UINT64_MAX);
-  Cursor cursor;
-  if (Error error = cursor.open(counters_.get(), prefix, nullptr)) return error;
-  for (;;) {
-    bool found;
-    if (Error error = frondb_cursor_next(cursor.get(), &found)) return error;
-    if (!found) return {};
-    frondb_slice key, value;
-    if (Error error = frondb_cursor_key(cursor.get(), &key)) return error;
-    if (view(key).substr(0, prefix.size()) != prefix) return {};
-    if (Error error = frondb_cursor_value(cursor.get(), &value)) return error;
-    if (Error error = visit(view(key).substr(prefix.size()), view(value))) return error;
-  }
 }
 
 Error Dictionary::keep_prepared_counts(frondb_slice name, const std::string &bytes) {

@@ -67,8 +67,6 @@ class Dictionary {
  public:
   /** Opens the dictionary of the open database. */
   Error open();
-  /** Notes that all tables were closed and their statistics kept. Called last, before the database is closed. */
-  void note_clean_end();
   /** Drops trees without a record. Called once, before any new tree is made. */
   Error drop_orphans();
 
@@ -112,15 +110,10 @@ class Dictionary {
   /** The encoded statistics of a table; empty if it was never measured. */
   Error statistics(uint64_t table, std::string *bytes);
   Error keep_statistics(uint64_t table, const std::string &bytes);
-  /** The number of this run. It is that of the runs before if they ended cleanly, so what was kept in it was not lost in a
-      crash. 0: it has none. */
-  uint64_t run() const { return run_; }
   /** The encoded row counts of a prepared transaction, by its name; empty if none are kept. Keeping empty bytes removes
       them. */
   Error prepared_counts(frondb_slice name, std::string *bytes);
   Error keep_prepared_counts(frondb_slice name, const std::string &bytes);
-  /** Calls `visit` with the name of each prepared transaction that has row counts, and with these. */
-  Error each_prepared_counts(const std::function<Error(std::string_view, std::string_view)> &visit);
 
   ForeignKeys &foreign_keys() { return *foreign_keys_; }
   /** A tree without rows, for locks on names of tables. */
@@ -150,15 +143,12 @@ class Dictionary {
   /** `frees_space`: trees are dropped for this number, so the write may use the reserve of a full disk. */
   Error next_number(uint64_t *number, bool frees_space = false);
 
-  Error begin_run();
-
   Tree tables_;
   Tree counters_;
   Tree fences_;
   std::unique_ptr<ForeignKeys> foreign_keys_ = std::make_unique<ForeignKeys>();
   /** Guards the last number given to a table. */
   std::unique_ptr<std::mutex> numbering_ = std::make_unique<std::mutex>();
-  uint64_t run_ = 0;
   struct Changing {
     std::mutex mutex;
     std::atomic<uint64_t> count{0};

@@ -92,11 +92,12 @@ std::string refuse_log_dir(const char *path) {
   for (const std::filesystem::path &one : {folder, place}) {
     std::string first = first_below(data_directory, one);
     if (first == "..") continue;
-    if (first == DATABASE_DIR || first == EARLIER_DATABASE_DIR)
+    bool has_log = std::filesystem::exists(folder / "LOG", error);
+    if ((first == DATABASE_DIR || first == EARLIER_DATABASE_DIR) && !has_log)
       return "frondb_log_dir is in the folder of the data, where the log is without it: leave it out";
     if (first.rfind("#sql", 0) == 0) continue;
     std::string why = "frondb_log_dir is in the data directory, where the server takes each folder for a database";
-    if (!std::filesystem::exists(folder / "LOG", error)) return why + ": choose a folder outside of it";
+    if (!has_log) return why + ": choose a folder outside of it";
     sql_print_warning("FronDB: %s: stop the server, move the folder or link out of the data directory, and set frondb_log_dir to "
                       "its new place", why.c_str());
     return {};

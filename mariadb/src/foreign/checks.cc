@@ -196,8 +196,8 @@ int ForeignChecks::plan(const uchar *before, const uchar *after, const ForeignKe
   if (after && is_history(table, after)) after = nullptr;
   for (size_t i = 0; after && i < own_.size(); i++) {
     const ForeignSide &side = *own_[i];
-    // The action has written the parent's key. Where it is not unique, other parents have it, too, and who deletes one of
-    // them has to find the child.
+    // The action has written the parent's key. Where it is not unique, other parents may have it, too, and a transaction
+    // that deletes one of them has to wait for the child.
     if (side.key.get() == by) {
       if (int error = share_parent(side, after)) return error;
       continue;

@@ -26,7 +26,6 @@
 #include "txn/handlerton.h"
 #include "txn/hooks.h"
 #include "txn/waits.h"
-#include "txn/prepared_counts.h"
 #include "txn/prepared_writes.h"
 #include "txn/xa.h"
 
@@ -58,7 +57,6 @@ int init(void *place) {
   if (Error error = open_db(options)) return refuse("cannot open the database", Sentence(error).text());
   if (Error error = dictionary().open())
     return refuse("cannot open the dictionary of tables", Sentence(error).text());
-  if (Error error = drop_stale_counts()) return refuse("cannot read the dictionary of tables", Sentence(error).text());
   note_prepared();
   if (Error error = report_waits(db())) return refuse("cannot report waits for locks", error.message());
   set_deadlock_listener(note_deadlock);
@@ -74,7 +72,6 @@ int init(void *place) {
 int deinit(void *) {
   if (!db()) return 0;
   stop_search_for_lost_tables();
-  dictionary().note_clean_end();
   dictionary() = Dictionary();
   if (Error error = close_db()) sql_print_error("FronDB: cannot close the database: %s", error.message());
   Error ignored = frondb_set_log(nullptr, nullptr, nullptr);  // Cannot fail: init() has set a log.

@@ -66,25 +66,20 @@ void TransactionCounts::roll_back_to(uint64_t savepoint) {
   }
 }
 
-std::vector<std::shared_ptr<RowCount>> TransactionCounts::commit() {
+void TransactionCounts::commit() {
   for (const Table &table : tables_)
     if (table.has_written || table.writes) table.count->committed();
-  return clear();
+  clear();
 }
 
-std::vector<std::shared_ptr<RowCount>> TransactionCounts::roll_back() {
+void TransactionCounts::roll_back() {
   for (const Table &table : tables_) table.count->add(-table.all);
-  return clear();
+  clear();
 }
 
-std::vector<std::shared_ptr<RowCount>> TransactionCounts::clear() {
-  std::vector<std::shared_ptr<RowCount>> closed;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (Table &table : tables_)
-    if (table.count->is_closed()) closed.push_back(std::move(table.count));
+void TransactionCounts::clear() {
   tables_.clear();
   savepoints_.clear();
-  return closed;
 }
 
 }  // namespace fron

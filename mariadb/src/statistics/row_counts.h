@@ -31,17 +31,12 @@ class RowCount {
   time_t commit_time() const { return commit_time_.load(std::memory_order_relaxed); }
   void committed() { set_commit_time(time(nullptr)); }
   void set_commit_time(time_t when) { commit_time_.store(when, std::memory_order_relaxed); }
-  /** Whether the table was closed while transactions count in it. Who ends one then keeps the count. In one order with
-      add(), so that either the transaction sees that the table was closed, or the closing has the transaction's rows. */
-  bool is_closed() const { return is_closed_.load(); }
-  void set_closed(bool is_closed) { is_closed_.store(is_closed); }
 
  private:
   std::atomic<int64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
   std::atomic<uint64_t> table_{0};
   std::atomic<time_t> commit_time_{0};
-  std::atomic<bool> is_closed_{false};
 };
 
 /** The row counts of a transaction. Used by its connection's thread alone. */
@@ -75,13 +70,11 @@ class TransactionCounts {
   /** Forgets this savepoint; with `later` also those that were set after it. */
   void release(uint64_t savepoint, bool later);
   void roll_back_to(uint64_t savepoint);
-  /** Ends the transaction; so does roll_back(). Returns the counts of tables that FLUSH TABLES, or a full table cache, has
-      closed meanwhile. */
-  std::vector<std::shared_ptr<RowCount>> commit();
-  std::vector<std::shared_ptr<RowCount>> roll_back();
+  void commit();
+  void roll_back();
 
  private:
-  std::vector<std::shared_ptr<RowCount>> clear();
+  void clear();
 
   /** What the transaction has done to a table. */
   struct Counted {

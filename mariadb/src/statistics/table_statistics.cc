@@ -20,7 +20,7 @@ constexpr size_t RUN_BYTES = 128 << 10;
 /** If a prefix changes at least this often in a run, the run is enough to estimate the number of its groups. */
 constexpr size_t CHANGES_ENOUGH = 8;
 /** Version 2 has no time of the last commit. */
-constexpr char RECORD_VERSION = 4;
+constexpr char RECORD_VERSION = 3;
 
 /** Splits the keys of entries into prefixes. */
 class Cutter {
@@ -153,12 +153,12 @@ class GroupCounter {
 
 }  // namespace
 
-Error count_entries(frondb_tree *tree, uint64_t *count, bool *is_exact) {
+Error count_entries(frondb_tree *tree, bool reads_few, uint64_t *count, bool *is_exact) {
   frondb_estimate estimate;
   if (Error error = frondb_tree_estimate(tree, {}, nullptr, &estimate)) return error;
   *count = estimate.entries;
   *is_exact = false;
-  if (estimate.entries > WHOLE_MAX) return {};
+  if (!reads_few || estimate.entries > WHOLE_MAX) return {};
   Cursor cursor;
   frondb_rows rows;
   uint64_t read = 0;
@@ -244,13 +244,12 @@ std::string TableStatistics::encode() const {
   }
   put(commit_time, &bytes);
   put(server_start, &bytes);
-  put(run, &bytes);
   return bytes;
 }
 
 bool TableStatistics::decode(std::string_view bytes) {
-  if (bytes.empty() || bytes[0] < 2 || bytes[0] > RECORD_VERSION) return false;
-  bool has_time = bytes[0] > 2, has_run = bytes[0] > 3;
+  if (bytes.empty() || (bytes[0] != RECORD_VERSION && bytes[0] != 2)) return false;
+  bool has_time = bytes[0] == RECORD_VERSION;
   bytes.remove_prefix(1);
   uint64_t count, parts, number;
   if (!take(&bytes, &rows) || !take(&bytes, &measured_rows) || !take(&bytes, &count)) return false;
@@ -266,9 +265,8 @@ bool TableStatistics::decode(std::string_view bytes) {
     }
     indexes.push_back(std::move(index));
   }
-  commit_time = server_start = run = 0;
+  commit_time = server_start = 0;
   if (has_time && (!take(&bytes, &commit_time) || !take(&bytes, &server_start))) return false;
-  if (has_run && !take(&bytes, &run)) return false;
   return bytes.empty();
 }
 

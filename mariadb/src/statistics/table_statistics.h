@@ -37,8 +37,8 @@ using RowsPerKey = std::vector<double>;
 Error measure_index(frondb_tree *tree, const KeyCodec &codec, const KeyCodec *rest, uint64_t rows,
                     SampleSize size, RowsPerKey *found);
 
-/** The number of entries of a tree: exact if they are few, otherwise the engine's estimate. */
-Error count_entries(frondb_tree *tree, uint64_t *count, bool *is_exact);
+/** The number of entries of a tree: with `reads_few` exact if they are few, otherwise the engine's estimate. */
+Error count_entries(frondb_tree *tree, bool reads_few, uint64_t *count, bool *is_exact);
 
 /** The statistics of a table as the dictionary keeps them. */
 struct TableStatistics {
@@ -52,8 +52,6 @@ struct TableStatistics {
   /** When a change of the table was last committed, and the start of the server in which that was: a later one does not
       know which changes a crash has left unrecorded, and gives no time, as InnoDB. */
   uint64_t commit_time = 0, server_start = 0;
-  /** In which run the row count was kept (Dictionary::run()): after a crash it may be an old one. 0: in none that is known. */
-  uint64_t run = 0;
 
   std::string encode() const;
   bool decode(std::string_view bytes);

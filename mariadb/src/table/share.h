@@ -94,9 +94,7 @@ class Share : public Handler_share {
 
  private:
   bool is_stale() const;
-  bool is_kept_in_this_run() const;
   int keep();
-  int count_rows(bool is_kept);
   void close_statistics();
 
   uint64_t hidden_next_ = 0, hidden_end_ = 0;
@@ -104,8 +102,6 @@ class Share : public Handler_share {
   /** Guards the statistics. */
   std::mutex measuring_;
   TableStatistics statistics_;
-  /** Whether they were read: a table that could not be opened has none to keep. */
-  bool has_statistics_ = false;
   Lengths lengths_;
   uint64_t lengths_changes_ = ~0ULL;
   std::atomic<uint64_t> kept_changes_{0}, measured_changes_{0}, measured_rows_{0};

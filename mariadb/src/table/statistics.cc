@@ -42,32 +42,21 @@ std::vector<uint64_t> numbers_of(const TableRecord &record) {
 
 }  // namespace
 
-/** Counts the rows; `is_kept` says that a count was kept. */
-int Share::count_rows(bool is_kept) {
-  uint64_t count;
-  bool is_exact;
-  Error error = count_entries(indexes[0].tree.get(), &count, &is_exact);
-  // A damaged table can still be opened, to be checked and dropped.
-  if (error) return error.kind() == FRONDB_CORRUPTION || error.kind() == FRONDB_IO ? 0 : ha_error(error);
-  int64_t prepared;
-  if (Error failed = count_prepared_rows(record.number, &prepared)) return ha_error(failed);
-  count = uint64_t(std::max<int64_t>(0, int64_t(count) + prepared));
-  // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
-  bool is_known = is_kept && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
-  if (!is_known) statistics_.rows = count;
-  return 0;
-}
-
 int Share::open_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
   std::string bytes;
   if (Error error = dictionary().statistics(record.number, &bytes)) return ha_error(error);
   if (!statistics_.decode(bytes)) statistics_ = TableStatistics();
-  // SHOW TABLE STATUS and the information schema open thousands of tables. They take the kept count if no crash can have
-  // outdated it; a statement that uses the table counts its rows, if they are few.
-  bool is_trusted = is_kept_in_this_run() && current_thd && thd_sql_command(current_thd) == SQLCOM_SHOW_FIELDS;
-  if (!is_trusted)
-    if (int error = count_rows(!bytes.empty())) return error;
+  // SHOW TABLE STATUS and the information schema open thousands of tables, whose rows are not read for their number.
+  bool is_listing = current_thd && thd_sql_command(current_thd) == SQLCOM_SHOW_FIELDS;
+  uint64_t count;
+  bool is_exact;
+  Error error = count_entries(indexes[0].tree.get(), !is_listing, &count, &is_exact);
+  // A damaged table can still be opened, to be checked and dropped.
+  if (error && error.kind() != FRONDB_CORRUPTION && error.kind() != FRONDB_IO) return ha_error(error);
+  // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
+  bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
+  if (!error && !is_known) statistics_.rows = count;
   if (statistics_.server_start != uint64_t(server_start_time)) statistics_.commit_time = 0;
   if (!join_open_count(record.number, &rows)) {
     rows->set(int64_t(statistics_.rows));
@@ -77,7 +66,6 @@ int Share::open_statistics() {
   measured_rows_ = statistics_.measured_rows;
   is_measured_ = statistics_.numbers == numbers_of(record);
   if (!is_measured_) statistics_.indexes.clear();
-  has_statistics_ = true;
   return 0;
 }
 
@@ -130,7 +118,6 @@ int Share::keep() {
   statistics_.rows = uint64_t(std::max<int64_t>(0, rows->rows()));
   statistics_.commit_time = uint64_t(rows->commit_time());
   statistics_.server_start = uint64_t(server_start_time);
-  statistics_.run = dictionary().run();
   return ha_error(dictionary().keep_statistics(record.number, statistics_.encode()));
 }
 
@@ -145,17 +132,12 @@ void Share::keep_if_due() {
   if (guard) keep();
 }
 
-bool Share::is_kept_in_this_run() const { return statistics_.run != 0 && statistics_.run == dictionary().run(); }
-
 void Share::close_statistics() {
   std::lock_guard<std::mutex> guard(measuring_);
-  if (!has_statistics_) return;
-  close_count(rows.get(), [&] {
-    // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
-    bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows() &&
-                   statistics_.commit_time == uint64_t(rows->commit_time()) && is_kept_in_this_run();
-    if (!is_kept) keep();
-  });
+  // The kept count may include rows that were rolled back later; a rollback is not counted as a change.
+  bool is_kept = rows->changes() == kept_changes_ && int64_t(statistics_.rows) == rows->rows() &&
+                 statistics_.commit_time == uint64_t(rows->commit_time());
+  if (!is_kept) keep();
 }
 
 void Share::give_statistics(TABLE *table) {

@@ -304,7 +304,7 @@ int Connection::commit(MYSQL_THD thd, bool all) {
   }
   commit_ordered(thd, true);
   int error = finish(thd);
-  keep_closed_counts(error ? counts_.roll_back() : counts_.commit());
+  error ? counts_.roll_back() : counts_.commit();
   if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
   end(!error);
   run_retries();
@@ -319,7 +319,7 @@ int Connection::rollback(MYSQL_THD thd, bool all) {
   if (ends_transaction(thd, all)) {
     Error error = frondb_txn_rollback(txn_.get());
     if (error && prepared_ && error.kind() != FRONDB_NOT_FOUND) retry_later(prepared_, false);
-    keep_closed_counts(counts_.roll_back());
+    counts_.roll_back();
     if (prepared_ && !prepared_.is_of_server()) forget_prepared_counts(prepared_);
     end(!error);
     return ha_error(error);

@@ -9,14 +9,12 @@
 #include <mysqld.h>
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <map>
 #include <mutex>
 
 #include "codec/entry.h"
 #include "dictionary/dictionary.h"
-#include "engine/db.h"
 #include "statistics/table_statistics.h"
 
 namespace fron {
@@ -105,7 +103,6 @@ bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count) {
   std::lock_guard<std::mutex> guard(mutex);
   if (std::shared_ptr<RowCount> open = open_count(table)) {
     *count = std::move(open);
-    (*count)->set_closed(false);
     return true;
   }
   // Remove the counts of closed tables whenever the map has doubled.
@@ -117,56 +114,6 @@ bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count) {
   (*count)->set_table(table);
   open_counts[table] = *count;
   return false;
-}
-
-void close_count(RowCount *count, const std::function<void()> &keep) {
-  count->set_closed(true);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  std::lock_guard<std::mutex> guard(mutex);
-  keep();
-}
-
-void keep_closed_counts(const std::vector<std::shared_ptr<RowCount>> &counts) {
-  if (counts.empty()) return;
-  statistic([&] {
-    std::lock_guard<std::mutex> guard(mutex);
-    for (const std::shared_ptr<RowCount> &count : counts) {
-      // A table that was opened again has joined the count, and keeps it when it is closed.
-      if (!count->is_closed()) continue;
-      Error error = change_kept(count->table(), [&](TableStatistics *kept) {
-        kept->rows = uint64_t(std::max<int64_t>(0, count->rows()));
-        kept->commit_time = uint64_t(count->commit_time());
-        kept->server_start = uint64_t(server_start_time);
-      });
-      if (error) return error;
-    }
-    return Error();
-  });
-}
-
-Error count_prepared_rows(uint64_t table, int64_t *rows) {
-  *rows = 0;
-  return dictionary().each_prepared_counts([&](std::string_view, std::string_view bytes) {
-    for (size_t at = 0; at + PAIR_BYTES <= bytes.size(); at += PAIR_BYTES)
-      if (number_at(bytes, at) == table) *rows += int64_t(number_at(bytes, at + 8));
-    return Error();
-  });
-}
-
-Error drop_stale_counts() {
-  List list;
-  std::vector<frondb_slice> names;
-  if (Error error = frondb_db_prepared(db(), list.out())) return error;
-  if (Error error = list.read(&names)) return error;
-  std::vector<std::string> stale;
-  Error error = dictionary().each_prepared_counts([&](std::string_view name, std::string_view) {
-    bool is_prepared = std::any_of(names.begin(), names.end(), [&](frondb_slice one) { return view(one) == name; });
-    if (!is_prepared) stale.emplace_back(name);
-    return Error();
-  });
-  for (const std::string &name : stale)
-    if (!error) error = dictionary().keep_prepared_counts(slice(name), "");
-  return error;
 }
 
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) {

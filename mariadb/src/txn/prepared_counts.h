@@ -11,12 +11,9 @@
 #ifndef FRONDB_TXN_PREPARED_COUNTS_H
 #define FRONDB_TXN_PREPARED_COUNTS_H
 
-#include <functional>
 #include <memory>
-#include <vector>
 
 #include "statistics/row_counts.h"
-#include "engine/api.h"
 #include "txn/xid.h"
 
 namespace fron {
@@ -24,18 +21,6 @@ namespace fron {
 /** Registers the count of an open table under the number of the table. If FLUSH TABLES has closed the table while a
     transaction still counts in it, replaces `count` by that transaction's and returns true. */
 bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count);
-
-/** Marks the count of a table that is closed, then calls `keep`, while no transaction keeps a count. */
-void close_count(RowCount *count, const std::function<void()> &keep);
-
-/** Corrects the kept statistics of tables that were closed before the transaction that counted in them has ended. */
-void keep_closed_counts(const std::vector<std::shared_ptr<RowCount>> &counts);
-
-/** The rows that undecided prepared transactions have counted in a table: no snapshot sees them. */
-Error count_prepared_rows(uint64_t table, int64_t *rows);
-
-/** Drops the counts of transactions that are not prepared: a crash came between the two. Called at the start. */
-Error drop_stale_counts();
 
 /** Keeps the counts of a transaction that is about to be prepared under a name that the user has chosen. */
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts);

@@ -145,7 +145,7 @@ impl Backup {
     }
 }
 
-/// The log of an open.
+/// The log of an open database.
 #[derive(Debug)]
 pub(super) struct Log(Arc<Open>);
 

@@ -96,7 +96,7 @@ fn an_old_record_is_flushed_and_then_nothing_is_due() {
     assert!(setup.log_bytes() > 0 && setup.checkpoints() == 0, "it is not old yet");
     setup.pass(SECOND);
     assert_eq!((setup.log_bytes(), setup.checkpoints()), (0, 1));
-    assert!(!setup.is_waiting(), "an idle db does not wake");
+    assert!(!setup.is_waiting(), "an idle database does not wake");
     setup.pass(PERIOD * 10);
     assert_eq!(setup.checkpoints(), 1);
     setup.put(&tree, 2, 10);

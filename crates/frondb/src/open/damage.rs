@@ -3,7 +3,7 @@
 use frondb_block::frame::repair::Findings;
 use frondb_core::{Error, Result};
 
-/// The damage that [`Engine::salvage`](crate::open::Engine::salvage) found and tolerated.
+/// The damage that [`Open::salvage`](crate::open::Open::salvage) found and tolerated.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub(crate) struct Damage {

@@ -46,7 +46,7 @@ impl Open {
     /// zeros, which match no checksum. The files on the devices do not change.
     ///
     /// # Errors
-    /// As [`open`](Self::open), if nothing is left to read.
+    /// As [`on`](Self::on), if nothing is left to read.
     pub(crate) fn salvage(
         device: SharedDevice,
         log_device: Option<SharedDevice>,

@@ -20,7 +20,7 @@ pub(crate) struct EngineOptions {
     pub create: bool,
     /// Fail if the directory has a database already.
     pub create_new: bool,
-    /// Open without writing a byte: see [`Engine::open`](crate::open::Engine::open).
+    /// Open without writing a byte: see [`Open::on`](crate::open::Open::on).
     pub read_only: bool,
     /// What [`Durability::Sync`](frondb_commit::Durability::Sync) waits for at first.
     pub sync: SyncMode,
