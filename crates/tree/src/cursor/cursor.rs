@@ -20,7 +20,8 @@ use frondb_core::sync::{Arc, OnceLock};
 use frondb_core::{Error, MessageKind, Result};
 use frondb_writeset::OwnWrites;
 
-use super::walk::{Scope, Walk};
+use super::scope::Scope;
+use super::walk::Walk;
 use crate::context::ReadContext;
 use crate::handle::Tree;
 use crate::pins::Pins;

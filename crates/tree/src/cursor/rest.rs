@@ -18,7 +18,8 @@ use frondb_core::{Direction, Result, SeqNo};
 use frondb_writeset::OwnWrites;
 
 use super::cursor::Cursor;
-use super::walk::{Scope, Walk};
+use super::scope::Scope;
+use super::walk::Walk;
 use crate::context::ReadContext;
 use crate::handle::Tree;
 use crate::pins::Pins;

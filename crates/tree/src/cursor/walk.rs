@@ -18,45 +18,16 @@ use frondb_trunk::plan::TOMBSTONE_RUN;
 use frondb_trunk::{Key, Node, Scan, Segment, segment};
 use frondb_writeset::{OVERLAY_SEQS, OWN_SEQS, OwnWrites};
 
-use super::empty::around;
-use crate::context::ReadContext;
+use super::around::around;
+use super::scope::Scope;
 use crate::pins::{PinnedSource, Pins};
 use crate::read_debt::{add_scan, ask_for_flush};
-use crate::snapshot::Snapshot;
-use crate::tree::TreeCore;
 use crate::value::Values;
 use crate::version::Version;
 
 /// Messages that a reader first takes from a memtable above a base: most of what it reads is in the
 /// base, and each message of the memtable costs a cache miss.
 const MEMTABLE_MESSAGES: usize = 4;
-
-/// What a cursor reads: a part of a tree, at a snapshot, below the transaction's own writes.
-pub(super) struct Scope {
-    pub(super) context: Arc<ReadContext>,
-    pub(super) tree: Arc<TreeCore>,
-    pub(super) snapshot: Snapshot,
-    /// First key of the part; empty without a bound.
-    pub(super) lower: Vec<u8>,
-    /// First key after the part.
-    pub(super) upper: Option<Vec<u8>>,
-    /// The uncommitted writes of the reader's transaction.
-    pub(super) own: Option<OwnWrites>,
-    /// Writes that correct the snapshot; the transaction sees them below its own writes.
-    pub(super) overlay: Option<OwnWrites>,
-    /// About how many entries the caller will read at once; 0 if unknown.
-    pub(super) expected: usize,
-    /// The cursor probes for known-empty ranges: its cost counts neither in statistics nor in scan
-    /// debt.
-    pub(super) is_probe: bool,
-}
-
-impl Scope {
-    /// The transaction's writes that the cursor shows, newest first.
-    pub(super) fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
-        self.own.iter().chain(&self.overlay)
-    }
-}
 
 /// The merge over the range of one leaf, in one direction.
 pub(super) struct Walk {

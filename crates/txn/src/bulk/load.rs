@@ -1,13 +1,12 @@
 //! [`BulkLoad`]: a bulk load from begin to finish.
 
 use frondb_catalog::Catalog;
-use frondb_commit::NewTree;
+use frondb_commit::{Attachment, NewTree};
 use frondb_core::Result;
 use frondb_core::sync::atomic::Ordering;
 use frondb_core::sync::{Arc, Mutex};
 
 use super::merging::Merging;
-use super::new_trees;
 use super::options::{BulkOptions, BulkProgress, BulkReport, Duplicate};
 use super::shared::LoadShared;
 use super::writer::BulkWriter;
@@ -78,7 +77,7 @@ impl BulkLoad {
         let report = merging.merge_all()?;
         let mut parts = std::mem::take(&mut merging.parts);
         let new = std::mem::take(&mut *self.new_trees.lock());
-        new_trees::complete(&mut parts, &new);
+        complete(&mut parts, &new);
         match shared.commit(&self.catalog, &parts, &new, &report, &mut || merging.progress(0)) {
             Ok(None) => Ok(report),
             // The runs belong to the trees from here on, whatever the result of the wait.
@@ -96,5 +95,22 @@ impl BulkLoad {
 impl Drop for BulkLoad {
     fn drop(&mut self) {
         self.cancel();
+    }
+}
+
+/// Adds an empty part for every new tree without one, because the commit of a part creates its
+/// tree. An empty part has one SeqNo, because a commit needs at least one.
+fn complete(parts: &mut Vec<Attachment>, new: &[NewTree]) {
+    for NewTree { tree, .. } in new {
+        if !parts.iter().any(|part| Arc::ptr_eq(&part.tree, tree)) {
+            parts.push(Attachment {
+                tree: Arc::clone(tree),
+                runs: Vec::new(),
+                range_deletes: Vec::new(),
+                values: Vec::new(),
+                numbers: 1,
+                are_base: true,
+            });
+        }
     }
 }

@@ -8,7 +8,6 @@
 //! Recovery drops a tree if the log does not commit the transaction that creates it. A crash at any
 //! point of a load leaves either the complete tree or nothing.
 
-use frondb_commit::{Attachment, NewTree};
 use frondb_core::sync::Arc;
 use frondb_core::{Error, ErrorKind, Result};
 use frondb_records::TreeOptions;
@@ -38,22 +37,5 @@ impl BulkLoad {
         let tree = Tree::new(Arc::clone(&new.tree));
         new_trees.push(new);
         Ok(tree)
-    }
-}
-
-/// Adds an empty part for every new tree without one, because the commit of a part creates its
-/// tree. An empty part has one SeqNo, because a commit needs at least one.
-pub(super) fn complete(parts: &mut Vec<Attachment>, new: &[NewTree]) {
-    for NewTree { tree, .. } in new {
-        if !parts.iter().any(|part| Arc::ptr_eq(&part.tree, tree)) {
-            parts.push(Attachment {
-                tree: Arc::clone(tree),
-                runs: Vec::new(),
-                range_deletes: Vec::new(),
-                values: Vec::new(),
-                numbers: 1,
-                are_base: true,
-            });
-        }
     }
 }

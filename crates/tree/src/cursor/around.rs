@@ -1,0 +1,61 @@
+//! How a walk skips the ranges that are known to be empty: those of the tree ([`crate::tombstones`]) and
+//! those of the tree together with the reader's own writes ([`OwnEmptyRanges`]).
+
+use frondb_core::{Direction, SeqNo};
+use frondb_writeset::{OwnEmptyRanges, Seen};
+
+use super::scope::Scope;
+use crate::tombstones::Around;
+
+/// A walk that begins in a range of the tree, then in one of the transaction, and so on, looks at most
+/// so often for the next one.
+const LOOKS_MAX: usize = 4;
+
+/// How a walk from `at` skips what is known to be empty.
+pub(super) fn around(scope: &Scope, direction: Direction, at: Option<&[u8]>) -> Around {
+    let seq = scope.snapshot.seq();
+    let may_skip = |lo: &[u8], hi: Option<&[u8]>| scope.writes().all(|own| own.is_empty_in(lo, hi));
+    let of_tree = |at: Option<&[u8]>| scope.tree.empty_ranges.around(direction, at, seq, &may_skip);
+    let Some((own, seen)) = own_ranges(scope) else { return of_tree(at) };
+    let same = |lo: &[u8], hi: Option<&[u8]>, then: SeqNo| sees_same(scope, lo, hi, then);
+    let mut begins = None;
+    for _ in 0..LOOKS_MAX {
+        let from = begins.as_deref().or(at);
+        let tree = of_tree(from);
+        let mine = own.around(direction, tree.at.as_deref().or(from), seen, &same);
+        if mine.at.is_some() {
+            begins = mine.at;
+            continue;
+        }
+        let at = tree.at.or(begins);
+        return match direction {
+            Direction::Forward => Around { at, lo: None, hi: nearer(tree.hi, mine.end, Ord::min) },
+            Direction::Backward => Around { at, lo: nearer(tree.lo, mine.end, Ord::max), hi: None },
+        };
+    }
+    Around { at: begins, ..Around::default() }
+}
+
+fn nearer<K>(a: Option<K>, b: Option<K>, choose: fn(K, K) -> K) -> Option<K> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(choose(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The ranges of the reader's transaction. An overlay shows rows that they do not know of.
+pub(super) fn own_ranges(scope: &Scope) -> Option<(&OwnEmptyRanges, Seen)> {
+    let own = scope.own.as_ref().filter(|_| scope.overlay.is_none())?;
+    own.empty_ranges(scope.snapshot.seq())
+}
+
+/// Whether a range in which a reader of the snapshot `then` has found no committed entry but those
+/// that its own writes delete has none for this reader either.
+pub(super) fn sees_same(scope: &Scope, lo: &[u8], hi: Option<&[u8]>, then: SeqNo) -> bool {
+    let now = scope.snapshot.seq();
+    if scope.tree.newest_commit() <= then.min(now) {
+        return true;
+    }
+    // Commits between the two may have deleted entries, which an older reader still sees.
+    then <= now && !scope.tree.empty_ranges.may_have_put(lo, hi, then)
+}

@@ -1,0 +1,35 @@
+//! [`Scope`]: what a cursor reads.
+
+use frondb_core::sync::Arc;
+use frondb_writeset::OwnWrites;
+
+use crate::context::ReadContext;
+use crate::snapshot::Snapshot;
+use crate::tree::TreeCore;
+
+/// What a cursor reads: a part of a tree, at a snapshot, below the transaction's own writes.
+pub(super) struct Scope {
+    pub(super) context: Arc<ReadContext>,
+    pub(super) tree: Arc<TreeCore>,
+    pub(super) snapshot: Snapshot,
+    /// First key of the part; empty without a bound.
+    pub(super) lower: Vec<u8>,
+    /// First key after the part.
+    pub(super) upper: Option<Vec<u8>>,
+    /// The uncommitted writes of the reader's transaction.
+    pub(super) own: Option<OwnWrites>,
+    /// Writes that correct the snapshot; the transaction sees them below its own writes.
+    pub(super) overlay: Option<OwnWrites>,
+    /// About how many entries the caller will read at once; 0 if unknown.
+    pub(super) expected: usize,
+    /// The cursor probes for known-empty ranges: its cost counts neither in statistics nor in scan
+    /// debt.
+    pub(super) is_probe: bool,
+}
+
+impl Scope {
+    /// The transaction's writes that the cursor shows, newest first.
+    pub(super) fn writes(&self) -> impl Iterator<Item = &OwnWrites> {
+        self.own.iter().chain(&self.overlay)
+    }
+}
