@@ -12,6 +12,7 @@
 //! the install lock.
 
 pub(crate) mod planning;
+mod state;
 mod stowing;
 mod versions;
 mod view_counts;
@@ -35,7 +36,7 @@ use crate::tombstones::{EmptyRanges, TombstoneSearch};
 use crate::totals::{LOCK_TABLE_BYTES, TreeSizes, TreeTotals};
 use crate::version::Version;
 
-pub use stowing::State;
+pub use state::State;
 pub use view_counts::ViewCounts;
 
 /// State of a tree that only installs change, protected by [`TreeCore::install`].

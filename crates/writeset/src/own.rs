@@ -12,6 +12,7 @@ use frondb_space::Hold;
 
 use crate::base::BaseSource;
 use crate::empty::{OwnEmptyRanges, Seen};
+use crate::writes::Excluded;
 
 /// Readers of the transaction see its message number `n` with SeqNo `OWN_SEQS + n`, which is above
 /// every SeqNo of committed data and of an overlay.
@@ -27,9 +28,6 @@ pub const OVERLAY_SEQS: SeqNo = SeqNo(1 << 61);
 pub(crate) fn own_seq(from: SeqNo, n: u64) -> SeqNo {
     SeqNo(from.get() + n)
 }
-
-/// Numbers `(after, upto]` that were rolled back.
-pub(crate) type Excluded = Arc<[(u64, u64)]>;
 
 #[inline]
 fn is_excluded(excluded: &[(u64, u64)], n: u64) -> bool {

@@ -16,8 +16,9 @@ use frondb_run::{Output, ReadMode, Run, RunCursor, RunOptions, RunWriter};
 use frondb_space::{Class, Extent};
 
 use crate::env::{SpillEnv, TreeSpill};
-use crate::own::{Excluded, OwnSource};
+use crate::own::OwnSource;
 use crate::sorted::Sorted;
+use crate::writes::Excluded;
 use crate::writes::TreeWrites;
 
 /// A merge takes at least this many runs: fewer would soon have to be merged again with the next

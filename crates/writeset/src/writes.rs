@@ -18,11 +18,13 @@ use frondb_space::{Extent, Hold};
 
 use crate::empty::OwnEmptyRanges;
 use crate::op::{Op, encode_op, encode_range_delete};
-use crate::own::Excluded;
 use crate::savepoint::TreeMark;
 use crate::sorted::{Slot, Sorted};
 
 pub use reading::Place;
+
+/// Numbers `(after, upto]` that were rolled back.
+pub(crate) type Excluded = Arc<[(u64, u64)]>;
 
 /// Bytes that an empty element may keep for reuse.
 const KEPT_BYTES_MAX: usize = 4 << 10;

@@ -19,19 +19,11 @@ use frondb_core::sync::Arc;
 use frondb_core::sync::atomic::Ordering;
 use frondb_trunk::Trunk;
 
+use super::state::State;
 use super::{InstallState, TreeCore};
 use crate::stowed::{Stowed, Surroundings};
 use crate::totals::TreeSizes;
 use crate::version::Version;
-
-/// The newest version of a tree, or what it was stowed as.
-#[derive(Clone)]
-pub enum State {
-    /// The version.
-    Open(Arc<Version>),
-    /// Nothing uses the tree.
-    Stowed(Stowed),
-}
 
 impl TreeCore {
     /// The newest version. Opens a tree that is stowed, which takes microseconds and no I/O.

@@ -13,7 +13,8 @@ use super::{Index, MessagePosition, TreeWrites};
 use crate::empty::OwnEmptyRanges;
 use crate::env::SpillEnv;
 use crate::op::{Op, decode_op};
-use crate::own::{Excluded, OwnWrites, own_seq};
+use crate::own::{OwnWrites, own_seq};
+use crate::writes::Excluded;
 
 /// With up to this many messages in memory a lookup reads them all; with more it uses an index.
 const SCAN_MESSAGES_MAX: u64 = 16;
