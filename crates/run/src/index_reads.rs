@@ -37,9 +37,6 @@ const TOP_INDEX_DIVISOR: u64 = 32;
 /// What a charge for a top index is counted in.
 const TOP_INDEXES: (Part, Sum) = (Part::Index, |env| &env.top_index_bytes);
 
-/// A top index that a run keeps, with its charge.
-pub(crate) type KeptTopIndex = (Arc<TopIndex>, Charge);
-
 /// A top index for a reader.
 enum HeldTopIndex<'a> {
     Kept(&'a TopIndex),

@@ -11,12 +11,12 @@
 //! [`Run::get`]. Parts of indexes and of filters that are not in the cache are read by the walk, one
 //! after the other: far fewer of them are missing than of blocks, except right after an open.
 
+use frondb_block::Block;
 use frondb_core::sync::Arc;
 use frondb_core::{Result, SeqNo};
 
 use crate::index::BlockIndex;
 use crate::lookup::{AtBlock, Begun, Candidate, Visit};
-use crate::needed::ReadBlock;
 use crate::read::ReadMode;
 use crate::reader::Run;
 
@@ -40,6 +40,14 @@ pub struct MissingBlock {
     is_first: bool,
     /// Whether the next block may begin with the last key of this one.
     continues: bool,
+}
+
+/// A block that was read for a lookup.
+#[derive(Debug)]
+pub struct ReadBlock {
+    pub(crate) block: Block,
+    /// Whether the row that the lookup finds is kept, because the cache has no room for the block.
+    pub(crate) keeps_row: bool,
 }
 
 /// The answer of a block that was missing.

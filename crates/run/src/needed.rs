@@ -11,11 +11,10 @@
 //! Invariant: a thread that holds an admission waits for the device only. So a lookup that gets its
 //! block must not read anything. Any thread may read.
 
-use frondb_block::Block;
 use frondb_core::{Result, RunId};
 
 use crate::env::RunEnv;
-use crate::missing::MissingBlock;
+use crate::missing::{MissingBlock, ReadBlock};
 use crate::read::{Span, SpanPlace, read_spans};
 use crate::reader::Run;
 
@@ -32,14 +31,6 @@ pub struct NeededBlock<'a> {
     pub block: MissingBlock,
     /// The caller's number of the lookup.
     pub lookup: usize,
-}
-
-/// A block that was read for a lookup.
-#[derive(Debug)]
-pub struct ReadBlock {
-    pub(crate) block: Block,
-    /// Whether the row that the lookup finds is kept, because the cache has no room for the block.
-    pub(crate) keeps_row: bool,
 }
 
 /// Receives a block, or the error of its read, for a lookup.

@@ -15,13 +15,16 @@ use frondb_core::{Chunk, Error, ErrorKind, Result, SeqNo};
 use frondb_filter::FilterReader;
 
 use crate::block_reads::BlockRead;
+use crate::charge::Charge;
 use crate::dictionaries::HeldDictionary;
 use crate::env::{Cached, RunEnv};
 use crate::format::RunMeta;
-use crate::index::{BlockIndex, FilterPart};
-use crate::index_reads::KeptTopIndex;
+use crate::index::{BlockIndex, FilterPart, TopIndex};
 use crate::presence::Presence;
 use crate::read::{Span, holds, locate, read_span};
+
+/// A top index that a run keeps, with its charge.
+pub(crate) type KeptTopIndex = (Arc<TopIndex>, Charge);
 
 /// The position given to the first attempt to decode a block. If decoding fails, the block is
 /// decoded once more with its real file and offset, so that the error names them.
