@@ -2,7 +2,7 @@
 
 mod shapes;
 
-use frondb_block::{Block, BlockOptions, Codec, fuzz};
+use frondb_block::{Block, BlockKind, BlockOptions, Codec, encode_frame, fuzz};
 use frondb_core::ErrorKind;
 use frondb_core::prng::Prng;
 use shapes::{KEYS, Keys, PLACE, VALUES, Values, encode, messages};
@@ -100,4 +100,8 @@ fn a_payload_whose_size_overflows_is_refused() {
     payload.extend([0xff; 8]);
     payload.extend([0xf2, 0xff, 0x82]);
     fuzz::payload(&payload);
+    let mut frame = Vec::new();
+    encode_frame(BlockKind::Data, Codec::None, &payload, &mut frame).unwrap();
+    assert_eq!(Block::decode(&frame, &PLACE).unwrap_err().kind(), ErrorKind::Corruption);
+    assert!(Block::decode_columns(&frame, None, &PLACE).is_err());
 }

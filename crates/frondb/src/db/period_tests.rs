@@ -33,13 +33,8 @@ impl Setup {
     }
 
     fn open(device: &MemoryDevice, checkpoint_period: Duration) -> Self {
-        let options = EngineOptions {
-            memory_bytes: 16 << 20,
-            background_threads: 0,
-            reserve_bytes: 0,
-            checkpoint_period,
-            ..EngineOptions::default()
-        };
+        let options =
+            EngineOptions { memory_bytes: 16 << 20, checkpoint_period, ..fixture::options() };
         let clock = Arc::new(ManualClock::stepping());
         let shared_clock: SharedClock = clock.clone();
         let shared: SharedDevice = Arc::new(device.clone());
@@ -48,7 +43,7 @@ impl Setup {
         Self { db, clock, device: device.clone() }
     }
 
-    /// Reopens as after a crash: without a flush.
+    /// Reopens the database as after a crash: without a flush.
     fn reopen(self) -> Self {
         let Self { db, device, .. } = self;
         drop(db);

@@ -1,6 +1,6 @@
-//! Every write of a database belongs to exactly one cause: the sums are compared with what the device
-//! has seen, over histories with everything that writes. The totals survive a close, and a crash
-//! except for the last minutes.
+//! Every write of a database belongs to exactly one cause: the sums are compared with the writes
+//! that the device has seen, over histories with all kinds of writes. The totals survive a close; a
+//! crash loses only the last minutes.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ use crate::batch::Batch;
 use crate::open::options::EngineOptions;
 use crate::tree::Tree;
 
-/// What the device has seen of writes: to the log, to data files, and to all other files.
+/// Writes that the device has seen: to the log, to data files, and to all other files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Seen {
     log: Writes,
@@ -51,7 +51,7 @@ impl Interceptor for Watcher {
     }
 }
 
-/// The sums of causes as the device would see them.
+/// The sums of the causes, grouped by file as the device sees them.
 fn by_file(sums: &WriteSums) -> Seen {
     let sum = |causes: &[WriteCause]| {
         causes.iter().fold(Writes::default(), |sum, &cause| Writes {
@@ -76,7 +76,7 @@ fn by_file(sums: &WriteSums) -> Seen {
     seen
 }
 
-/// A database on a device that is watched, with a clock that only the test advances.
+/// A database on a device that counts writes, with a clock that only the test advances.
 struct Setup {
     device: MemoryDevice,
     watcher: Watcher,
@@ -103,26 +103,21 @@ impl Setup {
     }
 
     fn open_with(&self, read_only: bool) -> Result<Db> {
-        let options = EngineOptions {
-            memory_bytes: self.memory_bytes,
-            background_threads: 0,
-            reserve_bytes: 0,
-            read_only,
-            ..EngineOptions::default()
-        };
+        let options =
+            EngineOptions { memory_bytes: self.memory_bytes, read_only, ..fixture::options() };
         let clock: SharedClock = self.clock.clone();
         let db = fixture::open_on(self.watched(), None, options, clock, &ThreadExecutor::shared())?;
         Ok(db)
     }
 
     fn open(&mut self) {
-        // Also ends an db that was not closed, before the next one begins.
+        // Also drops a database that was not closed, before the next one is opened.
         self.db = None;
         *self.watcher.0.lock() = Seen::default();
         self.db = Some(self.open_with(false).unwrap());
     }
 
-    /// Goes on with what a power failure leaves.
+    /// Continues with the state that a power failure leaves.
     fn crash(&mut self, mode: CrashMode) {
         self.device = self.device.crash(mode);
         self.open();
@@ -158,7 +153,7 @@ impl Setup {
     }
 }
 
-/// One of the things that write.
+/// Performs one random operation that writes.
 fn step(setup: &Setup, prng: &mut Prng) -> &'static str {
     let db = setup.db();
     let tree = setup.tree(["a", "b", "c"][prng.index(3)]);
@@ -209,7 +204,7 @@ fn step(setup: &Setup, prng: &mut Prng) -> &'static str {
             "a checkpoint"
         }
         7 if prng.chance(1, 2) => {
-            // Its own files are elsewhere; the database notes the name.
+            // The files of the backup are elsewhere; the database writes only the backup's name.
             let target: SharedDevice = Arc::new(MemoryDevice::new());
             let backup = db.shared().begin_backup(target, None, 0).unwrap();
             backup.copy(&mut |_, _| true).unwrap();
@@ -262,7 +257,7 @@ fn every_write_belongs_to_one_cause() {
         assert_eq!(stats.write_requests, setup.since_open().total().requests);
         assert!(stats.wal_written_bytes <= setup.seen().log.bytes, "{what}");
     }
-    // The history had all of these; the test below has relocation.
+    // Most causes occur in this history; the test below covers relocation.
     let absent = |cause: &WriteCause| causes.of(*cause).requests == 0;
     let absent: Vec<_> = WriteCause::ALL.into_iter().filter(absent).collect();
     assert_eq!(absent, [WriteCause::Relocation]);
@@ -273,7 +268,7 @@ fn runs_that_are_moved_count_as_relocation() {
     let mut setup = Setup::new(64 << 20);
     let (dropped, kept) = (setup.tree("dropped"), setup.tree("kept"));
     let mut prng = Prng::new(5);
-    // Enough that the free space at the end of the file is worth moving runs.
+    // Enough free space at the end of the file that moving runs pays off.
     for (tree, rows) in [(&dropped, 1600_u64), (&kept, 40)] {
         for row in 0..rows {
             let mut value = vec![0; 60 << 10];
@@ -320,7 +315,7 @@ fn totals_are_kept_over_a_close() {
         assert_eq!(wear.since, since);
         let opened = setup.since_open();
         assert_eq!(wear.total.sums.minus(&opened), recorded.total.sums);
-        // What the open has written is recorded by the next superblock.
+        // The next superblock records what the open has written.
         assert_eq!(by_file(&opened), setup.seen());
     }
 }
@@ -399,7 +394,7 @@ fn a_database_without_a_note_begins_now() {
     assert_eq!(setup.db().wear().total.seconds, 0);
     setup.put(1, 1000);
     setup.db().close().unwrap();
-    // As an earlier version has written it: zeros behind the fields of each slot.
+    // As written by an earlier version: zeros after the fields of each slot.
     let file = setup.device.open("SUPER", OpenOptions::WRITE).unwrap();
     for slot in [0_u64, 4096] {
         let mut bytes = vec![0; 4096];

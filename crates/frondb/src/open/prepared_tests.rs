@@ -12,16 +12,12 @@ use crate::tests::fixture;
 use crate::tree::Tree;
 use frondb_background::{Background, LogPins};
 use frondb_commit::{Commit, Durability};
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
-use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, Lsn, MessageKind, Result};
-use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+use frondb_device::{CrashMode, MemoryDevice};
 use frondb_records::{encode_op, encode_prepare_head, encode_section_head};
 use frondb_txn::prepared::{self, Written};
 
 use crate::db::Db;
-use crate::open::options::EngineOptions;
 use crate::tests::attach::private_runs::{PrivateMessage, PrivatePart};
 
 fn open(device: &MemoryDevice) -> Db {
@@ -29,15 +25,7 @@ fn open(device: &MemoryDevice) -> Db {
 }
 
 fn try_open(device: &MemoryDevice) -> Result<Db> {
-    let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
-        background_threads: 0,
-        reserve_bytes: 0,
-        ..EngineOptions::default()
-    };
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let device: SharedDevice = Arc::new(device.clone());
-    fixture::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    fixture::open(device, fixture::options())
 }
 
 fn crash(device: &MemoryDevice) -> (MemoryDevice, Db) {
@@ -80,7 +68,7 @@ fn fill_log(db: &Db) {
     }
 }
 
-/// A call that frees log which a prepare has pinned.
+/// A call that frees log that a prepare has pinned.
 type Unpin = fn(&Db);
 
 const UNPINS: [(&str, Unpin); 5] = [
@@ -344,7 +332,7 @@ fn what_an_earlier_try_had_pending_is_nothing() {
     }
 }
 
-/// A record that passes its checksum may still have what no db writes.
+/// A record with a valid checksum may contain bytes that no database writes.
 #[test]
 fn a_prepared_message_with_a_bad_reference_to_a_value_is_damage() {
     let device = MemoryDevice::new();

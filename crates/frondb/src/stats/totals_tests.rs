@@ -7,30 +7,18 @@ use crate::options::TreeOptions;
 use crate::tests::fixture;
 use crate::transaction::TransactionOptions;
 use frondb_commit::Durability;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
-use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::MemoryDevice;
 use frondb_tree::{TreeSizes, TreeTotals};
 use frondb_txn::BulkOptions;
 
 use crate::batch::Batch;
 use crate::db::Db;
-use crate::open::options::EngineOptions;
 use crate::stats::EngineStats;
 use crate::tree::Tree;
 
 fn open(device: &MemoryDevice) -> Db {
-    let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
-        background_threads: 0,
-        reserve_bytes: 0,
-        ..EngineOptions::default()
-    };
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let device: SharedDevice = Arc::new(device.clone());
-    fixture::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    fixture::open(device, fixture::options()).unwrap()
 }
 
 /// Asserts that the totals are right, and returns the numbers of trees and messages.

@@ -1,13 +1,32 @@
-//! What unit tests of the crate open: a database in a device, with the options of an open.
+//! Opens databases for the unit tests of the crate: in a device, with the options of an open.
 
 use frondb_core::Result;
-use frondb_core::clock::SharedClock;
-use frondb_core::executor::SharedExecutor;
-use frondb_device::SharedDevice;
+use frondb_core::clock::{ManualClock, SharedClock};
+use frondb_core::executor::{SharedExecutor, ThreadExecutor};
+use frondb_core::sync::Arc;
+use frondb_device::{MemoryDevice, SharedDevice};
 
 use crate::db::Db;
 use crate::open::Open;
 use crate::open::options::EngineOptions;
+
+/// Options of a test in which nothing happens by itself: the smallest memory, no background threads
+/// and no disk space reserved.
+pub(crate) fn options() -> EngineOptions {
+    EngineOptions {
+        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
+        background_threads: 0,
+        reserve_bytes: 0,
+        ..EngineOptions::default()
+    }
+}
+
+/// Opens the database in `device` with a clock that advances when it is read.
+pub(crate) fn open(device: &MemoryDevice, options: EngineOptions) -> Result<Db> {
+    let clock: SharedClock = Arc::new(ManualClock::stepping());
+    let device: SharedDevice = Arc::new(device.clone());
+    open_on(device, None, options, clock, &ThreadExecutor::shared())
+}
 
 /// Opens the database in `device`; `log_device` has the log if it is not in a directory of `device`.
 pub(crate) fn open_on(

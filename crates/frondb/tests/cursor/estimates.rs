@@ -263,7 +263,7 @@ fn deletes_reduce_the_estimates() {
 }
 
 #[test]
-fn a_front_that_was_deleted_stands_for_nothing() {
+fn estimates_do_not_extrapolate_from_a_deleted_front() {
     everywhere("written again and again, then the front of each part deleted", |db, tree| {
         for _ in 0..6 {
             write(db, N, put(tree, 0));

@@ -110,7 +110,7 @@ fn a_transaction_under_way_spills_then() {
 
 /// Writers, readers and background work continue while the memory option changes all the time.
 #[test]
-fn it_changes_under_load() {
+fn the_memory_option_changes_beside_readers_and_writers() {
     let dir = TempDir::new("memory-load");
     let options = Options::new().memory_bytes(32 * MIB).background_threads(2);
     let db = Db::open(dir.path(), options).unwrap();

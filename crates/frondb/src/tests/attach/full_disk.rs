@@ -52,11 +52,11 @@ impl Disk {
     }
 }
 
-/// When the disk is full.
+/// The condition under which the disk is full.
 enum Full {
-    /// When a rule of the fault device says so.
+    /// A rule of the fault device.
     Rule(String),
-    /// When this many bytes are used.
+    /// This many bytes are used.
     Capacity(u64),
 }
 

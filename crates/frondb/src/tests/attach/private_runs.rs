@@ -24,14 +24,12 @@ use crate::db::Db;
 pub(crate) enum PrivateMessage {
     /// A put, delete or update; a long value gets extents of its own.
     Point(MessageKind, Vec<u8>, Vec<u8>),
-    /// A range delete.
     DeleteRange(Vec<u8>, Option<Vec<u8>>),
 }
 
 /// The private runs that a commit adds to one tree.
 #[derive(Clone, Debug)]
 pub(crate) struct PrivatePart {
-    /// The tree.
     pub(crate) tree: Tree,
     /// The messages, oldest first.
     pub(crate) messages: Vec<PrivateMessage>,

@@ -8,26 +8,15 @@ use crate::transaction::TransactionOptions;
 use crate::tree::Tree;
 use frondb_background::Background;
 use frondb_commit::Durability;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, MessageKind, Result};
-use frondb_device::{CrashMode, MemoryDevice, SharedDevice};
+use frondb_device::{CrashMode, MemoryDevice};
 
 use super::private_runs::{PrivateMessage, PrivatePart};
 use crate::db::Db;
-use crate::open::options::EngineOptions;
 
 fn open(device: &MemoryDevice) -> Db {
-    let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
-        background_threads: 0,
-        reserve_bytes: 0,
-        ..EngineOptions::default()
-    };
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let device: SharedDevice = Arc::new(device.clone());
-    fixture::open_on(device, None, options, clock, &ThreadExecutor::shared()).unwrap()
+    fixture::open(device, fixture::options()).unwrap()
 }
 
 fn create(db: &Db, name: &str) -> Tree {

@@ -1,4 +1,4 @@
-//! [`World`]: an db and its model.
+//! [`World`]: a database and its model.
 
 use frondb_block::Codec;
 use frondb_core::clock::{ManualClock, SharedClock};
@@ -15,7 +15,6 @@ use crate::batch::Batch;
 use crate::cursor::Cursor;
 use crate::cursor::CursorOptions;
 use crate::db::Db;
-use crate::open::options::EngineOptions;
 use crate::options::TreeOptions;
 use crate::tests::fixture;
 use crate::tree::Tree;
@@ -24,7 +23,7 @@ use frondb_tree::Snapshot;
 
 const NAMES: [&str; 2] = ["plain", "sums"];
 
-/// An db, its trees, and their expected contents.
+/// A database, its trees, and their expected contents.
 pub(super) struct World {
     pub(super) db: Db,
     pub(super) trees: Vec<Tree>,
@@ -34,12 +33,7 @@ pub(super) struct World {
 }
 
 pub(super) fn open(device: SharedDevice) -> Result<Db> {
-    let mut options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
-        background_threads: 0,
-        reserve_bytes: 0,
-        ..EngineOptions::default()
-    };
+    let mut options = fixture::options();
     options.update_fns.register(Arc::new(Append));
     let clock: SharedClock = Arc::new(ManualClock::stepping());
     fixture::open_on(device, None, options, clock, &ThreadExecutor::shared())

@@ -12,7 +12,7 @@ use frondb_core::sync::Arc;
 use frondb_core::{ErrorKind, SeqNo};
 use frondb_device::{CrashMode, Device, MemoryDevice, OpenOptions, SharedDevice};
 
-use super::{KEEPS, Keep, create, has, open, open_with, put, put_rows};
+use super::{KEEPS, Keep, create, has, open, put, put_rows};
 use crate::db::Db;
 use crate::open::layout::LOG_DIR;
 use crate::open::options::EngineOptions;
@@ -73,7 +73,7 @@ fn a_bad_record_below_the_durable_lsn_is_corruption() {
     for (how, keep) in KEEPS.into_iter().chain([("nothing", nothing), ("the mark", nothing)]) {
         let device = MemoryDevice::new();
         let db = open(&device).unwrap();
-        // The mark of the new log: a power loss may leave that one.
+        // The mark of the new log, which a power loss may leave.
         let mut blank = vec![0; 4160];
         let mark = device.open("wal/LOG.mark", OpenOptions::READ).unwrap();
         mark.read_exact_at(0, &mut blank).unwrap();
@@ -233,14 +233,14 @@ fn log_bytes(device: &MemoryDevice, ends: &str) -> u64 {
     names.iter().filter(|name| name.ends_with(ends)).map(len).sum()
 }
 
-/// Rule 25: segments are as long as suits the memory; of a small database, two spares would be a
-/// large part.
+/// Rule 25: the memory option determines the length of segments; beside little data, two spares
+/// would be large.
 #[test]
 fn spares_take_a_sixteenth_of_the_data() {
     let device = MemoryDevice::new();
     let segment = 3 << 20;
-    let options = EngineOptions { wal_segment_bytes: segment, ..EngineOptions::default() };
-    let db = open_with(&device, EngineOptions { reserve_bytes: 0, ..options }).unwrap();
+    let options = EngineOptions { wal_segment_bytes: segment, ..fixture::options() };
+    let db = fixture::open(&device, options).unwrap();
     let tree = create(&db, "t");
     let mut kept = 0;
     let mut load = |rows: std::ops::Range<u64>| {
@@ -260,10 +260,10 @@ fn spares_take_a_sixteenth_of_the_data() {
     assert!(load(0..15_000) > segment, "two short segments are kept of any database");
     drop((tree, db));
 
-    // Segments of which not even one is a sixteenth of the data.
+    // Segments of which a single one exceeds a sixteenth of the data.
     let segment = 9 << 20;
-    let options = EngineOptions { wal_segment_bytes: segment, ..EngineOptions::default() };
-    let db = open_with(&device, EngineOptions { reserve_bytes: 0, ..options }).unwrap();
+    let options = EngineOptions { wal_segment_bytes: segment, ..fixture::options() };
+    let db = fixture::open(&device, options).unwrap();
     assert_eq!(log_bytes(&device, ".spare"), 0, "an open keeps no spares of other options");
     let tree = db.open_tree("t").unwrap();
     put_rows(&db, &tree, 15_000..45_000);
@@ -272,20 +272,14 @@ fn spares_take_a_sixteenth_of_the_data() {
     assert_eq!(log_bytes(&device, ".spare"), 0);
 }
 
-/// Rule 25: an idle database, and one that was just optimized, takes no more than its data, its log
-/// not longer than what no memtable has, and what is not worth a change of the manifest.
+/// Rule 25: an idle database, and one that was just optimized, takes only the space of its data, of
+/// the log that memtables need, and of garbage that is not worth a change of the manifest.
 #[test]
 fn an_idle_database_takes_the_space_of_its_data() {
     for optimizes in [false, true] {
         let device = MemoryDevice::new();
         let clock = Arc::new(ManualClock::stepping());
-        let options = EngineOptions {
-            memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
-            background_threads: 0,
-            reserve_bytes: 0,
-            wal_segment_bytes: 16 << 20,
-            ..EngineOptions::default()
-        };
+        let options = EngineOptions { wal_segment_bytes: 16 << 20, ..fixture::options() };
         let shared: SharedDevice = Arc::new(device.clone());
         let of_db: SharedClock = clock.clone();
         let executor = ThreadExecutor::shared();
@@ -312,7 +306,7 @@ fn an_idle_database_takes_the_space_of_its_data() {
         // The log and the manifest allocate some space ahead.
         assert!(all <= data + data / 16 + 2 * reserve, "{all} bytes for {data} of data");
 
-        // What comes next is logged, and found after a kill.
+        // Later writes are logged, and recovered after a kill.
         put(&db, &tree, "next", Durability::Sync);
         drop((tree, db));
         let db = open(&device.crash(CrashMode::LoseUnsynced)).unwrap();

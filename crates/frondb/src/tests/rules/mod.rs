@@ -1,7 +1,7 @@
 //! Rules of docs/design/rules.md that a random history exercises only by chance. Each test performs
 //! the one step that its rule is about: an edit that frees log, a snapshot of the manifest, an
 //! install, a choice of the scheduler. They are unit tests of the crate, because they call parts of
-//! an [`Db`].
+//! a [`Db`].
 //!
 //! | file | rules |
 //! |---|---|
@@ -30,11 +30,9 @@ use crate::tree::Tree;
 use frondb_background::Background;
 use frondb_commit::Durability;
 use frondb_core::Result;
-use frondb_core::clock::{ManualClock, SharedClock};
-use frondb_core::executor::ThreadExecutor;
 use frondb_core::prng::Prng;
 use frondb_core::sync::Arc;
-use frondb_device::{MemoryDevice, SharedDevice};
+use frondb_device::MemoryDevice;
 use frondb_testkit::functions::AppendEach;
 
 use crate::db::Db;
@@ -49,29 +47,18 @@ const KEEPS: [(&str, Keep); 2] = [
 ];
 
 fn open(device: &MemoryDevice) -> Result<Db> {
-    open_reserving(device, 0)
+    fixture::open(device, fixture::options())
 }
 
 fn open_reserving(device: &MemoryDevice, reserve_bytes: u64) -> Result<Db> {
-    open_with(device, EngineOptions { reserve_bytes, ..EngineOptions::default() })
+    fixture::open(device, EngineOptions { reserve_bytes, ..fixture::options() })
 }
 
 /// Opens a database with the update function `append`.
 fn open_updating(device: &MemoryDevice) -> Result<Db> {
-    let mut options = EngineOptions { reserve_bytes: 0, ..EngineOptions::default() };
+    let mut options = fixture::options();
     options.update_fns.register(Arc::new(AppendEach));
-    open_with(device, options)
-}
-
-fn open_with(device: &MemoryDevice, options: EngineOptions) -> Result<Db> {
-    let options = EngineOptions {
-        memory_bytes: EngineOptions::MEMORY_BYTES_MIN_WITHOUT_THREADS,
-        background_threads: 0,
-        ..options
-    };
-    let clock: SharedClock = Arc::new(ManualClock::stepping());
-    let device: SharedDevice = Arc::new(device.clone());
-    fixture::open_on(device, None, options, clock, &ThreadExecutor::shared())
+    fixture::open(device, options)
 }
 
 fn create(db: &Db, name: &str) -> Tree {

@@ -6,8 +6,9 @@ use frondb_background::jobs::flush::FlushJob;
 use frondb_commit::Durability;
 use frondb_device::{CrashMode, MemoryDevice};
 
-use super::{create, has, open, open_updating, open_with, put};
+use super::{create, has, open, open_updating, put};
 use crate::open::options::EngineOptions;
+use crate::tests::fixture;
 
 /// Rule 10: the record of a memtable that is logged again replaces the earlier records of this
 /// memtable only. An earlier flush of the tree is visible already but may not be durable yet, so
@@ -92,8 +93,8 @@ fn recovery_does_not_flush_a_part_of_a_relogged_memtable() {
     let device = device.crash(CrashMode::LoseUnsynced);
     drop(db);
 
-    let options = EngineOptions { write_buffer_bytes: 64 << 10, ..EngineOptions::default() };
-    let db = open_with(&device, options).unwrap();
+    let options = EngineOptions { write_buffer_bytes: 64 << 10, ..fixture::options() };
+    let db = fixture::open(&device, options).unwrap();
     assert!(has(&db, "other", "other") && has(&db, "t", "later 0"));
     assert!(has(&db, "t", "first"), "only the relog has the key");
 }

@@ -59,8 +59,8 @@ fn a_long_job_yields_to_a_more_urgent_task() {
     assert!(!work.stepped(FLUSH), "a flush goes on");
 }
 
-/// Rule 25: a merge that frees no space could take, attempt after attempt, the space that a rewrite
-/// needs in order to free far more.
+/// Rule 25: otherwise a merge that frees no space could take, attempt after attempt, the space that
+/// a rewrite needs in order to free far more.
 #[test]
 fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -87,7 +87,7 @@ fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     work.attempt(too_early);
     assert_eq!(next(), None, "the rewrite is under way");
 
-    // It finds no space either.
+    // The rewrite finds no space either.
     work.hold(|| ());
     work.end_plan(tree.id, frees);
     plan();
@@ -95,7 +95,7 @@ fn on_a_full_disk_work_that_frees_space_goes_first_alone() {
     work.attempt(|| noted = true);
     assert_eq!((noted, next(), next()), (true, Some(takes), Some(frees)));
 
-    // The next time it is alone again.
+    // At the next attempt, work that frees space runs alone again.
     for node in [takes, frees] {
         work.hold(|| ());
         work.end_plan(tree.id, node);

@@ -1,5 +1,5 @@
-//! Stowing (`tree/stowing.rs`): a tree that nothing uses takes few bytes, and opening it gives back
-//! what was there.
+//! Stowing (`tree/stowing.rs`): a tree that nothing uses takes few bytes, and opening it restores
+//! its contents.
 
 use crate::cursor::CursorOptions;
 use crate::tree::Tree;
@@ -86,7 +86,8 @@ fn a_tree_is_stowed_only_while_nothing_uses_it() {
     assert!(stows(&db, &tree) && get(&db, &tree));
 }
 
-/// A tree with work stays open, so that the planner finds the work: now, or when snapshots have ended.
+/// A tree with work stays open, so that the planner finds the work: work that is due, or that
+/// becomes due when snapshots end.
 #[test]
 fn a_tree_with_work_or_damage_is_not_stowed() {
     let db = open(&MemoryDevice::new()).unwrap();
@@ -100,7 +101,7 @@ fn a_tree_with_work_or_damage_is_not_stowed() {
     assert!(!stows(&db, &tree), "what is noted would be forgotten");
 }
 
-/// What a tree consists of.
+/// The contents of a tree: root node, metadata of the runs, number of flushes, hints of the root.
 fn contents(tree: &TreeCore) -> (NodeImage, Vec<RunMeta>, u64, Option<[u64; 10]>) {
     let version = tree.version();
     let root = &version.trunk.root;
@@ -131,8 +132,8 @@ fn an_opened_tree_is_what_it_was() {
     assert_eq!((trunk(), db.shared().parts.catalog.totals()), (open_bytes, totals));
 }
 
-/// Rules 7 and 8: the manifest has a stowed tree as it has an open one, and the space of its run is
-/// released once, when it is dropped.
+/// Rules 7 and 8: the manifest describes a stowed tree like an open one, and the space of its run
+/// is released once, when the tree is dropped.
 #[test]
 fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     let device = MemoryDevice::new();
@@ -159,7 +160,7 @@ fn a_stowed_tree_is_in_the_manifest_and_can_be_dropped() {
     assert_eq!(used(&db), empty);
 }
 
-/// Whoever opens very many trees, one after the other, leaves few of them open.
+/// A program that opens very many trees, one after the other, leaves few of them open.
 #[test]
 fn trees_that_are_not_used_any_more_are_stowed_again() {
     let db = open(&MemoryDevice::new()).unwrap();
