@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only
 
-   See engine/folder.h. The server's working directory is its data directory. A crash leaves one of the two names, since
-   rename() is atomic, and the next start goes on from either. */
+   See engine/folder.h. The server's working directory is its data directory. A crash leaves one of the two names,
+   because rename() is atomic, and the next start continues from either. */
 
 #include "engine/folder.h"
 
@@ -16,11 +16,12 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 namespace fron {
 namespace {
 
-/** A file or folder that is open; closed with it. */
+/** An open file or folder, closed with the object. */
 class Opened {
  public:
   Opened(const std::string &path, int flags) : file_(::open(path.c_str(), flags | O_CLOEXEC)) {}
@@ -36,7 +37,7 @@ class Opened {
   int file_;
 };
 
-/** Whether there is something of this name, also a link whose target is missing. */
+/** Whether a file of this name exists, including a link whose target is missing. */
 bool exists(const char *name) {
   struct stat found;
   return lstat(name, &found) == 0;
@@ -55,7 +56,7 @@ std::string take_earlier_folder() {
   if (exists(DATABASE_DIR))
     return "the data directory has both " + present + " and " + earlier +
            ", the name in earlier versions: stop the server, and move away the one that does not have the tables' data";
-  // A database that another process has open must not move under it.
+  // A database that another process has open must not be moved.
   Opened lock(earlier + "/LOCK", O_RDWR);
   if (lock.is_open() && flock(lock.number(), LOCK_EX | LOCK_NB) != 0)
     return errno == EWOULDBLOCK ? "another process has the database in " + earlier + " open: stop it"
@@ -72,7 +73,7 @@ std::string take_earlier_folder() {
   return {};
 }
 
-/** What a path begins with below the data directory; ".." if it lies elsewhere. */
+/** The first component of a path below the data directory; ".." if the path lies elsewhere. */
 static std::string first_below(const std::filesystem::path &data_directory, const std::filesystem::path &path) {
   std::filesystem::path inside = path.lexically_relative(data_directory);
   return inside.empty() ? ".." : inside.begin()->string();
@@ -82,14 +83,21 @@ std::string refuse_log_dir(const char *path) {
   std::error_code error;
   std::filesystem::path data_directory = std::filesystem::canonical(".", error);
   if (error) return "cannot resolve the data directory: " + error.message();
-  std::filesystem::path given = std::filesystem::absolute(path, error).lexically_normal();
+  // Only the file system knows what ".." means behind a link.
+  std::filesystem::path given = std::filesystem::absolute(path, error);
   if (!given.has_filename()) given = given.parent_path();
   if (std::filesystem::is_symlink(given, error) && !std::filesystem::exists(given, error))
     return "frondb_log_dir is a link that leads nowhere: " + given.string();
-  // The server lists a link to a folder, too, so the link's own place counts beside that where it leads.
+  // The server lists a link to a folder too, so the places of all links on the path count as the folder does.
   std::filesystem::path folder = std::filesystem::weakly_canonical(given, error);
-  std::filesystem::path place = std::filesystem::weakly_canonical(given.parent_path(), error) / given.filename();
-  for (const std::filesystem::path &one : {folder, place}) {
+  std::vector<std::filesystem::path> places = {folder};
+  std::filesystem::path begin;
+  for (const std::filesystem::path &part : given) {
+    begin /= part;
+    if (std::filesystem::is_symlink(begin, error))
+      places.push_back(std::filesystem::weakly_canonical(begin.parent_path(), error) / part);
+  }
+  for (const std::filesystem::path &one : places) {
     std::string first = first_below(data_directory, one);
     if (first == "..") continue;
     bool has_log = std::filesystem::exists(folder / "LOG", error);

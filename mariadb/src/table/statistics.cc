@@ -18,13 +18,13 @@
 namespace fron {
 namespace {
 
-/** After fewer changes than this a table is not measured again, and its row count is not written to the dictionary. */
+/** A table with fewer changes than this is not measured again, and its row count is not written to the dictionary. */
 constexpr uint64_t CHANGES_MIN = 200;
-/** Lengths are measured again after this many changes and an eighth of the rows, or when a table that has at least so
-    many new rows has doubled. */
+/** Lengths are measured again after this many changes and 1/8 of the rows, or when a table with at least this many new
+    rows has doubled. */
 constexpr uint64_t LENGTHS_CHANGES = 1000, LENGTHS_NEW_ROWS = 16;
 
-/** The place of a key part among the measured prefixes of the index; -1 if it was not measured. */
+/** The position of a key part among the measured prefixes of the index; -1 if it was not measured. */
 int prefix_of(const TABLE *table, const KEY *key, uint part) {
   if (part < key->user_defined_key_parts) return int(part);
   if (has_hidden_key(table)) return -1;
@@ -47,13 +47,17 @@ int Share::open_statistics() {
   std::string bytes;
   if (Error error = dictionary().statistics(record.number, &bytes)) return ha_error(error);
   if (!statistics_.decode(bytes)) statistics_ = TableStatistics();
-  // SHOW TABLE STATUS and the information schema open thousands of tables, whose rows are not read for their number.
+  // SHOW TABLE STATUS and the information schema open thousands of tables; do not read their rows to count them.
   bool is_listing = current_thd && thd_sql_command(current_thd) == SQLCOM_SHOW_FIELDS;
   uint64_t count;
   bool is_exact;
   Error error = count_entries(indexes[0].tree.get(), !is_listing, &count, &is_exact);
   // A damaged table can still be opened, to be checked and dropped.
   if (error && error.kind() != FRONDB_CORRUPTION && error.kind() != FRONDB_IO) return ha_error(error);
+  // The kept count includes the rows of prepared transactions, which no tree has yet. An error loses only an estimate.
+  int64_t prepared = 0;
+  if (!error && !prepared_rows(record.number, &prepared))
+    count = uint64_t(std::max<int64_t>(0, int64_t(count) + prepared));
   // The kept count is exact after a shutdown and nearly exact after a crash; the estimate is within a factor of two.
   bool is_known = !bytes.empty() && !error && !is_exact && statistics_.rows / 2 <= count && count / 2 <= statistics_.rows;
   if (!error && !is_known) statistics_.rows = count;
@@ -124,8 +128,7 @@ int Share::keep() {
 void Share::keep_if_due() {
   uint64_t since = rows->changes() - kept_changes_.load(std::memory_order_relaxed);
   if (since < CHANGES_MIN) return;
-  // Write the count when a twentieth of the rows has changed, so that a crash loses no more than about that many
-  // changes.
+  // Write the count when 1/20 of the rows has changed, so that a crash loses no more than about that many changes.
   if (since < uint64_t(std::max<int64_t>(0, rows->rows())) / 20) return;
   std::unique_lock<std::mutex> guard(measuring_, std::try_to_lock);
   // An error loses only an estimate.

@@ -12,9 +12,11 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "codec/entry.h"
 #include "dictionary/dictionary.h"
+#include "engine/db.h"
 #include "statistics/table_statistics.h"
 
 namespace fron {
@@ -32,7 +34,7 @@ uint64_t number_at(std::string_view bytes, size_t at) {
   return number;
 }
 
-/** The count of a table that is open; null for any other. Called under the mutex. */
+/** The count of an open table; null for any other. Called under the mutex. */
 std::shared_ptr<RowCount> open_count(uint64_t table) {
   auto found = open_counts.find(table);
   return found == open_counts.end() ? nullptr : found->second.lock();
@@ -44,7 +46,7 @@ Error change_kept(uint64_t table, Change change) {
   std::string bytes;
   TableStatistics kept;
   if (Error error = dictionary().statistics(table, &bytes)) return error;
-  // A table that was dropped or never measured has none to correct.
+  // A table that was dropped or never measured has no count to correct.
   if (!kept.decode(bytes)) return {};
   change(&kept);
   return dictionary().keep_statistics(table, kept.encode());
@@ -62,7 +64,7 @@ Error take_out(uint64_t table, int64_t rows) {
   });
 }
 
-/** Drops the kept counts, after it has called `each` with each table and its rows. */
+/** Deletes the kept counts, after calling `each` with each table and its rows. */
 template <typename Each>
 Error take(const XidName &name, Each each) {
   std::string bytes;
@@ -73,7 +75,7 @@ Error take(const XidName &name, Each each) {
   return dictionary().keep_prepared_counts(name.bytes(), "");
 }
 
-/** Notes that a transaction which has changed the table was committed. */
+/** Records that a transaction which changed the table was committed. */
 Error note_commit(uint64_t table, int64_t) {
   std::lock_guard<std::mutex> guard(mutex);
   if (std::shared_ptr<RowCount> count = open_count(table)) {
@@ -114,6 +116,21 @@ bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count) {
   (*count)->set_table(table);
   open_counts[table] = *count;
   return false;
+}
+
+Error prepared_rows(uint64_t table, int64_t *rows) {
+  *rows = 0;
+  List list;
+  std::vector<frondb_slice> names;
+  if (Error error = frondb_db_prepared(db(), list.out())) return error;
+  if (Error error = list.read(&names)) return error;
+  for (frondb_slice name : names) {
+    std::string bytes;
+    if (Error error = dictionary().prepared_counts(name, &bytes)) return error;
+    for (size_t at = 0; at + PAIR_BYTES <= bytes.size(); at += PAIR_BYTES)
+      if (number_at(bytes, at) == table) *rows += int64_t(number_at(bytes, at + 8));
+  }
+  return {};
 }
 
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts) {

@@ -5,14 +5,15 @@
    a table includes rows as soon as they are written (statistics/row_counts.h); a rollback subtracts them from the open
    table, or from the count that the dictionary keeps of it.
 
-   The counts are estimates for the optimizer: a crash between a decision and its settlement may leave a count behind
-   or lose one, which does no harm. */
+   The counts are estimates for the optimizer: a crash between a decision and its settlement may leave a count behind or
+   lose one, which does no harm. */
 
 #ifndef FRONDB_TXN_PREPARED_COUNTS_H
 #define FRONDB_TXN_PREPARED_COUNTS_H
 
 #include <memory>
 
+#include "engine/errors.h"
 #include "statistics/row_counts.h"
 #include "txn/xid.h"
 
@@ -22,13 +23,17 @@ namespace fron {
     transaction still counts in it, replaces `count` by that transaction's and returns true. */
 bool join_open_count(uint64_t table, std::shared_ptr<RowCount> *count);
 
-/** Keeps the counts of a transaction that is about to be prepared under a name that the user has chosen. */
+/** The rows that transactions which are prepared now have inserted into a table, less those that they have deleted. They
+    are in no tree yet. */
+Error prepared_rows(uint64_t table, int64_t *rows);
+
+/** Keeps the counts of a transaction that is about to be prepared under a name chosen by the user. */
 void keep_prepared_counts(const XidName &name, const TransactionCounts &counts);
 
 /** Drops the counts of a transaction that its own connection has ended and settled. */
 void forget_prepared_counts(const XidName &name);
 
-/** Settles the counts of a transaction that was committed or rolled back by its name. */
+/** Settles the counts of a transaction that was committed or rolled back by name. */
 void settle_prepared_counts(const XidName &name, bool is_commit);
 
 }  // namespace fron
