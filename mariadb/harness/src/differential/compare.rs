@@ -9,8 +9,8 @@ use crate::reply::{Reply, Value};
 pub(super) const DUPLICATE: u16 = 1062;
 
 /// Whether both sides refuse an INSERT .. SELECT, InnoDB for a duplicate and FronDB for something
-/// else. That is right for an empty table only: there FronDB finds duplicates when it sorts the rows,
-/// at the end of the statement, so the error of a later row comes first.
+/// else. That is right for an empty table or partition only: there FronDB finds duplicates when it
+/// sorts the rows, at the end of the statement, so the error of a later row comes first.
 pub(super) fn is_duplicate_found_late(
     step: &Step,
     ours: &Result<Reply>,

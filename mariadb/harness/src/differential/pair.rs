@@ -68,7 +68,7 @@ impl Pair {
         }
         if what.is_some()
             && is_duplicate_found_late(step, &ours, &theirs)
-            && self.is_empty(&step.tables[0])?
+            && self.has_empty_part(&step.tables[0])?
         {
             return Ok(Met::Refused(DUPLICATE));
         }
@@ -79,11 +79,24 @@ impl Pair {
         })
     }
 
-    /// Whether the table has no rows on FronDB's side.
-    fn is_empty(&mut self, table: &str) -> Result<bool> {
+    /// Whether the table, or one of its partitions, has no rows on FronDB's side.
+    fn has_empty_part(&mut self, table: &str) -> Result<bool> {
         let [ours, _] = &mut self.sides;
-        ours.send(format!("SELECT 1 FROM {table} LIMIT 1"))?;
-        Ok(ours.receive()?.rows.is_empty())
+        ours.send(format!(
+            "SELECT partition_name FROM information_schema.partitions \
+             WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        ))?;
+        for row in ours.receive()?.rows {
+            let partition = match row.first().and_then(Option::as_ref) {
+                Some(name) => format!(" PARTITION ({})", String::from_utf8_lossy(name)),
+                None => String::new(),
+            };
+            ours.send(format!("SELECT 1 FROM {table}{partition} LIMIT 1"))?;
+            if ours.receive()?.rows.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether InnoDB gives FronDB's answer to the query by another plan. An answer must not depend

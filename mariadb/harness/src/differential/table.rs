@@ -47,7 +47,6 @@ pub(super) struct Part {
     sql: String,
 }
 
-/// A key.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
     pub(super) name: String,
@@ -79,7 +78,6 @@ impl Key {
     }
 }
 
-/// A table.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) name: String,
@@ -245,7 +243,6 @@ impl Table {
         Key { name, unique, parts, whole, clustering }
     }
 
-    /// The primary key.
     pub(super) fn primary(&self) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == "PRIMARY")
     }

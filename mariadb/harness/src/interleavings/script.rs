@@ -26,7 +26,6 @@ pub(super) const WAYS: [(&str, &str); 5] = [
     ("g and v alone", "id, v, g, NULL, NULL FROM o FORCE INDEX (covers) WHERE g >= 0"),
 ];
 
-/// A script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Script {
     pub(super) name: String,

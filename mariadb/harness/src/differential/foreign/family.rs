@@ -50,7 +50,6 @@ const KEYS: [(&str, &str, &[&str]); 10] = [
     ("kupv", "KEY kupv (up DESC, v)", &["up", "v"]),
 ];
 
-/// A table.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) name: &'static str,

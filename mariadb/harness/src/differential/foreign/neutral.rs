@@ -2,7 +2,6 @@
 
 use crate::reply::Value;
 
-/// The database of an engine.
 pub(super) fn database(engine: &str) -> String {
     format!("foreign_{engine}")
 }
