@@ -10,7 +10,6 @@ use crate::Result;
 use crate::step::Cmd;
 use crate::workspace::target_folder;
 
-/// Whether `program` is on the path.
 pub(crate) fn on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

@@ -37,7 +37,7 @@ const OPTIONS_HEAD: &str = "\
 
 Written from the source by `cargo xtask pages`: do not edit it, change the comments there.
 
-The defaults need no tuning. Three options may be worth a thought: memory, durability and compression. An option out of
+The defaults need no tuning. Only three options need a choice in some uses: memory, durability and compression. An option out of
 its range is refused with the kind `Invalid` and the range.
 ";
 const STATUS_HEAD: &str = "\

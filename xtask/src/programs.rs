@@ -14,7 +14,6 @@ use crate::workspace::root;
 pub(crate) struct Program {
     /// The source file of the program's root module, relative to the checkout.
     pub(crate) source: String,
-    /// The folder of its crate.
     pub(crate) folder: PathBuf,
     file: PathBuf,
 }

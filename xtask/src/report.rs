@@ -41,7 +41,6 @@ use results::Results;
 
 /// Where the figures and charts are.
 const FOLDER: &str = "docs/heritage";
-/// The page.
 const PAGE: &str = "docs/heritage.md";
 const VARIABLES: &[&str] = &["RENDER", "SCALE", "DIR", "STEPS"];
 

@@ -66,7 +66,6 @@ pub(crate) mod tests {
         Cmd::new("ar", "rcs").arg(&at(".a")).arg(&at(".o")).run().unwrap();
     }
 
-    /// Whether a file has a section of this name.
     pub(crate) fn has_section(file: &Path, name: &str) -> bool {
         let bytes = fs::read(file).unwrap();
         let name = [b"\0", name.as_bytes(), b"\0"].concat();

@@ -65,7 +65,6 @@ impl Part {
         Self { name, time: Duration::ZERO, counts, failed: Vec::new() }
     }
 
-    /// Adds a job.
     pub(crate) fn add(&mut self, job: &str, time: Duration, counts: Counts, result: &Result) {
         self.time += time;
         self.counts += counts;

@@ -47,7 +47,6 @@ impl Member {
 pub(crate) struct SourceFile {
     /// Path relative to the root, with `/`.
     pub(crate) path: String,
-    /// The text.
     pub(crate) text: String,
 }
 

@@ -106,7 +106,6 @@ impl Graph {
 
 #[cfg(test)]
 impl Graph {
-    /// All edges, as `from>to`.
     pub(super) fn edges(&self) -> Vec<String> {
         let edges = |(from, to): (&String, &BTreeSet<String>)| {
             to.iter().map(|to| format!("{from}>{to}")).collect::<Vec<_>>()

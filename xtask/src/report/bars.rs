@@ -29,7 +29,6 @@ const LETTER: f64 = 7.6;
 
 /// A series: its name in the legend, and its colour.
 pub(super) struct Series {
-    /// Its name.
     pub(super) name: &'static str,
     /// Its colour, as CSS writes it.
     pub(super) colour: &'static str,
@@ -37,13 +36,11 @@ pub(super) struct Series {
 
 /// Bars that belong together.
 pub(super) struct Group {
-    /// Its name.
     pub(super) name: String,
     /// Values with the numbers of their series, from the top to the bottom; none was not measured.
     pub(super) bars: Vec<(usize, Option<f64>)>,
 }
 
-/// A chart.
 pub(super) struct Chart {
     /// The name of its file, without the suffix.
     pub(super) name: &'static str,
@@ -60,7 +57,6 @@ pub(super) struct Chart {
 }
 
 impl Chart {
-    /// The name of its file.
     pub(super) fn file_name(&self) -> String {
         format!("{}.svg", self.name)
     }

@@ -20,11 +20,9 @@ use crate::Result;
 
 /// A document with what it claims.
 pub(super) struct Document {
-    /// Its title.
     pub(super) title: &'static str,
     /// The year in which it appeared, if it is known.
     pub(super) year: Option<u16>,
-    /// The claims.
     pub(super) claims: Vec<Claim>,
 }
 

@@ -44,7 +44,6 @@ impl Results {
         self.steps().iter().filter_map(|step| step["scale"].as_f64()).fold(1.0, f64::min)
     }
 
-    /// The report of a step.
     fn report(&self, step: &str) -> Result<&Value> {
         let entry = self.steps().iter().find(|entry| entry["name"] == step);
         if let Some(error) = entry.and_then(|entry| entry["error"].as_str()) {
@@ -85,7 +84,6 @@ pub(super) struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    /// A field.
     pub(super) fn number(&self, field: &str) -> Result<f64> {
         let number = self.value[field].as_f64();
         number.ok_or_else(|| format!("{} has no number `{field}`", self.shown))
@@ -96,7 +94,6 @@ impl Measured<'_> {
         self.value[field].as_f64().unwrap_or(otherwise)
     }
 
-    /// A figure by its name.
     pub(super) fn figure(&self, name: &str) -> Result<f64> {
         let list = self.value["figures"].as_array();
         let figure = list.and_then(|all| all.iter().find(|figure| figure["name"] == name));

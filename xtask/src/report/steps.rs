@@ -8,7 +8,6 @@ use crate::Result;
 pub(super) struct Step {
     /// Its name, which is also that of its JSON file.
     pub(super) name: &'static str,
-    /// The program.
     pub(super) program: Program,
     /// Variables that do not depend on the scale.
     fixed: &'static [(&'static str, &'static str)],
@@ -21,7 +20,6 @@ pub(super) struct Step {
 /// The program of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Program {
-    /// `make bench`.
     Bench,
     /// `frondb device`, whose variables are options.
     Device,

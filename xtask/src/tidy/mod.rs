@@ -8,6 +8,7 @@
 //! | [`decoders`] | a fuzz target for every decoder |
 //! | [`rules`] | a test for every rule of docs/design/rules.md |
 //! | [`links`] | every link in a document leads somewhere |
+//! | [`places`] | every place in the code that a page of the design names exists |
 //! | [`pages`] | pages that are written from the source are up to date |
 //! | [`report`] | docs/heritage.md is what its figures render to |
 //! | [`mariadb`] | a reason for each difference in MariaDB's own test suites |
@@ -15,6 +16,7 @@
 mod decoders;
 mod links;
 mod names;
+mod places;
 mod rules;
 mod shims;
 mod source;
@@ -37,6 +39,7 @@ pub(crate) fn check() -> Result<Vec<String>> {
     findings.extend(rules::check(&files)?);
     findings.extend(decoders::check()?);
     findings.extend(links::check()?);
+    findings.extend(places::check(&files)?);
     findings.extend(pages::check()?);
     findings.extend(report::check()?);
     findings.extend(mariadb::check_differences()?);

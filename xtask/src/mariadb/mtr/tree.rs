@@ -25,7 +25,6 @@ use crate::workspace::root;
 /// Where Debian's package puts the suites.
 pub(super) const INSTALLED: &str = "/usr/share/mysql/mysql-test";
 
-/// The tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree(PathBuf);
 
